@@ -1,5 +1,5 @@
 -- name: renew
--- Ads that say what the last one of their element said live on.
+-- Extend the life of ads whose content equals that of the element's stored ad.
 update ad a
 set advertised_at = n.advertised_at, expires_at = now() + make_interval(secs => n.lifetime), withdrawn_at = null
 from unnest($1::text[], $2::text[], $3::timestamptz[], $4::double precision[], $5::bytea[])
@@ -9,7 +9,8 @@ where a.site = n.site and a.ce = n.ce and a.digest = n.digest
 returning a.site, a.ce;
 
 -- name: store
--- Ads, each unless a newer one of the same element is there; one of the future, stored before those were refused, is not newer.
+-- Store ads, each unless the element has a newer one. An ad dated in the future, stored before such ads were refused, does not count as
+-- newer.
 insert into ad (site, ce, element, advertised_at, expires_at, attributes, expressions, requirements, rank, digest)
 select a.site, a.ce, a.element::jsonb, a.advertised_at, now() + make_interval(secs => a.lifetime),
        a.attributes::jsonb, a.expressions::jsonb, a.requirements, a.rank, a.digest
@@ -24,7 +25,7 @@ where ad.advertised_at < excluded.advertised_at or ad.advertised_at > now() + in
 returning site, ce;
 
 -- name: withdraw
--- Elements that went away: known still, so that what only they can do is not called impossible for ever.
+-- Withdraw the ads of elements. They stay known, so that jobs that only they can run do not count as impossible for ever.
 update ad a set expires_at = least(a.expires_at, now()), advertised_at = w.advertised_at, withdrawn_at = now()
 from unnest($1::text[], $2::text[], $3::timestamptz[]) as w(site, ce, advertised_at)
 where a.site = w.site and a.ce = w.ce
@@ -32,22 +33,22 @@ where a.site = w.site and a.ce = w.ce
 returning a.site, a.ce;
 
 -- name: forget
--- Elements that have not advertised themselves for so many days.
+-- Delete elements whose ads expired more than $1 days ago.
 delete from ad where expires_at < now() - make_interval(days => $1);
 
 -- name: forget_place
--- The ads of an element, or of a site, and what was planned by them, are gone at once.
+-- Delete the ads of an element, or of a site, and the decisions planned for them at once.
 with plans as (
     delete from ce_plan where site = $1 and ($2 = '' or ce = $2)
 )
 delete from ad where site = $1 and ($2 = '' or ce = $2) returning site, ce;
 
 -- name: fresh
--- The elements that advertise themselves now, by when their ads came.
+-- Elements whose ads have not expired, with the arrival times of the ads.
 select site, ce, received_at, pilot_seconds from ad where expires_at > now() order by site, ce;
 
 -- name: tell_lives
--- How long pilots live that are sent to these elements; rows are locked in the order in which ads are stored.
+-- Store the lifetime of pilots that are sent to these elements; rows are locked in the order in which ads are stored.
 with held as materialized (
     select a.site, a.ce, l.seconds
     from ad a join unnest($1::text[], $2::text[], $3::double precision[]) as l(site, ce, seconds) using (site, ce)
@@ -56,7 +57,7 @@ with held as materialized (
 update ad a set pilot_seconds = h.seconds from held h where a.site = h.site and a.ce = h.ce;
 
 -- name: elements
--- What the ads of these computing elements say.
+-- The contents of the ads of these computing elements.
 select a.site, a.ce, a.received_at, a.element::text as element, a.attributes::text as attributes,
        a.expressions::text as expressions, a.requirements, a.rank
 from unnest($1::text[], $2::text[]) as w(site, ce) join ad a using (site, ce);

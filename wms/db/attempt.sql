@@ -1,18 +1,18 @@
 -- name: accept
--- Offers become leases of their pilots; an accepted one is renewed.
+-- Turn offers into leases of their pilots, or renew leases that were accepted before.
 update lease l set phase = 'accepted', accepted_at = coalesce(l.accepted_at, now()),
                    expires_at = now() + make_interval(secs => $2)
 where l.job_id = any ($1::bigint[]);
 
 -- name: started
--- The payloads began: the lease tells that move, and its number in the job's history.
+-- Store in the leases when payloads started, and the number of the start in the job's history.
 update lease l set started_at = now(), start_seq = t.seq
 from unnest($1::bigint[], $2::integer[]) as t(job_id, seq)
 where l.job_id = t.job_id;
 
 -- name: finish
--- Leases end: what they told of their jobs' history is told by the attempts from now on, written once each. An attempt
--- that was given back before it began was never taken. Usage that nobody says is none.
+-- End leases: the history entries that they held move into rows of ended attempts, each written once. An attempt that was withdrawn
+-- counts as never accepted. Usage that was not reported is stored as 0.
 with ended as (
     delete from lease l
     using unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::integer[],
@@ -41,7 +41,7 @@ select job_id, epoch, pilot_id, site, ce, granted_at,
 from ended;
 
 -- name: recorded
--- Of these attempts, those that this pilot had and that ended already: a report of them again is acknowledged again.
+-- Attempts of these pilots whose results are recorded already: a repeated report of them is acknowledged again.
 select a.job_id, a.epoch
 from ended_attempt a join unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, pilot_id)
     on a.job_id = t.job_id and a.epoch = t.epoch and a.pilot_id = t.pilot_id
@@ -54,7 +54,7 @@ where a.outcome in ('done', 'failed', 'killed') or (
 select job_id from lease where expires_at <= now() order by expires_at limit $1;
 
 -- name: clock_set
--- The clock was set by so many seconds: leases that ran when it was end when they would have.
+-- Move the ends of leases after the database's clock was set by $1 seconds, so that they end when they would have.
 update lease set expires_at = expires_at + make_interval(secs => $1) where ($1 > 0 and expires_at <= now())
     or ($1 < 0 and expires_at > now() + make_interval(secs => $2));
 

@@ -1,5 +1,5 @@
 -- name: select
--- The blocks with jobs that the asker may act on and that a selector means but for their names: the first, or the last.
+-- The blocks with the first, or the newest, jobs in the user's scope that a selector selects. Job names are compared later.
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
        s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
        s.parameters, s.job_group
@@ -13,7 +13,7 @@ group by b.first, s.first
 order by case when $11 then -b.first else b.first end limit $12;
 
 -- name: count
--- How many such jobs are in each state.
+-- The number of these jobs by state.
 select b.state, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)
 join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
@@ -24,7 +24,7 @@ where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group 
 group by b.state;
 
 -- name: reasons
--- How many such jobs are in each state for which reason.
+-- The number of these jobs by state and reason.
 select b.state, b.reason, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)
 join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
@@ -35,7 +35,7 @@ where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group 
 group by b.state, b.reason;
 
 -- name: lock_selected
--- Lock the sweeps of such blocks: who cuts a block has its sweep's lock.
+-- Lock the sweeps of these blocks: a block is cut only by a transaction that has locked its sweep.
 select s.first from sweep s
 where s.first in (
     select b.sweep
@@ -49,7 +49,7 @@ where s.first in (
 order by s.first for update;
 
 -- name: of_locked
--- Such blocks of locked sweeps.
+-- The selected blocks of locked sweeps.
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::text as history,
        s.description_id, s.tq_id, s.owner, s.owner_group, s.vo, s.name, s.user_priority, s.max_attempts, s.submitted_at,
        s.parameters, s.job_group
@@ -73,8 +73,8 @@ join sweep s on s.first = b.sweep
 group by b.first, s.first order by b.first;
 
 -- name: lock_waiting
--- Lock the sweeps that have some of these jobs waiting in blocks. Whoever gives rows to others of them is soon done, and is
--- waited for even where locks of jobs are not.
+-- Lock the sweeps with some of these jobs waiting in blocks. A transaction that gives rows to other jobs of the sweep ends soon, so that
+-- its lock is awaited even where locks of jobs are not.
 with patient as materialized (select set_config('lock_timeout', '10s', true))
 select s.first from patient, sweep s
 where s.first in (
@@ -84,7 +84,7 @@ where s.first in (
 order by s.first for update of s;
 
 -- name: insert_jobs
--- Jobs leave blocks: rows as if they had had them from the beginning, and what these do not tell.
+-- Insert rows for jobs that leave blocks, as if they had had rows from the beginning, and the history entries that the rows do not hold.
 with leaving as (
     select l.job_id, l.name, l.parameters, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history
     from unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[]) as l(block, job_id, name, parameters)
@@ -104,11 +104,11 @@ cross join lateral jsonb_to_recordset(l.history)
 where l.event_seq > 2 and m.seq > 2;
 
 -- name: delete
--- Blocks that are cut or moved, before what becomes of them is inserted.
+-- Delete blocks that are cut or moved; `insert` stores the resulting blocks.
 delete from block where first = any ($1::bigint[]);
 
 -- name: insert
--- What has become of blocks.
+-- Store the blocks that result from a cut or a move.
 insert into block (first, last, sweep, state, event_seq, reason, changed_at, history)
 select b.first, b.last, b.sweep, b.state, b.event_seq, b.reason, b.changed_at, b.history::jsonb
 from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::text[], $5::integer[], $6::text[], $7::timestamptz[], $8::text[])

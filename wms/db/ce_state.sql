@@ -1,15 +1,15 @@
 -- name: read
--- How all elements are of which anything was said.
+-- The health of all elements that have a stored state.
 select site, ce, state, since, until, reason, said_by, relapses from ce_state order by site, ce;
 
 -- name: lock
--- How an element is, kept from changing; healthy ones have a row from the first time on that something is said of them.
+-- Read and lock the health of an element. A healthy one gets its row at the first event.
 insert into ce_state (site, ce, state) values ($1, $2, 'healthy')
 on conflict (site, ce) do update set site = excluded.site
 returning state, since, until, reason, said_by, relapses;
 
 -- name: write
--- How an element is from now on, and that it came so.
+-- Store the new health of an element, and the change in its history.
 with written as (
     update ce_state set state = $3, since = $4, until = $5, reason = $6, said_by = $7, relapses = $8
     where site = $1 and ce = $2
@@ -17,12 +17,12 @@ with written as (
 insert into ce_move (site, ce, before, event, state, reason, said_by) values ($1, $2, $9, $10, $3, $6, $7);
 
 -- name: moves
--- What was said of a site or an element, newest first; of a site with what was said of its elements.
+-- Health changes of an element and its site, or of a site and all its elements, newest first.
 select at, site, ce, before, event, state, reason, said_by from ce_move
 where site = $1 and ($2 = '' or ce in ('', $2)) order by ce_move_id desc limit $3;
 
 -- name: forget
--- Moves of long ago, but for those by which elements came to be as they are, and what was said of them since.
+-- Delete old health changes. The change that led to the present state is kept, as are later ones.
 delete from ce_move where ce_move_id = any (array(
     select m.ce_move_id from ce_move m
     where m.at < now() - make_interval(secs => $1) and exists (
@@ -33,11 +33,11 @@ delete from ce_move where ce_move_id = any (array(
 ));
 
 -- name: may_judge
--- Whether this transaction is the one that judges elements now.
+-- Take the lock for judging elements until the transaction ends; false if another transaction holds it.
 select pg_try_advisory_xact_lock(7105);
 
 -- name: suspects
--- Elements where so many attempts failed at once of late, since they were last set free.
+-- Elements with at least $3 recent attempts that failed quickly, counted since they last became healthy.
 select a.site, a.ce
 from ended_attempt a left join ce_state s on s.site = a.site and s.ce = a.ce
 where a.outcome in ('failed', 'lost') and a.ended_at - coalesce(a.started_at, a.accepted_at) < interval '60 s'
@@ -47,7 +47,7 @@ where a.outcome in ('failed', 'lost') and a.ended_at - coalesce(a.started_at, a.
 group by a.site, a.ce having count(*) >= $3;
 
 -- name: tried
--- What became of late of the attempts of all kinds of work that suspects had, there and elsewhere.
+-- Outcomes of recent attempts at all elements, by element, task queue, kind of job and owner.
 with of_late as (
     select a.site, a.ce, j.tq_id, a.outcome,
            a.outcome in ('failed', 'lost')

@@ -3,7 +3,8 @@
 select now();
 
 -- name: post
--- Put messages into the outbox, a row a topic: of the keys and payloads given in a row, each topic has those from `low` to `high`.
+-- Put messages into the outbox, one row for each topic. All keys and payloads come in one array; each topic has those from `low` to
+-- `high`.
 insert into outbox (topic, keys, payloads)
 select t.topic, ($4::bytea[])[t.low:t.high], ($5::bytea[])[t.low:t.high]
 from unnest($1::text[], $2::integer[], $3::integer[]) as t(topic, low, high)

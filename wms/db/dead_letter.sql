@@ -1,5 +1,5 @@
 -- name: bury
--- Keep a message that could not be handled; the same one is kept once.
+-- Store a message that could not be handled, unless it is stored already.
 insert into dead_letter (consumer, cluster_id, topic, partition, message_offset, key, payload, principal, error)
 values ($1, $2, $3, $4, $5, $6, $7, $8::text::jsonb, $9)
 on conflict do nothing;
@@ -14,42 +14,42 @@ where (replayed_at is null or $3) and ($2::bigint is null or dead_letter_id < $2
 order by dead_letter_id desc limit $1;
 
 -- name: whole
--- Dead letters with all that is kept of them.
+-- Dead letters with all stored columns.
 select dead_letter_id, consumer, cluster_id, topic, partition, message_offset, key, payload, principal, error, arrived_at,
        replay_requested_at, replayed_at
 from dead_letter where dead_letter_id = any ($1::bigint[]) order by dead_letter_id;
 
 -- name: ask_replay
--- Ask the consumer to try these again.
+-- Mark dead letters for replay by their consumer.
 update dead_letter set replay_requested_at = now()
 where replayed_at is null and dead_letter_id = any ($1::bigint[]) returning dead_letter_id;
 
 -- name: to_replay
--- One dead letter of this consumer that is to be tried again.
+-- One dead letter of this consumer that is marked for replay, locked.
 select dead_letter_id, topic, partition, message_offset, key, payload, principal from dead_letter
 where consumer = $1 and replay_requested_at is not null and replayed_at is null
 order by dead_letter_id limit 1 for update skip locked;
 
 -- name: replayed
--- It worked this time.
+-- Store that the replay succeeded.
 update dead_letter set replayed_at = now() where dead_letter_id = $1;
 
 -- name: replay_failed
--- It did not work this time either.
+-- Store that the replay failed, and clear the mark.
 update dead_letter set replay_requested_at = null, error = $2 where dead_letter_id = $1 and replayed_at is null;
 
 -- name: drop
--- These are not wanted any more.
+-- Delete dead letters on request; returns a summary of each.
 delete from dead_letter where dead_letter_id = any ($1::bigint[])
 returning dead_letter_id, format('letter %s: %s, %s/%s@%s, %s bytes: %s', dead_letter_id, consumer, topic, partition,
                                  message_offset, octet_length(payload), error) as summary;
 
 -- name: forget
--- Dead letters that came long ago, whatever became of them.
+-- Delete dead letters that arrived long ago, replayed or not.
 delete from dead_letter where arrived_at < now() - make_interval(secs => $1);
 
 -- name: bound_senders
--- The oldest go of what is more than one sender's letters, or all of unknown senders, may be: so many, so many bytes.
+-- Delete the oldest letters beyond the room of one sender, or of all unverified senders together: $1 letters, $2 bytes.
 with sized as (
     select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
     from dead_letter window w as (partition by principal ->> 'owner' order by dead_letter_id desc)
@@ -58,7 +58,7 @@ delete from dead_letter d using sized s
 where d.dead_letter_id = s.dead_letter_id and (s.letters > $1 or s.bytes > $2);
 
 -- name: bound_all
--- The same of all together.
+-- Delete the oldest letters beyond the total room: $1 letters, $2 bytes.
 with sized as (
     select dead_letter_id, row_number() over w as letters, sum(octet_length(payload) + 1024) over w as bytes
     from dead_letter window w as (order by dead_letter_id desc)

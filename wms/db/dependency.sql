@@ -1,17 +1,17 @@
 -- name: insert
--- Jobs wait for others from now on.
+-- Store jobs that wait for predecessors.
 insert into dependency (jobs, predecessors, any_end, outputs_of, pending)
 select d.jobs::int8multirange, d.predecessors::int8multirange, d.any_end::int8multirange, d.outputs_of::int8multirange,
        d.predecessors::int8multirange
 from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as d(jobs, predecessors, any_end, outputs_of);
 
 -- name: page
--- The next dependencies, in the order that they were made.
+-- The next dependencies, in the order in which they were made.
 select dependency_id, jobs::text, predecessors::text, any_end::text, outputs_of::text, pending::text, failed
 from dependency where dependency_id > $1 order by dependency_id limit $2;
 
 -- name: lock
--- One dependency, unless somebody else is about to settle it, or has.
+-- One dependency, locked; no row if it is gone or another transaction has it locked.
 select dependency_id, jobs::text, predecessors::text, any_end::text, outputs_of::text, pending::text, failed
 from dependency where dependency_id = $1 for update skip locked;
 
@@ -21,8 +21,8 @@ select dependency_id, jobs::text, predecessors::text, any_end::text, outputs_of:
 from dependency where jobs && $1::text::int8multirange order by dependency_id;
 
 -- name: progress
--- How far predecessors have come: the first that has not ended as it must, and the first that has ended otherwise. Of those that
--- have rows the first few are looked at; blocks stand for many.
+-- The progress of predecessors: the first one that has not ended as required, and the first one that can no longer do so. Of
+-- predecessors with rows only the first $4 are read; a block stands for all its jobs.
 with given as (
     select g.number, g.pending::int8multirange as pending, g.any_end::int8multirange as any_end
     from unnest($1::bigint[], $2::text[], $3::text[]) as g(number, pending, any_end)
@@ -53,7 +53,7 @@ select g.number, min(s.job_id) filter (where not s.is_met) as unmet,
 from given g left join numbered s on s.number = g.number and (s.n <= $4 or not s.has_row) group by g.number;
 
 -- name: unmet
--- The first of the predecessors that have not ended as they must, with where they are, those that failed before the others.
+-- The first predecessors that have not ended as required, with their states; failed ones come first.
 with parts as (
     select ids, false as is_any from unnest($1::text::int8multirange - $2::text::int8multirange) as ids
     union all
@@ -76,30 +76,30 @@ where not (is_any and state in ('Failed', 'Killed', 'Deleted'))
 order by state in ('Failed', 'Killed', 'Deleted') desc, job_id limit $3;
 
 -- name: states
--- Where jobs are, with rows and in blocks.
+-- The states of jobs, with rows and in blocks.
 select job_id, state from job where job_id = any ($1::bigint[])
 union all
 select w.job_id, b.state from unnest($1::bigint[]) as w(job_id) join block b on int8range(b.first, b.last, '[]') @> w.job_id;
 
 -- name: advance
--- What is left of the predecessors, and which of them failed.
+-- Store the pending predecessors, and the failed one.
 update dependency set pending = $2::text::int8multirange, failed = $3 where dependency_id = $1;
 
 -- name: delete
--- Nobody waits for these any more.
+-- Delete a dependency that no job waits for any more.
 delete from dependency where dependency_id = $1;
 
 -- name: let_go
--- These jobs wait for nobody any more.
+-- Remove these jobs from dependencies that other jobs share.
 update dependency set jobs = jobs - $1::text::int8multirange
 where jobs && $1::text::int8multirange and not jobs <@ $1::text::int8multirange;
 
 -- name: let_all_go
--- Nobody is left of these who waits.
+-- Delete dependencies whose jobs are all among these.
 delete from dependency where jobs <@ $1::text::int8multirange;
 
 -- name: forget_idle
--- Dependencies of which no job is Held any more: killed or removed while they waited.
+-- Delete dependencies without Held jobs: the jobs were killed or deleted while they waited.
 delete from dependency d
 where d.dependency_id = any ($1::bigint[])
   and not exists (select from unnest(d.jobs) as r(ids) join job j on j.job_id >= lower(r.ids) and j.job_id < upper(r.ids)
@@ -108,17 +108,17 @@ where d.dependency_id = any ($1::bigint[])
                   where b.state = 'Held');
 
 -- name: lock_rows
--- Of these jobs some that have rows and are in a state, held for one of these reasons if any are said.
+-- Lock some of these jobs that have rows and the given state, with one of the reason codes if any are given.
 select j.job_id
 from job j join unnest($1::text::int8multirange) as r(ids) on j.job_id >= lower(r.ids) and j.job_id < upper(r.ids)
 where j.state = $2 and ($3::text[] is null or j.reason = any ($3)) order by j.job_id limit $4 for update of j;
 
 -- name: hold_codes
--- Why these jobs are held, of those that are.
+-- The reason codes of these jobs as far as they are Held.
 select job_id, reason from job where job_id = any ($1::bigint[]) and state = 'Held';
 
 -- name: visible
--- How many jobs of each range the asker may see. Those of a sweep are one owner's.
+-- The number of jobs of each range within the user's scope. All jobs of a sweep have the same owner.
 select r.low, r.high, s.jobs + case when s.jobs = r.high - r.low + 1 then 0 else (
     select count(*) from job j
     where j.job_id between r.low and r.high and j.array_index is null and ($3::text is null or j.owner = $3)
@@ -140,7 +140,7 @@ cross join lateral (
 ) s;
 
 -- name: bodies
--- The descriptions of those of these jobs that are Held.
+-- The descriptions of these jobs as far as they are Held.
 select d.description_id, d.body::text as body from description d
 where d.description_id in (
     select j.description_id from job j
@@ -154,12 +154,12 @@ where d.description_id in (
 order by d.description_id;
 
 -- name: rewrite_bodies
--- What the descriptions say from now on.
+-- Replace the texts of descriptions.
 update description d set body = n.body::json
 from unnest($1::bigint[], $2::text[]) as n(description_id, body) where d.description_id = n.description_id;
 
 -- name: outputs
--- The last outputs of these jobs, of those that have some.
+-- The last output of each of these jobs that has one.
 select distinct on (a.job_id) a.job_id, a.output_sha256, a.output_bytes
 from unnest($1::text::int8multirange) as r(ids)
 join attempt a on a.job_id >= lower(r.ids) and a.job_id < upper(r.ids)

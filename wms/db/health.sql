@@ -1,10 +1,11 @@
 -- name: outbox
--- Parcels that are long due and that no relay has sent, and for how many seconds the oldest is.
+-- Parcels that are over 15 s due and not sent, and the seconds for which the oldest has been due.
 select count(*) as parcels, coalesce(extract(epoch from now() - min(due_at)), 0)::float8 as age
 from outbox where due_at < now() - interval '15 s';
 
 -- name: pilots
--- The pilots that are there: how many have spoken, how many are silent for a minute, and how many never reached us though they run.
+-- Live pilots: all, running ones, those silent for over a minute, and those that their element reported as running but that never sent a
+-- message.
 select count(*) as pilots,
        count(*) filter (where state = 'Running') as running,
        count(*) filter (where seen_at < now() - interval '1 min') as silent,
@@ -12,6 +13,6 @@ select count(*) as pilots,
 from pilot where ended_at is null;
 
 -- name: connections
--- How many connections there are, and may be.
+-- The number of open connections, and the most that the server allows.
 select (select count(*) from pg_stat_activity where backend_type = 'client backend') as open,
        current_setting('max_connections')::integer as most;

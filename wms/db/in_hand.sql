@@ -1,5 +1,5 @@
 -- name: note
--- This instance has had these messages in hand for long; of each partition the last note counts.
+-- Note that this instance handles these messages for long; each partition keeps the last note.
 insert into batch_in_hand (consumer, cluster_id, topic, partition, first_offset, last_offset, instance_id)
 select $1, $2, $3, m.partition, m.first_offset, m.last_offset, $7
 from unnest($4::integer[], $5::bigint[], $6::bigint[]) as m(partition, first_offset, last_offset)
@@ -7,12 +7,12 @@ on conflict (consumer, cluster_id, topic, partition) do update
 set first_offset = excluded.first_offset, last_offset = excluded.last_offset, instance_id = excluded.instance_id, noted_at = now();
 
 -- name: forget
--- They are handled.
+-- Delete the notes of this instance after the messages were handled.
 delete from batch_in_hand
 where consumer = $1 and cluster_id = $2 and topic = $3 and partition = any ($4::integer[]) and instance_id = $5;
 
 -- name: left
--- What instances that live no more had in hand when they were heard of last.
+-- The messages that instances without a recent heartbeat noted before they died.
 select n.partition, n.first_offset, n.last_offset
 from batch_in_hand n
 where n.consumer = $1 and n.cluster_id = $2 and n.topic = $3 and n.partition = any ($4::integer[]) and n.instance_id <> $5

@@ -1,23 +1,23 @@
 -- name: read
--- What holds: what was set, else what the file says; what was lifted is shown as such.
+-- The limits in force: those set at run time, else those of the file. Lifted limits are included and marked by a null `most`.
 select distinct on (kind, site, ce, attribute, value) kind, site, ce, attribute, value, source, most, per_second, said_by,
        said_at
 from limit_rule order by kind, site, ce, attribute, value, source desc;
 
 -- name: set
--- Say a limit, or lift it.
+-- Set a limit at run time, or lift it with a null `most`.
 insert into limit_rule (source, kind, site, ce, attribute, value, most, per_second, said_by)
 values ('set', $1, $2, $3, $4, $5, $6, $7, $8)
 on conflict (kind, site, ce, attribute, value, source) do update
 set most = excluded.most, per_second = excluded.per_second, said_by = excluded.said_by, said_at = now();
 
 -- name: reset
--- Let the file's word hold again.
+-- Delete what was set at run time, so that the file's limit is in force.
 delete from limit_rule
 where source = 'set' and kind = $1 and site = $2 and ce = $3 and attribute = $4 and value = $5;
 
 -- name: drop_file
--- Forget what the file no longer says, or says otherwise.
+-- Delete stored limits of the file that it no longer contains, or contains with other values.
 delete from limit_rule l
 where l.source = 'file' and not exists (
     select from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::double precision[])
@@ -27,7 +27,7 @@ where l.source = 'file' and not exists (
 );
 
 -- name: write_file
--- Write down what the file says.
+-- Store the limits of the file.
 insert into limit_rule (source, kind, site, ce, attribute, value, most, per_second)
 select 'file', kind, site, ce, attribute, value, most, per_second
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::double precision[])
@@ -35,7 +35,7 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::inte
 on conflict (kind, site, ce, attribute, value, source) do nothing;
 
 -- name: make
--- Begin to count.
+-- Make missing counters.
 insert into limit_counter (site, ce, attribute, value)
 select k.site, k.ce, k.attribute, k.value
 from unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
@@ -43,8 +43,8 @@ order by k.site, k.ce, k.attribute, k.value
 on conflict (site, ce, attribute, value) do nothing;
 
 -- name: lock
--- The counters of these keys, locked in one order; each bucket's time is read once its lock is held. First the lock that who brings
--- a limit takes, who has no counter then.
+-- Lock the counters of these keys in the order of their ids; the time is read once the locks are held. `limits_known` comes first: it
+-- takes the lock that a transaction with new limits takes too, before that locks any counter.
 with held as materialized (
     select c.*
     from limit_counter c
@@ -58,7 +58,7 @@ select counter_id, site, ce, attribute, value, running, tokens, refilled_at, mat
 from held;
 
 -- name: lock_free
--- The same of those that nobody else has locked: who holds some already waits for none.
+-- The same without waiting, for callers that already hold counters: counters locked by others are left out.
 with held as materialized (
     select c.*
     from limit_counter c
@@ -72,7 +72,7 @@ select counter_id, site, ce, attribute, value, running, tokens, refilled_at, mat
 from held;
 
 -- name: settle
--- Count what was claimed, on the locked counters and in the leases.
+-- Count claims in the locked counters, and store the ids of the counters in the leases.
 with counted as (
     update limit_counter c
     set running = c.running + s.claimed, matched = case when c.allowed is null then 0 else c.matched + s.claimed end,
@@ -86,9 +86,9 @@ from unnest($6::bigint[], $7::text[]) as t(job_id, counted)
 where l.job_id = t.job_id;
 
 -- name: give_back
--- Leases have ended: their counters fall. Returns those that somebody was turned away from.
+-- Reduce the counters of ended leases. Returns counters that have room now and that a matcher awaits.
 with held as materialized (
-    -- Where the ad lets no more come an end makes no room: only the next ad does.
+    -- If the ad admits no more jobs, the end of a lease makes no room; only the next ad does.
     select c.counter_id, c.awaited, g.ended,
            c.allowed is null or c.matched < c.allowed and c.allowed_until > clock_timestamp() as open
     from limit_counter c join unnest($1::bigint[], $2::integer[]) as g(counter_id, ended) using (counter_id)
@@ -101,7 +101,7 @@ with held as materialized (
 select site, ce, attribute, value from fallen where opened;
 
 -- name: counts
--- How far these keys are.
+-- The counts of these keys.
 select c.site, c.ce, c.attribute, c.value, c.running, c.tokens, c.matched, c.sent,
        case when c.allowed_until <= clock_timestamp() then 0 else c.allowed end as allowed,
        extract(epoch from clock_timestamp() - c.refilled_at)::double precision as idle_seconds
@@ -110,31 +110,31 @@ join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attri
     using (site, ce, attribute, value);
 
 -- name: all_counts
--- How far all keys are that count anything.
+-- The counts of all keys that count anything.
 select site, ce, attribute, value, running, tokens, matched, sent,
        case when allowed_until <= clock_timestamp() then 0 else allowed end as allowed,
        extract(epoch from clock_timestamp() - refilled_at)::double precision as idle_seconds
 from limit_counter where running > 0 or refilled_at is not null or allowed is not null order by site, ce, attribute, value limit $1;
 
 -- name: leased
--- Leases in the order of their jobs, with what limits look at and what they are counted by.
+-- Leases in the order of their jobs, with the fields that limits depend on and the ids of their counters.
 select l.job_id, l.epoch, l.site, l.ce, j.tq_id, coalesce(l.counted, '{}') as counted
 from lease l join job j using (job_id)
 where l.job_id > $1 order by l.job_id limit $2;
 
 -- name: lock_jobs
--- Those of the jobs that nobody else has locked.
+-- Lock these jobs, except those that another transaction has locked.
 select job_id from job where job_id = any ($1::bigint[]) order by job_id for update skip locked;
 
 -- name: counters
--- The numbers of these keys' counters.
+-- The ids of these keys' counters.
 select c.counter_id, c.site, c.ce, c.attribute, c.value
 from limit_counter c
 join unnest($1::text[], $2::text[], $3::text[], $4::text[]) as k(site, ce, attribute, value)
     using (site, ce, attribute, value);
 
 -- name: count_in
--- Leases of locked jobs are counted by more counters from now on; those that ended meanwhile are not.
+-- Add leases of locked jobs to further counters; leases that ended meanwhile are skipped.
 with told as (
     update lease l set counted = coalesce(l.counted, '{}') || string_to_array(t.added, ',')::bigint[]
     from unnest($1::bigint[], $2::integer[], $3::text[]) as t(job_id, epoch, added)
@@ -150,7 +150,7 @@ with told as (
 update limit_counter c set running = c.running + h.leases from held h where c.counter_id = h.counter_id;
 
 -- name: begins
--- Whether any of these elements has stated no limit so far.
+-- Whether any of these elements has not stated a limit so far.
 select exists (
     select from unnest($1::text[], $2::text[]) as k(site, ce)
     left join limit_counter c on c.site = k.site and c.ce = k.ce and c.attribute = 'any' and c.value = ''
@@ -158,21 +158,22 @@ select exists (
 );
 
 -- name: begin
--- Wait until all who gave without knowing that there are to be limits are done, and have all others read them first. The first
--- number of a sequence is the one that it was made with: only the second is seen to differ.
+-- Wait for all transactions that claimed jobs without knowledge of limits, and make later ones read the limits first. The first
+-- `nextval` of a sequence returns its initial value, so 1 is added: otherwise the first change would go unnoticed.
 select setval('limit_generation', nextval('limit_generation') + 1) from (select pg_advisory_xact_lock(7107) offset 0) as alone;
 
 -- name: hold_ads
--- The counters of these elements' ads, locked in one order. What is read after it was written under these locks.
+-- Lock the counters of these elements' ads in the order of ids. A later statement then sees all pilots that were stored under these
+-- locks.
 select c.counter_id from limit_counter c
 join unnest($1::text[], $2::text[]) as a(site, ce) on c.site = a.site and c.ce = a.ce
 where c.attribute = 'any' and c.value = '' order by c.counter_id for update of c;
 
 -- name: advertise
--- Elements' ads: what each lets come until the next, counted from now. Returns those that were awaited.
--- A source counts a pilot as a job once it sees it. Those that it cannot have seen count as sent since. One that it counts and that has
--- no job may be given one: that brings no more there. Where it counts pilots, it does not see that one has several jobs; and what it
--- should see and does not count is there all the same.
+-- Store the room that each ad leaves until the next one, and count from zero. Returns the elements that a matcher awaits. A source
+-- counts a pilot as a job once it sees it. Pilots that it cannot have seen count as sent since. A pilot that it counts and that has no
+-- job may still get one, which adds nothing to its count. Where it counts pilots, it does not see that a pilot has several jobs. Pilots
+-- that it should see and does not count are subtracted from the room.
 with a as (
     select a.*, 'any' as attribute, '' as value
     from unnest($1::text[], $2::text[], $3::integer[], $4::double precision[], $5::timestamptz[], $6::integer[], $7::boolean[])
@@ -206,13 +207,13 @@ with a as (
 select site, ce from begun where awaited;
 
 -- name: end_ads
--- Elements went away: nothing comes there any more until their next ads.
+-- Close elements whose ads ended: they admit no job until their next ads.
 update limit_counter c set allowed_until = least(c.allowed_until, clock_timestamp())
 from unnest($1::text[], $2::text[]) as w(site, ce)
 where c.site = w.site and c.ce = w.ce and c.attribute = 'any' and c.value = '' and c.allowed is not null;
 
 -- name: generation
--- How often elements have begun to state limits.
+-- The generation of the set of elements that state limits.
 select last_value from limit_generation;
 
 -- name: advertising
@@ -220,16 +221,16 @@ select last_value from limit_generation;
 select site, ce from limit_counter where allowed is not null;
 
 -- name: hold
--- Nobody begins to state a limit before this transaction ends.
+-- Keep elements from beginning to state a limit until this transaction ends.
 select limits_known(0);
 
 -- name: pilots_left
--- How many pilots more may be sent to the elements whose ads state a limit.
+-- The number of further pilots that each element admits whose ad states a limit.
 select site, ce, case when allowed_until <= clock_timestamp() then 0 else greatest(0, allowed - sent) end as left
 from limit_counter where allowed is not null;
 
 -- name: count_pilots
--- Count pilots that are to be sent, as many as the ads let come. Returns how many, of elements whose ads state a limit.
+-- Count pilots that are about to be sent, up to the number that the ads admit. Returns this number for elements whose ads state a limit.
 with held as materialized (
     select c.counter_id, c.site, c.ce,
            case when c.allowed_until <= clock_timestamp() then 0 else greatest(0, least(w.wanted, c.allowed - c.sent)) end as granted

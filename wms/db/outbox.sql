@@ -1,10 +1,10 @@
 -- name: delete
--- The broker has acknowledged these. It does not wait for the disk: what a crash brings back goes out twice, as it may.
+-- Delete acknowledged messages, without waiting for the disk: a row that a crash restores is sent twice, which is allowed.
 with lazily as materialized (select set_config('synchronous_commit', 'off', true))
 delete from outbox using lazily where outbox_id = any ($1::bigint[]);
 
 -- name: take_due
--- Messages whose own relay has not sent them in time. Several relays share them; each has them for a while.
+-- Take messages that were not sent in time, by any relay. Several relays share them; each row is reserved for $2 seconds.
 with due as (
     select outbox_id from outbox where due_at < now() order by outbox_id limit $1 for update skip locked
 )

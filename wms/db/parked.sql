@@ -1,18 +1,18 @@
 -- name: park
--- Keep messages for later; the offsets of their partitions move on without them.
+-- Store messages for later; the offsets of their partitions move past them.
 insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, key, payload, principal)
 select $1, $2, $3, m.partition, m.message_offset, m.owner, m.key, m.payload, m.principal::jsonb
 from unnest($4::integer[], $5::bigint[], $6::text[], $7::bytea[], $8::bytea[], $9::text[])
      as m(partition, message_offset, owner, key, payload, principal);
 
 -- name: waiting
--- How many messages of each owner are parked, by partition.
+-- The number and bytes of parked messages by partition and owner.
 select partition, owner, count(*) as messages, sum(octet_length(payload))::bigint as bytes
 from parked_message where consumer = $1 and partition = any ($2::integer[])
 group by partition, owner;
 
 -- name: first
--- The messages of an owner and partition that are next, as many as fit into so many bytes, the first one whatever its size.
+-- The oldest messages of an owner and partition, up to $5 bytes; the first is taken whatever its size.
 select parked_id, cluster_id, topic, partition, message_offset, key, payload, principal,
        taken_by is not null and taken_by <> $6
        and not exists (select from service_instance i
@@ -28,9 +28,9 @@ where so_far <= $5 or place = 1
 order by parked_id;
 
 -- name: remove
--- These are handled, in the transaction of what they did; those that another instance handled are not among what is returned.
+-- Delete messages in the transaction that handles them. Messages that another instance has handled are not returned.
 delete from parked_message where parked_id = any ($1::bigint[]) returning parked_id;
 
 -- name: take
--- Note who has a message in hand that takes long.
+-- Store which instance handles messages that take long.
 update parked_message set taken_by = $2, taken_alone = cardinality($1::bigint[]) = 1 where parked_id = any ($1::bigint[]);

@@ -1,5 +1,5 @@
 -- name: seen
--- What pilots said of themselves. One that its element had only lost from sight is back.
+-- Store reports of pilots. A pilot that was only lost from sight is alive again.
 update pilot p
 set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = least(s.slots, p.sent_slots), busy = s.busy,
     jobs_done = p.jobs_done + s.done,
@@ -19,7 +19,7 @@ from (
 where p.pilot_id = s.pilot_id;
 
 -- name: insert
--- Pilots that are about to be sent, under ids that we chose: a crash finds them again.
+-- Store pilots before they are sent, under names of our own: so they are found again after a crash.
 insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, owner_group, owner, order_id, resource,
     token_until)
 select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks,
@@ -29,12 +29,12 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::inte
     as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, resource);
 
 -- name: living
--- What pilots that live may be given, as far as their own rows tell.
+-- The slots and ended jobs of live pilots; offers and leases are given as 0.
 select pilot_id, coalesce(sent_slots, slots) as slots, jobs_done as done, 0 as offered, 0 as leases, false as ended
 from pilot where ended_at is null or cause in ('NODE_LOST', 'PILOT_FORGOTTEN') and ended_at > now() - interval '1 day';
 
 -- name: standings
--- What these pilots may be given: one that was only lost from sight has not ended.
+-- The allowances of these pilots. A pilot that was only lost from sight does not count as ended.
 select p.pilot_id, coalesce(p.sent_slots, p.slots) as slots, p.jobs_done as done,
     coalesce(l.offered, 0) as offered, coalesce(l.leases, 0) as leases,
     p.ended_at is not null and coalesce(p.cause not in ('NODE_LOST', 'PILOT_FORGOTTEN'), true) as ended
@@ -46,26 +46,26 @@ left join (
 where p.pilot_id = any ($1::text[]);
 
 -- name: tokens_due
--- Pilots that live and whose tokens end before long: those that run first, and those that were sent none for longest.
+-- Live pilots whose tokens expire soon: running ones first, then those that were sent no token for longest.
 select pilot_id, site, ce, vo, owner_group, owner from pilot
 where ended_at is null and token_until < now() + make_interval(secs => $1)
     and (renewed_at is null or renewed_at < now() - make_interval(secs => $2))
 order by state in ('Running', 'Draining') desc, renewed_at nulls first, token_until limit $3;
 
 -- name: tokens_sent
--- When these pilots were sent their last tokens.
+-- Store that these pilots were sent tokens now.
 update pilot set renewed_at = now() where pilot_id = any ($1::text[]);
 
 -- name: may_plan
--- Whether this transaction is the one that plans now.
+-- Take the lock for planning pilots until the transaction ends; false if another transaction holds it.
 select pg_try_advisory_xact_lock(7102);
 
 -- name: hurry_leases
--- These pilots are dead: what they hold is given back soon, not at the end of its lease.
+-- Shorten the leases of dead pilots, so that their jobs are given to others soon.
 update lease set expires_at = least(expires_at, now() + make_interval(secs => $2)) where pilot_id = any ($1::text[]);
 
 -- name: update
--- What the dispatcher says of pilots; one that has ended stays ended.
+-- Store the states of pilots as reported by their dispatcher. A pilot that has ended stays ended.
 update pilot p
 set state = case when p.state in ('Running', 'Draining') and u.state in ('Submitted', 'Waiting') then p.state else u.state end,
     reference = coalesce(u.reference, p.reference),
@@ -76,7 +76,7 @@ from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[]) as u(pil
 where p.pilot_id = u.pilot_id and p.ended_at is null;
 
 -- name: unfit
--- What pilots found their nodes not to do for, beside what they had found before.
+-- Add requirements for which pilots found their nodes unfit.
 update pilot p set unfit = array(select distinct unnest(p.unfit || f.wishes) order by 1)
 from (
     select u.pilot_id, array_agg(u.wish) as wishes from unnest($1::text[], $2::text[]) as u(pilot_id, wish) group by u.pilot_id
@@ -84,7 +84,7 @@ from (
 where p.pilot_id = f.pilot_id;
 
 -- name: supply
--- Pilots that have not ended, by what they offer: of the times that jobs ask for how many each has left yet.
+-- Live pilots grouped by their offers. `lasts` is the number of the given times for which they still live long enough.
 select site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
@@ -96,7 +96,7 @@ group by site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, f
 order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
 
 -- name: private
--- How many private pilots there are for each owner, or for a whole group.
+-- The number of live private pilots by VO, group and owner.
 select vo, owner_group, owner, count(*) as pilots from pilot where ended_at is null and owner_group <> ''
 group by vo, owner_group, owner;
 
@@ -108,7 +108,7 @@ select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submit
 from pilot where ended_at is null order by submitted_at;
 
 -- name: unfetched
--- Pilots that ended a while ago, and whose output was not asked for yet.
+-- Pilots that ended a while ago and whose output was not fetched yet.
 select pilot_id, site, ce, dispatcher, extract(epoch from now() - ended_at)::float8 as age,
     coalesce(cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as lost
 from pilot
@@ -120,7 +120,7 @@ order by ended_at limit $3;
 select mark from system_mark;
 
 -- name: over
--- Of pilots that elements list as alive those that should be gone: they ended, or nobody knows of them; and they hold nothing.
+-- Pilots that elements list as alive but that have ended or are unknown, and that hold no lease.
 select l.pilot_id, coalesce(p.site, '') as site, coalesce(p.ce, '') as ce,
        extract(epoch from now() - p.ended_at)::float8 as age
 from unnest($1::text[]) as l(pilot_id) left join pilot p using (pilot_id)
@@ -128,34 +128,34 @@ where (p.pilot_id is null or p.ended_at is not null) and not exists (select from
 order by l.pilot_id;
 
 -- name: keep_outputs
--- What pilots printed at their ends.
+-- Store the outputs of pilots.
 update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pilot_id, output) where p.pilot_id = o.pilot_id;
 
 -- name: all
--- Pilots as a list shows them, alive ones first.
+-- Pilots for a list, live ones first.
 select pilot_id, site, ce, vo, owner_group, owner, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at,
     ended_at, reason
 from pilot where ($3 or ended_at is null) and ($4::text is null or vo = $4)
 order by ended_at is not null, submitted_at desc, pilot_id offset $1 limit $2;
 
 -- name: fates
--- What is known of these pilots: their own last words, their elements' and what became of them.
+-- The known facts about these pilots: their last messages, their elements' last reports, and their ends.
 select pilot_id, site, ce, dispatcher, state, ended_at is not null as ended, seen_at, word, word_at, cause
 from pilot where pilot_id = any ($1::text[]);
 
 -- name: of_job
--- The pilots that a job was given to, in order, with what they and their elements said of them.
+-- The pilots to which a job was given, in order, with their own and their elements' reports.
 select pilot_id, site, ce, dispatcher, reference, state, submitted_at, started_at, seen_at, ended_at, reason, word, word_at, cause
 from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = $1) order by submitted_at, pilot_id;
 
 -- name: one
--- A pilot whole, with what it printed.
+-- All columns of a pilot, with its output.
 select pilot_id, site, ce, vo, owner_group, owner, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at,
     seen_at, ended_at, reason, word, word_at, cause, output, refused_orders
 from pilot where pilot_id = $1;
 
 -- name: forget
--- Forget pilots that ended so many seconds ago.
+-- Delete pilots that ended more than $1 seconds ago.
 delete from pilot where pilot_id = any (array(
     select pilot_id from pilot where ended_at < now() - make_interval(secs => $1) order by ended_at limit $2
 ));

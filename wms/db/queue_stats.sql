@@ -1,12 +1,12 @@
 -- name: watch
--- Be the one matcher that says how queues do, if none or this one was, or the one that was has long said nothing.
+-- Become or remain the matcher that writes statistics: if there is none, if it is this one, or if the last one has been silent for long.
 insert into queue_watch (matcher, law) values ($1, $2)
 on conflict (place) do update set matcher = $1, law = $2, at = now()
 where queue_watch.matcher = $1 or queue_watch.at < now() - make_interval(secs => $3)
 returning true as watching;
 
 -- name: write
--- How queues do, of those that there are.
+-- Store the states of queues that still exist.
 insert into queue_state (tq_id, waiting, weight, levels)
 select q.tq_id, q.waiting, q.weight, q.levels::jsonb
 from unnest($1::bigint[], $2::bigint[], $3::double precision[], $4::text[]) as q(tq_id, waiting, weight, levels)
@@ -14,15 +14,15 @@ join task_queue t using (tq_id)
 on conflict (tq_id) do update set waiting = excluded.waiting, weight = excluded.weight, levels = excluded.levels;
 
 -- name: keep_only
--- Forget what another said of queues that have nothing waiting.
+-- Delete the states of other queues, which another matcher wrote and which have no waiting jobs.
 delete from queue_state where tq_id <> all ($1::bigint[]);
 
 -- name: forget
--- Queues that are gone.
+-- Delete the states of these queues.
 delete from queue_state where tq_id = any ($1::bigint[]);
 
 -- name: serve
--- Add matches to counts that fade by 1/e in so many seconds.
+-- Add matches to counts that fade to 1/e in $3 seconds.
 insert into queue_served (tq_id, faded_count)
 select s.tq_id, s.matched from unnest($1::bigint[], $2::integer[]) as s(tq_id, matched)
 on conflict (tq_id) do update
@@ -31,15 +31,15 @@ set faded_count = queue_served.faded_count * exp(greatest(-700, extract(epoch fr
     at = now();
 
 -- name: is_watched
--- Whether what is said of queues is of now.
+-- Whether the statistics are current.
 select at > now() - make_interval(secs => $1) from queue_watch;
 
 -- name: waiting
--- How many jobs wait in each queue, and how heavy it is in the draw.
+-- The number of waiting jobs of each queue, and its weight in the draw.
 select tq_id, waiting, weight from queue_state where waiting > 0;
 
 -- name: read
--- How one queue does and how fast it is served, if what is said of queues is of now.
+-- The state of one queue and its faded count of matches, if the statistics are current.
 select s.waiting, s.weight, s.levels::text as levels, w.law,
        coalesce(v.faded_count * exp(greatest(-700, extract(epoch from v.at - now()) / $3::double precision)), 0) as faded_count,
        extract(epoch from now() - least(s.since, v.since))::double precision as watched_seconds

@@ -1,5 +1,5 @@
 -- name: description
--- A job's place in its sweep, its own parameters, and what was submitted.
+-- A job's index in its sweep, its own parameters, and its description.
 select j.array_index, j.parameters, d.body::text as body from job j join description d using (description_id) where j.job_id = $1
 union all
 select $1::bigint - s.first, (
@@ -11,14 +11,14 @@ from block b join sweep s on s.first = b.sweep join description d using (descrip
 where int8range(b.first, b.last, '[]') @> $1::bigint;
 
 -- name: attempts
--- Every time the job was given to a pilot.
+-- The attempts of a job.
 select epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
        exit_code, signal, cpu_user_seconds + cpu_system_seconds as cpu_seconds, wall_seconds, max_rss_bytes,
        disk_bytes, output_sha256, output_bytes
 from attempt where job_id = $1 order by epoch;
 
 -- name: history
--- Every move of the job.
+-- The history entries of a job.
 select seq, at, event, state, epoch, reason, text, source from job_event where job_id = $1
 union all
 select m.seq, m.at, m.event, m.state, 0, m.reason, m.text, m.source
@@ -29,18 +29,18 @@ where int8range(b.first, b.last, '[]') @> $1::bigint
 order by seq;
 
 -- name: tails
--- The last lines that the job's last attempt printed.
+-- The ends of standard output and error of the job's last attempt.
 select stdout_tail, stderr_tail from attempt where job_id = $1 order by epoch desc limit 1;
 
 -- name: queues
--- Task queues with waiting jobs that the asker may see, fullest first.
+-- Task queues with waiting jobs within the user's scope, fullest first.
 select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.jobs as waiting, q.requirements::text as requirements
 from waiting w join task_queue q using (tq_id)
 where ($1::text is null or q.owner = $1) and ($2::text is null or q.owner_group = $2) and ($3::text is null or q.vo = $3)
 order by w.jobs desc, q.tq_id limit $4;
 
 -- name: watched_queues
--- The same as a matcher says it, which counts nothing.
+-- The same from a matcher's statistics, without counting jobs.
 select q.tq_id, q.owner, q.owner_group, q.vo, q.cpu_segment, w.waiting, q.requirements::text as requirements
 from queue_state w join task_queue q using (tq_id)
 where w.waiting > 0
@@ -48,7 +48,7 @@ where w.waiting > 0
 order by w.waiting desc, q.tq_id limit $4;
 
 -- name: sites
--- Computing elements with their pilots and what runs there.
+-- Computing elements with the numbers of their pilots and running jobs.
 select a.site, a.ce, a.element::text as element, a.advertised_at, a.expires_at, a.expires_at > now() as fresh,
        count(p.pilot_id) as pilots, coalesce(sum(p.busy), 0) as running_jobs,
        coalesce(sum(greatest(p.slots - p.busy, 0)) filter (where p.state = 'Running'), 0) as free_slots,
@@ -66,12 +66,12 @@ left join limit_counter c on c.site = a.site and c.ce = a.ce and c.attribute = '
 group by a.site, a.ce, a.element, a.advertised_at, a.expires_at, a.attributes order by a.site, a.ce;
 
 -- name: losses
--- What became of the pilots that ended within the last hour: how many, and how many of them died before they were seen.
+-- The number of pilots that ended within the last hour, and of those that failed before they sent a message.
 select site, ce, count(*) as ended, count(*) filter (where state in ('Failed', 'Aborted') and seen_at is null) as lost
 from pilot where ended_at > now() - interval '1 h' group by site, ce;
 
 -- name: places
--- Every computing element within memory, with the pilots of one VO there.
+-- Every stored computing element, with the numbers of one VO's live pilots there.
 with there as (
     select site, ce,
            count(*) filter (where state = 'Running') as running,

@@ -1,5 +1,5 @@
 -- name: jobs_after
--- The next jobs after an id whose last attempt began and ended: what they asked for, and how long that attempt ran.
+-- The next jobs after an id whose last attempt started and ended: their requirements, and the seconds that this attempt ran.
 select j.job_id, j.submitted_at, j.user_priority, q.requirements::text as requirements, a.site, a.run_seconds
 from job j
 join task_queue q using (tq_id)

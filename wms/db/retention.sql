@@ -1,19 +1,20 @@
 -- name: make_partitions
--- Make room for the history of ids to come.
+-- Create tables for the history of ids to come.
 select make_partitions($1);
 
 -- name: drop_partitions
--- Drop the tables of history in which nothing is left.
+-- Drop empty tables of history.
 select drop_partitions();
 
 -- name: submissions
--- Forget long-taken commands.
+-- Delete commands that were executed long ago.
 delete from submission where ctid = any (array(
     select ctid from submission where taken_at < now() - make_interval(secs => $1) limit $2
 ));
 
 -- name: parts
--- Forget parts of long lists that were never used, and that they came. One that a sweep takes just now is left alone.
+-- Delete parts of long lists that were never used, and the commands that brought them. A part that a sweep takes at this moment is
+-- skipped.
 with unused as (
     select u.description_id, u.owner, u.command_id from unused_part u join description d using (description_id)
     where u.kept_at < now() - make_interval(secs => $1) order by u.description_id limit $2 for update of d skip locked
@@ -27,16 +28,16 @@ with unused as (
 select count(*) from unused;
 
 -- name: mark
--- Remember what was forgotten on purpose, lest it be missed.
+-- Store up to which time rows were deleted on purpose, so that no check misses them.
 insert into forgotten (what, before) values ($1, now() - make_interval(secs => $2))
 on conflict (what) do update set before = greatest(forgotten.before, excluded.before);
 
 -- name: look
--- The next jobs of their own by id: how far this goes, which of them ended long ago, whether the rest are too young.
+-- Examine the next jobs that belong to no sweep: the last id, the jobs that ended long ago, and whether the rest are too young.
 with next as (
     select job_id, array_index, state, changed_at, submitted_at from job where job_id > $1 order by job_id limit $2
 ), needed as (
-    -- Those after which others are to start.
+    -- Jobs that are predecessors of other jobs.
     select job_id from next join dependency on predecessors @> job_id
 )
 select max(job_id) as last, count(*) as looked_at,
@@ -48,7 +49,7 @@ select max(job_id) as last, count(*) as looked_at,
 from next;
 
 -- name: forget_jobs
--- Forget jobs that have ended and are still so, with all that is told of them; their descriptions are theirs alone.
+-- Delete jobs that are still ended, with their history, attempts, and descriptions, which no other job uses.
 with gone as (
     delete from job where job_id = any ($1::bigint[]) and state = any ($2::text[]) returning job_id, description_id
 ), moves as (
@@ -61,7 +62,7 @@ with gone as (
 select count(*) from gone;
 
 -- name: look_at_sweeps
--- The next sweeps, and which of them ended long ago with every one of their jobs.
+-- Examine the next sweeps: those whose jobs all ended long ago are returned in `over`.
 with next as (
     select first, last from sweep
     where first > $1 and submitted_at < now() - make_interval(secs => least($3::float8, $4::float8)) order by first limit $2
@@ -80,11 +81,11 @@ select max(first) as last, array_agg(first) filter (where not exists (
 from next n;
 
 -- name: lock_sweeps
--- Nobody may bring back a job of a sweep that is to be forgotten.
+-- Lock sweeps that are to be deleted, so that none of their jobs is brought back.
 select first from sweep where first = any ($1::bigint[]) order by first for update;
 
 -- name: begin_forgetting
--- The sweeps go, and with them the blocks; their rows follow.
+-- Delete sweeps and their blocks; their job rows follow in later steps.
 with blocks as (
     delete from block where sweep = any ($1::bigint[])
 ), gone as (
@@ -93,11 +94,12 @@ with blocks as (
 insert into forgetting (first, last, description_id) select first, last, description_id from gone;
 
 -- name: forgetting
--- The oldest sweep that is being forgotten.
+-- The oldest deleted sweep that still has job rows or a description.
 select first, last from forgetting order by first limit 1;
 
 -- name: forget_rows
--- Some of its jobs, with all that is told of them. One that was brought back in the last moment goes when it has ended.
+-- Delete some ended jobs of a deleted sweep, with their history and attempts. A job that was brought back at the last moment is deleted
+-- after its end.
 with next as (
     select job_id from job where job_id between $1 and $2 and state = any ($3::text[]) order by job_id limit $4
     for update skip locked
@@ -108,14 +110,14 @@ with next as (
 ), attempts as (
     delete from ended_attempt a using gone g where a.job_id = g.job_id
 ), edited as (
-    -- One that was edited has a description of its own.
+    -- A job whose description was edited has one of its own.
     delete from description d using gone g
     where d.description_id = g.description_id and d.description_id not in (select description_id from forgetting)
 )
 select count(*) from gone;
 
 -- name: end_forgetting
--- None is left: now its description can go.
+-- Once no job rows are left, delete the description and the parameters of the sweep.
 with over as (
     delete from forgetting f
     where f.first = $1 and not exists (select from job j where j.job_id between f.first and f.last)
@@ -128,7 +130,7 @@ with over as (
 select count(*) from over;
 
 -- name: offsets
--- Forget the offsets of clusters that were left long ago for others.
+-- Delete the offsets of clusters that were left long ago for another cluster.
 delete from consumer_offset o
 where o.moved_at < now() - make_interval(secs => $1)
   and exists (

@@ -1,5 +1,5 @@
 -- name: referenced
--- Sandboxes that jobs still refer to, as input or as output.
+-- The digests of sandboxes to which stored jobs refer, as input or as output.
 select distinct s.digest
 from job j join description d using (description_id)
 cross join lateral jsonb_path_query(d.body::jsonb, '$.input_sandbox[*].sha256') as r(value)

@@ -1,5 +1,5 @@
 -- name: of_ranges
--- Ids of the jobs in ranges that the asker may act on and that the selector means.
+-- Ids of the jobs in ranges that are within the user's scope and that the selector selects.
 select j.job_id
 from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
 where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
@@ -10,7 +10,7 @@ where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group 
 order by j.job_id limit $13;
 
 -- name: of_all
--- The same without ranges.
+-- The same for all ids.
 select j.job_id
 from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
@@ -21,7 +21,7 @@ where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group 
 order by j.job_id limit $11;
 
 -- name: newest_of_all
--- The same, newest first.
+-- The same for all ids, newest first.
 select j.job_id
 from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
@@ -32,7 +32,7 @@ where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group 
 order by j.job_id desc limit $11;
 
 -- name: count_ranges
--- How many of the jobs in ranges are in each state.
+-- The number of selected jobs in ranges by state.
 select j.state, count(*) as jobs
 from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
 where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
@@ -42,7 +42,7 @@ where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group 
 group by j.state;
 
 -- name: count_all
--- How many of all jobs meant are in each state.
+-- The number of all selected jobs by state.
 select j.state, count(*) as jobs
 from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
@@ -52,7 +52,7 @@ where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group 
 group by j.state;
 
 -- name: reasons_ranges
--- How many of the jobs in ranges are in each state for which reason.
+-- The number of selected jobs in ranges by state and reason.
 select j.state, j.reason, count(*) as jobs
 from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
 where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
@@ -62,7 +62,7 @@ where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group 
 group by j.state, j.reason;
 
 -- name: reasons_all
--- How many of all jobs meant are in each state for which reason.
+-- The number of all selected jobs by state and reason.
 select j.state, j.reason, count(*) as jobs
 from job j
 where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
@@ -72,6 +72,6 @@ where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group 
 group by j.state, j.reason;
 
 -- name: lines
--- Jobs as a list shows them.
+-- The list entries of jobs.
 select job_id, name, job_group, owner, owner_group, vo, state, reason, site, attempts, submitted_at, changed_at
 from job where job_id = any ($1::bigint[]);

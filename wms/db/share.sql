@@ -1,14 +1,14 @@
 -- name: read
--- What holds for each group: what was set, else what the file says.
+-- The share in force of each group: the one set at run time, else that of the file.
 select distinct on (vo, owner_group) vo, owner_group, source, job_share, job_sharing, background, private_pilots, said_by, said_at
 from share order by vo, owner_group, source desc;
 
 -- name: is_shared
--- Whether a group shares its jobs: what was set holds, else what the file says.
+-- Whether a group shares its jobs, by the share in force.
 select job_sharing from share where vo = $1 and owner_group = $2 order by source desc limit 1;
 
 -- name: set
--- Say what a group is entitled to.
+-- Set the share of a group at run time.
 insert into share (vo, owner_group, source, job_share, job_sharing, background, private_pilots, said_by)
 values ($1, $2, 'set', $3, $4, $5, $6, $7)
 on conflict (vo, owner_group, source) do update
@@ -16,11 +16,11 @@ set job_share = excluded.job_share, job_sharing = excluded.job_sharing, backgrou
     private_pilots = excluded.private_pilots, said_by = excluded.said_by, said_at = now();
 
 -- name: reset
--- Let the file's word hold again.
+-- Delete what was set at run time, so that the file's share is in force.
 delete from share where vo = $1 and owner_group = $2 and source = 'set';
 
 -- name: drop_file
--- Forget what the file no longer says, or says otherwise.
+-- Delete stored shares of the file that it no longer contains, or contains with other values.
 delete from share s
 where s.source = 'file' and not exists (
     select from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[], $6::boolean[])
@@ -30,7 +30,7 @@ where s.source = 'file' and not exists (
 );
 
 -- name: write_file
--- Write down what the file says.
+-- Store the shares of the file.
 insert into share (vo, owner_group, source, job_share, job_sharing, background, private_pilots)
 select vo, owner_group, 'file', job_share, job_sharing, background, private_pilots
 from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::boolean[], $6::boolean[])
@@ -38,7 +38,7 @@ from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::b
 on conflict (vo, owner_group, source) do nothing;
 
 -- name: standing
--- What each owner has in the system: jobs that wait, and jobs that pilots have.
+-- The number of waiting jobs of each owner, and of jobs that pilots hold.
 with in_queues as (
     select t.vo, t.owner_group, t.owner, sum(q.jobs)::bigint as jobs
     from waiting q join task_queue t using (tq_id)

@@ -1,5 +1,5 @@
 -- name: insert
--- Sweeps and their first blocks: jobs are born Received and wait at once, as those with rows of their own do.
+-- Insert sweeps and their first blocks. The history begins with Received and Waiting, as for jobs with rows.
 with given as (
     select g.* from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[], $5::text[], $6::real[], $7::smallint[],
                            $8::text[], $12::text[])
@@ -20,34 +20,34 @@ select first, last, first, 'Waiting', 2, 'QUEUED', jsonb_build_array(
 from given;
 
 -- name: insert_parameters
--- What the jobs of sweeps are told apart by, a thousand jobs a row.
+-- Insert the parameter values of sweeps, a thousand jobs in each row.
 insert into parameter (description_id, chunk, columns)
 select p.description_id, p.chunk, p.columns
 from unnest($1::bigint[], $2::integer[], $3::text[]) as p(description_id, chunk, columns);
 
 -- name: keep
--- A part of long lists: a description that says nothing holds its place.
+-- Reserve a description without content as the holder of a part of long lists.
 insert into description (description_id, body) values (reserve_job_ids(1), 'null') returning description_id;
 
 -- name: note_part
--- It is this owner's until a sweep takes it.
+-- Store who owns a part of long lists until a sweep takes it.
 insert into unused_part (description_id, owner, command_id, bytes) values ($1, $2, $3, $4);
 
 -- name: unused_of
--- How many parts an owner has that no sweep has taken, and how large they are.
+-- The number and bytes of an owner's parts that no sweep has taken.
 select count(*) as parts, coalesce(sum(bytes), 0)::bigint as bytes from unused_part where owner = $1;
 
 -- name: unused
--- Those of the parts that are still there by themselves.
+-- The given parts that no sweep has taken, locked.
 select description_id from description where description_id = any ($1::bigint[]) order by description_id for update;
 
 -- name: adopt
--- The parts of long lists are this description's from now on, one after the other.
+-- Move the parts of long lists to a description, in order.
 update parameter p set description_id = $1, chunk = p.chunk + k.start
 from unnest($2::bigint[], $3::integer[]) as k(kept, start) where p.description_id = k.kept;
 
 -- name: forget
--- Nothing holds a place for parts any more.
+-- Delete the holders of parts that a sweep has taken.
 delete from description where description_id = any ($1::bigint[]);
 
 -- name: parameters
@@ -56,7 +56,7 @@ select chunk, columns from parameter
 where description_id = $1 and chunk between $2 and $3 order by chunk;
 
 -- name: select
--- A page of the sweeps that the asker may see and that have a job in one of these states.
+-- A page of the sweeps within the user's scope that have a job in one of these states.
 select s.first, s.last, s.name, s.job_group, s.owner, s.owner_group, s.vo, s.submitted_at
 from sweep s
 where ($1::text is null or s.owner = $1) and ($2::text is null or s.owner_group = $2) and ($3::text is null or s.vo = $3)
@@ -72,7 +72,7 @@ where ($1::text is null or s.owner = $1) and ($2::text is null or s.owner_group 
 order by case when $7 then -s.first else s.first end limit $8;
 
 -- name: count
--- How many of the jobs of sweeps are in each state, whether they have rows or not.
+-- The number of jobs of sweeps by state, with rows and in blocks.
 select s.first, c.state, sum(c.jobs)::bigint as jobs
 from sweep s
 cross join lateral (

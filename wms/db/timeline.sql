@@ -1,5 +1,5 @@
 -- name: of_ranges
--- When the jobs of these ranges of ids were submitted, offered first, begun and ended last, and where; by id.
+-- The times when jobs were submitted, first offered, last started and last ended, by id.
 select j.job_id, j.owner, j.vo, j.name, j.state, j.reason, j.site, j.pilot_id, j.attempts, j.submitted_at,
        a.offered_at, a.started_at, a.ended_at, a.exit_code, a.reason_text, a.wall_seconds
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)
@@ -19,5 +19,5 @@ cross join lateral generate_series(greatest(b.first, r.low), least(b.last, r.hig
 order by job_id;
 
 -- name: pilots
--- Pilots sent since a time, and those of them that were given a job.
+-- The number of pilots sent since a time, and of those that ended at least one job.
 select count(*) as sent, count(*) filter (where p.jobs_done > 0) as used from pilot p where p.submitted_at >= $1;

@@ -1,5 +1,5 @@
 -- name: charge
--- Owners have used slots for so long: added to what is left of before, both as of the later moment.
+-- Add slot seconds to the usage of owners. Both figures are first reduced to their value at the later of the two times.
 insert into owner_usage as u (vo, owner_group, owner, slot_seconds, at)
 select c.vo, c.owner_group, c.owner, c.slot_seconds, now()
 from unnest($1::text[], $2::text[], $3::text[], $4::double precision[]) as c(vo, owner_group, owner, slot_seconds)
@@ -13,7 +13,7 @@ set slot_seconds =
     at = greatest(u.at, excluded.at);
 
 -- name: read
--- What is left by now of what owners have used.
+-- The usage of owners, reduced to its value at present.
 select vo, owner_group, owner,
        slot_seconds * power(0.5::double precision, least(1000, greatest(0,
            extract(epoch from now() - at)::double precision / $1))) as slot_seconds

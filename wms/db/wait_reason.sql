@@ -1,9 +1,9 @@
 -- name: may_look
--- Whether this transaction is the one that looks why queues wait.
+-- Take the lock for finding wait reasons until the transaction ends; false if another transaction holds it.
 select pg_try_advisory_xact_lock(7104);
 
 -- name: crews
--- The pilots of each VO on each computing element.
+-- The numbers of live pilots by computing element and VO.
 select site, ce, vo, count(*) filter (where state = 'Running') as running,
        count(*) filter (where state in ('Submitting', 'Submitted', 'Waiting')) as coming,
        coalesce(sum(slots) filter (where state = 'Running'), 0) as slots,
@@ -11,15 +11,15 @@ select site, ce, vo, count(*) filter (where state = 'Running') as running,
 from pilot where ended_at is null group by site, ce, vo;
 
 -- name: known
--- Every computing element within memory.
+-- Every stored computing element.
 select site, ce, received_at, pilot_seconds, expires_at > now() as fresh from ad order by site, ce;
 
 -- name: read
--- Why queues wait, as it was last told.
+-- The wait reasons as last published.
 select tq_id, code, chance, extract(epoch from now() - since)::double precision as age from wait_reason;
 
 -- name: write
--- Why queues wait from now on.
+-- Store the wait reasons of queues.
 insert into wait_reason (tq_id, code, text, chance)
 select w.tq_id, w.code, w.text, w.chance
 from unnest($1::bigint[], $2::text[], $3::text[], $4::double precision[]) as w(tq_id, code, text, chance)
@@ -28,11 +28,11 @@ set code = excluded.code, text = excluded.text, chance = excluded.chance,
     since = case when wait_reason.code = excluded.code then wait_reason.since else now() end;
 
 -- name: forget
--- Queues in which nothing waits any more.
+-- Delete the wait reasons of queues without waiting jobs.
 delete from wait_reason where tq_id = any ($1::bigint[]);
 
 -- name: of_jobs
--- Why these jobs wait, of those that do.
+-- The wait reasons of these jobs as far as they wait.
 select j.job_id, r.code, r.text from job j join wait_reason r using (tq_id)
 where j.job_id = any ($1::bigint[]) and j.state = 'Waiting'
 union all
@@ -42,5 +42,5 @@ join block b on int8range(b.first, b.last, '[]') @> w.job_id and b.state = 'Wait
 join sweep s on s.first = b.sweep join wait_reason r using (tq_id);
 
 -- name: chance
--- The part of the draws for free slots that fell to a queue lately.
+-- The share of the draws for free slots that goes to a queue.
 select chance from wait_reason where tq_id = $1;

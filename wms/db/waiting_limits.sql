@@ -1,12 +1,12 @@
 -- name: make
--- Begin to keep rooms, of which nothing is known yet.
+-- Create missing rooms without a valid count.
 insert into waiting_room (attribute, value, room, counted_at)
 select r.attribute, r.value, 0, to_timestamp(0) from unnest($1::text[], $2::text[]) as r(attribute, value)
 order by r.attribute, r.value
 on conflict (attribute, value) do nothing;
 
 -- name: lock
--- Rooms, locked in one order, and the time once they are.
+-- Lock rooms in one order; the time is read once the locks are held.
 with held as materialized (
     select w.attribute, w.value, w.room, w.counted_at
     from waiting_room w join unnest($1::text[], $2::text[]) as r(attribute, value) using (attribute, value)
@@ -15,25 +15,25 @@ with held as materialized (
 select attribute, value, room, counted_at, clock_timestamp() as at from held;
 
 -- name: settle
--- What is left of locked rooms.
+-- Store the remaining room of locked rooms.
 update waiting_room w set room = s.room, counted_at = s.counted_at
 from unnest($1::text[], $2::text[], $3::bigint[], $4::timestamptz[]) as s(attribute, value, room, counted_at)
 where (w.attribute, w.value) = (s.attribute, s.value);
 
 -- name: forget
--- Jobs return to these queues: what is left of the rooms of their owners is not known any more.
+-- Make the rooms for the owners, groups and VOs of these queues unknown, since jobs return to the queues.
 update waiting_room w set room = 0, counted_at = to_timestamp(0)
 from task_queue t
 where t.tq_id = any ($1::bigint[])
   and (w.attribute, w.value) in (('owner', t.owner), ('owner_group', t.owner_group), ('vo', t.vo));
 
 -- name: of_owner
--- How many jobs of an owner wait, with rows or in blocks.
+-- The number of waiting jobs of an owner, with rows and in blocks.
 select (select count(*) from job where owner = $1 and state = 'Waiting')
      + (select coalesce(sum(b.last - b.first + 1), 0)::bigint
         from sweep s join block b on b.sweep = s.first where s.owner = $1 and b.state = 'Waiting') as jobs;
 
 -- name: of_many
--- How many jobs of a group, or of a VO, wait.
+-- The number of waiting jobs of a group, or of a VO.
 select coalesce(sum(w.jobs), 0)::bigint as jobs from waiting w join task_queue t using (tq_id)
 where ($1::text is null or t.owner_group = $1) and ($2::text is null or t.vo = $2);
