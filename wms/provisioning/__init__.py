@@ -1,1 +1,1 @@
-"""Provisioning: the waiting work, counted once, and the pilots to be sent for it, with the reasons."""
+"""Provisioning of pilots: how many pilots are sent to which computing elements for the waiting jobs, and the health of the elements."""

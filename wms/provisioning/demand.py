@@ -1,6 +1,6 @@
-"""Demand: the waiting work by kind, and the computing elements whose pilots could do it.
+"""Demand: the waiting jobs grouped by kind, and the computing elements whose pilots could run them.
 
-A pilot serves its whole VO, so queues that differ only in owner are one kind of work.
+A pilot serves its whole VO, so task queues that differ only in owner are one kind of work.
 """
 
 import itertools
@@ -26,24 +26,29 @@ from wms.provisioning.purpose import GROUPS
 from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, folded, plain, private
 
 _EXAMPLES = 3
+"""The most mismatches that one reason lists as examples."""
 _OF_PLACE = OF_NAMES.keys() | OF_ADS
-"""Clauses about the element itself, which differ for each element."""
+"""The names of clauses about the element itself, whose result differs between elements."""
 _WHOSE = CREDENTIALS | {"owner", "ownergroup"}
+"""The attributes of a job that identify its owner."""
 
 
 class QueuedWork(Struct, frozen=True):
-    """A task queue and the number of jobs that wait in it."""
+    """The requirements of a task queue, and the number of jobs that wait in it."""
 
     requirements: Requirements
     jobs: int
 
 
 class Avoided(NamedTuple):
-    """Why an element gets no work for now, and whether it gets canaries."""
+    """The reason why an element gets no jobs for now, and whether it still gets canaries."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
+    """The code of the reason, for programs."""
     why: str
+    """The reason as text, for people."""
     canaries: bool = False
+    """Whether the element still gets canaries."""
 
 
 _NOWHERE: Mapping[CeId, Avoided] = {}
@@ -53,41 +58,48 @@ _USUAL: Mapping[int, PilotClass] = {}
 _UNRANKED: Mapping[int, float] = {}
 
 HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoided | None]
-"""The pilot class for some work at an element that it reaches: None for the usual, or why no pilots are sent for now."""
+"""A function that returns the pilot class for work at an element that it reaches.
+
+It returns None for the usual pilots, or `Avoided` if no pilots are sent for the work now.
+"""
 
 
 class WorkKind(NamedTuple):
-    """Work that the same pilots could do. Its jobs are counted once, whatever the number of elements for them."""
+    """Work that the same pilots could run. Each job counts once, even if several elements could run it."""
 
     requirements: Requirements
     jobs: int
+    """The number of waiting jobs."""
     processors: int
+    """The slots that one job needs."""
     elements: tuple[int, ...]
-    """The elements where it may run now, by their numbers in the given order."""
+    """The elements where the work may run now, by their index in the list given to `gather`."""
     keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
-    """The limit keys that count its jobs, by element."""
+    """The keys of the limits that count these jobs, by element index."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
-    """Elements where it could run but that are avoided now, with the reason."""
+    """The elements where the work could run but that are avoided now, with the reason, by element index."""
     hosts: Mapping[int, PilotClass] = _USUAL
-    """The class of pilots that are sent for it, by element, where it is not the usual one."""
+    """The class of pilots sent for the work, by element index; absent where it is the usual class."""
     ranks: Mapping[int, float] = _UNRANKED
-    """The job's rank of each element; empty if it has none."""
+    """The value of the job's rank expression by element index; empty without an expression."""
     owner_groups: tuple[str, ...] = ()
-    """Some of the groups that own the jobs, which batch systems are told; no decision uses them."""
+    """Some of the groups that own the jobs. They are only reported to batch systems; no decision uses them."""
     private: PilotOwner | None = None
-    """The owner of the private pilots that are sent for it; None: generic ones are sent."""
+    """The owner of the private pilots sent for the work; None if generic pilots are sent."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
-    """Work that no advertised element can do, and why each cannot. Owner and group are blank unless an expression may use them."""
+    """Work that no advertised element can run, with the reasons. Owner and group are blank unless an expression may use them."""
 
     requirements: Requirements
     jobs: int
+    """The number of waiting jobs."""
     reasons: tuple[str, ...]
+    """One text for each failing clause, with examples of elements."""
 
 
 class Demand(NamedTuple):
-    """All waiting work; `unreached[e]` counts the jobs that may not run on element e by the first failing clause."""
+    """All waiting work. `unreached[e]` counts the jobs that may not run on element `e`, by the first failing clause."""
 
     kinds: list[WorkKind]
     unservable: list[Unservable]
@@ -95,7 +107,7 @@ class Demand(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One clause about sending a pilot to an element. The job's own clauses apply once the pilot is there."""
+    """One clause about sending a pilot to an element. The matcher's clauses apply once the pilot is there."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -129,15 +141,15 @@ WAYS = (
         lambda _, at: f"{at.ce} is reached by {_middleware(at)}",
     ),
 )
-"""The clauses that must hold for a pilot of the job's VO to be sent to an element."""
+"""The clauses that must hold before a pilot of the job's VO may be sent to an element."""
 
 
 def reach(
     requirements: Requirements, element: ComputingElement, owner: PilotOwner | None = None
 ) -> Mismatch | None:
-    """Return None when a pilot of the job's VO, sent to an element, could run the job; else why not.
+    """Return why a pilot of the job's VO, sent to an element, could not run the job; None if it could.
 
-    The pilot is private with an `owner`, else generic.
+    The pilot is private if an `owner` is given, else generic.
     """
     for way in WAYS:
         part = way.part(requirements)
@@ -148,17 +160,17 @@ def reach(
 
 
 def of_pilots_to_be(requirements: Requirements) -> Requirements:
-    """Return requirements as elements are judged by them. Private pilots may be ordered at any element, so that none fails by their lack."""
+    """Return the requirements used to judge elements. Private pilots can be sent to any element, so their lack excludes none."""
     if PRIVATE not in folded(requirements.pilot_types):
         return requirements
     return replace(requirements, pilot_types=())
 
 
 class JobDemand:
-    """A job's requirements, analysed once and judged at many elements; of elements that differ only in their names, once."""
+    """The requirements of a job, analysed once and then judged at many elements. Elements that differ only in name are judged once."""
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
-        """Analyse all requirements, or with `since` those that differ from it."""
+        """Analyse all requirements; if `since` is given, only those that differ from it."""
         requirements = of_pilots_to_be(requirements)
         since = since and of_pilots_to_be(since)
         self._vo = requirements.vo
@@ -172,7 +184,7 @@ class JobDemand:
         self._kinds: dict[int, list[Mismatch]] = {}
 
     def obstacles(self, element: ComputingElement) -> list[Mismatch]:
-        """Return every clause that keeps the job from an element; empty exactly if `reach` finds none."""
+        """Return every clause that excludes the element; empty exactly if `reach` returns None."""
         pilot = pilot_at(element, self._vo)
         failing = [
             Mismatch(way.name, way.detail(part, element))
@@ -188,10 +200,11 @@ class JobDemand:
 
 
 class ProspectivePilot(NamedTuple):
-    """The resource of a generic pilot at an element, and why it would be refused, if so."""
+    """The resource of a generic pilot that could be sent to an element, and the mismatch if it would be refused."""
 
     resource: Resource
     refused: Mismatch | None
+    """The reason why the pilot would be refused; None if it would not be."""
     kind: int
     """A number that is equal for resources that differ only in site, element and ad."""
 
@@ -199,7 +212,7 @@ class ProspectivePilot(NamedTuple):
 # Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=20_000)
 def pilot_at(element: ComputingElement, vo: str) -> ProspectivePilot:
-    """Return the resource of a generic pilot of a VO at an element."""
+    """Return the resource of a generic pilot that a VO would send to an element."""
     resource = element.pilot_resource(vo=vo)
     return ProspectivePilot(resource, refusal(resource), _kind(plain(resource)))
 
@@ -220,7 +233,7 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
-    """Group waiting work by kind, and find where each may run. Elements with faulty ads serve nothing."""
+    """Group waiting work by kind, and find the elements where each kind may run. Elements with faulty ads are excluded."""
     leeway = leeway or LimitHeadroom()
     jobs: Counter[Requirements] = Counter()
     groups: dict[Requirements, dict[str, None]] = {}
@@ -256,10 +269,10 @@ def kind_of(
     by_owner: bool = False,
     private_groups: PrivateGroups = NOBODY,
 ) -> Requirements:
-    """Return the work's requirements without what nothing uses: of a job's own attributes all but those in `asked`.
+    """Return the requirements without attributes that nothing uses. Of the job's own attributes only those in `asked` remain.
 
-    Its owner is left out as well, unless limits or expressions may use it: its own expressions, or sites'
-    requirements, which use `required`.
+    Owner and group are blanked unless limits, private pilots or expressions may use them. Expressions are those of the
+    job, and the requirements of elements, which use the attributes in `required`.
     """
     seen = without_unseen(requirements, asked)
     tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(required)
@@ -280,7 +293,7 @@ def _open(
     leeway: LimitHeadroom,
     avoided: Mapping[CeId, Avoided],
 ) -> WorkKind:
-    """Return a kind of work with the elements where it may run now."""
+    """Return a kind of work without avoided elements, and with the limit keys of the elements that remain."""
     shut = {
         number: found
         for number in kind.elements
@@ -294,7 +307,7 @@ def _open(
 
 
 def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> WorkKind:
-    """Return a kind of work with its pilot classes, without the elements where no pilots are sent for it now."""
+    """Return a kind of work with its pilot classes, without elements to which no pilots are sent for it now."""
     wanted = {number: with_unknown_disk(kind.requirements, elements[number]) for number in kind.elements}
     found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
     if not found:
@@ -308,9 +321,9 @@ def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: Hos
 
 
 def with_unknown_disk(requirements: Requirements, element: ComputingElement) -> Requirements:
-    """Return requirements that include the disk at elements whose ads do not state theirs: only pilots there can measure it.
+    """Return requirements with the disk as an expression, for elements whose ads state no disk. Only pilots there can measure it.
 
-    So one pilot goes first, as for all that only a node can tell, and then as many as find work.
+    So one pilot is sent first, as for every requirement that only a node can test, and then as many as find work.
     """
     if not requirements.min_disk_mb or element.disk_mb:
         return requirements
@@ -330,12 +343,12 @@ def _ranked(kind: WorkKind, elements: Sequence[ComputingElement]) -> WorkKind:
 
 
 def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the names of the jobs' attributes that elements' expressions use, in lower case."""
+    """Return the lower-case names of the job attributes that expressions of elements use."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).asks for each in elements))
 
 
 def required_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the names of the jobs' attributes that elements' requirements use, in lower case."""
+    """Return the lower-case names of the job attributes that requirements of elements use."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).required for each in elements))
 
 
@@ -368,14 +381,14 @@ def _add_kind(
 def _by_site(
     requirements: Requirements, elements: dict[int, ComputingElement]
 ) -> tuple[list[int], list[int]]:
-    """Return the elements at the sites that the work may run at, and the others."""
+    """Return the indices of elements at the sites where the work may run, and the indices of the other elements."""
     sites = folded(requirements.sites)
     near = [number for number, element in elements.items() if not sites or element.site.casefold() in sites]
     return near, [number for number in elements if number not in near] if sites else []
 
 
 def _reasons(mismatches: list[Mismatch]) -> tuple[str, ...]:
-    """Return one line for each clause: how many elements fail there, and some of the cases."""
+    """Return one text for each failing clause: the number of elements that fail it, and some examples."""
     if not mismatches:
         return ("no computing element is advertised",)
     by_clause: dict[str, list[str]] = {}

@@ -1,14 +1,14 @@
-"""The health of computing elements: states and moves as a table, and the judgement of elements by their jobs' outcomes.
+"""The health of computing elements: a table of states and events, and the judgement of elements by the outcomes of jobs.
 
-An element that cannot be reached, or that loses pilots, gets none for a while (backing-off). A black hole, where
-jobs fail within seconds of their start, is *quarantined*: it gets no work but, now and then, a *canary*, a small
-job of the system's own. While a canary is out the element is probing. If the canary succeeds the element is
-healthy, otherwise the next pause is twice as long. An operator may ban or drain an element.
+An element that cannot be reached, or that loses pilots, gets no pilots for a while (backing-off). A black hole, where
+jobs fail within seconds of their start, is *quarantined*. It gets no jobs except, now and then, a *canary*, which is a
+small test job of the system. While a canary has not ended the element is *probing*. If the canary succeeds the element
+is healthy, otherwise the next pause is twice as long. An operator may ban or drain an element.
 
-A job that fails at once may itself be at fault. So failures count against an element only if nothing contradicts
-them: work that fails elsewhere as often does not count, and work that nobody tried elsewhere counts only if it is
-of several owners. (HTCondor's black holes are judged by rate alone, and one user's broken jobs take away all
-machines.)
+A job that fails at once may itself be faulty. So a failure counts against an element only if nothing contradicts it.
+Jobs of a kind that fails as often elsewhere do not count. Jobs of a kind that was not tried elsewhere count only if
+they have several owners. HTCondor judges black holes by rate alone, so that one user's broken jobs can take away all
+machines.
 """
 
 from collections import Counter
@@ -43,63 +43,66 @@ MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
     "banned": {"unban": "healthy", "ban": "banned", "drain": "draining"},
     "draining": {"unban": "healthy", "ban": "banned", "drain": "draining"},
 }
-"""The next state for each state and event; other events leave the element as it is."""
+"""The next state for each state and event. Events that are not listed leave the state unchanged."""
 
 AVOIDED: Final[frozenset[State]] = frozenset({"quarantined", "probing", "banned", "draining"})
-"""States in which an element gets no work, and no pilots but for canaries."""
+"""States in which an element gets no jobs except canaries, and pilots only for canaries."""
 
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When an element counts as a black hole, and how it is tried again."""
+    """The criteria by which an element counts as a black hole, and the times after which it is tried again."""
 
     window_seconds: Seconds = 600.0
-    """Attempts that ended within so many seconds count."""
+    """Attempts count if they ended within the last `window_seconds` seconds."""
     quick_seconds: Seconds = 30.0
-    """A failure within so many seconds of the start is a quick one."""
+    """The most seconds between start and failure of a quick failure."""
     failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
-    """The least number of failures that count against the element."""
+    """The least number of quick failures that makes an element a black hole."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8
-    """The least share of these in all attempts there."""
+    """The least share of quick failures in all attempts at the element."""
     owners: Annotated[int, Meta(ge=1, le=1_000_000)] = 3
-    """The least number of their owners, unless jobs of the same kind do better elsewhere."""
+    """The least number of owners with quick failures, unless jobs of the same kind do better elsewhere."""
     first_pause_seconds: Seconds = 60.0
     """Seconds until a quarantined element gets a canary; they double with each canary that fails."""
     longest_pause_seconds: Seconds = 14_400.0
+    """The most seconds until a quarantined element gets a canary."""
     probe_seconds: Seconds = 900.0
-    """A canary that has not ended within so many seconds has failed."""
+    """Seconds after which a canary that has not ended counts as failed."""
 
     def pause(self, relapses: int) -> timedelta:
-        """Return the pause after so many failed canaries."""
+        """Return the pause before the next canary, after `relapses` consecutive failed canaries."""
         seconds = self.first_pause_seconds * 2 ** min(relapses, 64)
         return timedelta(seconds=min(seconds, self.longest_pause_seconds))
 
 
 class ElementHealth(Struct, frozen=True, kw_only=True):
-    """The state of an element: since when and why, by whom, and until when it stays (None: until changed)."""
+    """The health of an element: its state, the reason, and who set it."""
 
     state: State = "healthy"
     since: datetime | None = None
+    """The time when the state began; None if it was never changed."""
     until: datetime | None = None
+    """The time until which the state lasts; None: until it is changed."""
     reason: str = ""
     said_by: str = ""
     relapses: int = 0
-    """Consecutive canaries that failed."""
+    """The number of consecutive canaries that failed."""
 
     @property
     def avoided(self) -> bool:
-        """Whether the element gets no work."""
+        """Whether the element gets no jobs except canaries."""
         return self.state in AVOIDED
 
     def text(self) -> str:
-        """Return it in words."""
+        """Return the state, who set it, and the reason as one text."""
         why = f": {self.reason}" if self.reason else ""
         return f"{self.state}{f' by {self.said_by}' if self.said_by else ''}{why}"
 
 
 class HealthChange(NamedTuple):
-    """An event at an element; `pause` is its duration, where the event does not determine it."""
+    """An event at an element, with its reason. `pause` is the duration of a backing-off."""
 
     event: Event
     reason: str = ""
@@ -110,7 +113,7 @@ class HealthChange(NamedTuple):
 def apply(
     health: ElementHealth, move: HealthChange, now: datetime, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Return the health after a change; None if it stays as it is."""
+    """Return the health after an event at time `now`; None if the event leaves the state unchanged."""
     after = MOVES[health.state].get(move.event)
     if after is None:
         return None
@@ -142,27 +145,27 @@ def _until(
 
 
 def wants_probe(health: ElementHealth, now: datetime) -> bool:
-    """Tell whether the pause of an element is over."""
+    """Return whether an element is quarantined and its pause is over, so that a canary is due."""
     return health.state == "quarantined" and health.until is not None and now >= health.until
 
 
 class Tried(NamedTuple):
-    """Outcomes of the recent attempts of one task queue at one element."""
+    """The outcomes of the recent attempts of one task queue at one element."""
 
     site: str
     ce: str
     queue: int
     kind: str
-    """Equal for queues whose jobs have equal requirements, whoever owns them."""
+    """A text that is equal for queues whose jobs have equal requirements, regardless of owner."""
     owner: str
     ended: int
-    """Attempts that ended there, without those that were killed or withdrawn."""
+    """The number of attempts that ended, without those that were killed or withdrawn."""
     quick: int
-    """Quick failures."""
+    """The number of quick failures among the ended attempts."""
 
 
 class BlackHole(NamedTuple):
-    """A black hole, and why it counts as one."""
+    """An element that counts as a black hole, and the reason."""
 
     site: str
     ce: str
@@ -179,7 +182,7 @@ class _Toll(NamedTuple):
 
 
 def judge(tried: Iterable[Tried], terms: HealthPolicy) -> list[BlackHole]:
-    """Return the black holes, by the outcomes of recent attempts."""
+    """Return the black holes, judged by the outcomes of recent attempts."""
     all_ = list(tried)
     everywhere = _tolls(all_)
     at: dict[CeId, list[Tried]] = {}

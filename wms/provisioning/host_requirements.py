@@ -1,10 +1,10 @@
-"""The part of a job's requirements that is about the host, as bounds that a batch system can be asked for.
+"""The part of a job's requirements that concerns the host, as bounds that can be passed to a batch system.
 
-The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz). The ad of the computing element
-decides its part of the expression, by partial evaluation; the attributes that its site forwards stay open. What is
-left is about single hosts. From it come *bounds*: terms on one attribute each that are true wherever the whole
-expression is. So asking for them excludes no host on which the job could run. Where they are weaker than the whole,
-the reason is reported, and the job agent evaluates the whole on the node.
+The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz). The ad of the computing element decides
+its part of the expression, by partial evaluation. Attributes that the site forwards stay open. The remaining expression
+concerns single hosts. From it come *bounds*: terms on one attribute each that are true wherever the whole expression
+is. So no host on which the job could run is excluded. Where the bounds are weaker than the expression, the reason is
+reported. The job agent then evaluates the whole expression on the node.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,16 +24,17 @@ Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
 Plain: TypeAlias = bool | int | float | str
 
 _TURNED: dict[str, Relation] = {">=": "<=", ">": "<", "<=": ">=", "<": ">", "==": "==", "is": "=="}
-"""Each relation with its sides exchanged."""
+"""The relation that results when its two sides are exchanged."""
 _DENIED: dict[str, str] = {">=": "<", ">": "<=", "<=": ">", "<": ">=", "!=": "==", "isnt": "is"}
+"""The relation that results when it is negated."""
 _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 
 
 class HostTerm(Struct, frozen=True):
-    """A term on one attribute of the host, in lower case.
+    """A bound on one attribute of the host, whose name is in lower case.
 
-    `member`: the value is one of the attribute's. `== true` and `== false`: it counts as such. Texts are compared
-    without case.
+    `member`: the attribute's list contains the value. `== true` and `== false`: the attribute is interpreted as a truth
+    value. Texts are compared without regard to case.
     """
 
     attribute: str
@@ -48,7 +49,7 @@ class HostTerm(Struct, frozen=True):
 
 
 class Unasked(Struct, frozen=True):
-    """A term that the bounds cover partly or not at all, and why: the node is checked before anything starts there."""
+    """A term that the bounds cover only partly or not at all, and the reason. The node is checked before any job starts there."""
 
     text: str
     reason: str
@@ -58,25 +59,27 @@ class Unasked(Struct, frozen=True):
 
 
 class HostRequirements(Struct, frozen=True):
-    """The requirements on the host: all bounds are true of every host over which `left` is."""
+    """The requirements on the host. All bounds are true of every host for which `left` is true."""
 
     left: str
-    """The canonical text of the rest; `true` if nothing is left, `false` or the like if no host of the element will do."""
+    """The canonical text of the remaining expression: `true` if nothing remains, `false` or the like if no host fits."""
     possible: bool
+    """Whether any host of the element may fit."""
     bounds: tuple[HostTerm, ...] = ()
     unasked: tuple[Unasked, ...] = ()
+    """The terms that the bounds do not fully cover."""
 
 
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
-    """Return the requirements on the hosts of an element, of which some attributes may differ from its ad.
+    """Return the requirements on the hosts of an element, whose attributes may differ from the element's ad.
 
-    Raises Rejected if the expression grows too large.
+    Raise Rejected if the expression grows too large.
     """
     return _of_rest(left_by(requirements, element, own))
 
 
 def _of_rest(left: Expression) -> HostRequirements:
-    """Return the bounds that the rest implies."""
+    """Return the bounds that follow from the remaining expression."""
     outcome = decided(left)
     if outcome is not None:
         return HostRequirements(left.text, outcome)
@@ -87,7 +90,7 @@ def _of_rest(left: Expression) -> HostRequirements:
 
 
 def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
-    """Return equivalent bounds: for each attribute the tightest from below and from above."""
+    """Return equivalent bounds: for each attribute only the tightest lower and the tightest upper one."""
     kept: dict[tuple[object, ...], HostTerm] = {}
     for bound in bounds:
         key = _side(bound)
@@ -97,7 +100,7 @@ def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
 
 
 def _side(bound: HostTerm) -> tuple[object, ...]:
-    """Return a key that is equal for bounds of which only the tightest is needed."""
+    """Return a key that is equal for bounds among which only the tightest is needed."""
     for side in (_LOWER, _UPPER):
         if bound.relation in side and not isinstance(bound.value, str):
             return bound.attribute, side
@@ -116,7 +119,7 @@ def _is_tighter(bound: HostTerm, other: HostTerm) -> bool:
 
 
 class _Implied(Struct, frozen=True):
-    """Bounds that are true wherever a term is, and why they are weaker than it; no reason if they are equivalent."""
+    """Bounds that are true wherever a term is true. `lost` is why they are weaker than the term; empty if they are equivalent."""
 
     bounds: tuple[HostTerm, ...] = ()
     lost: str = ""
@@ -192,7 +195,7 @@ def _of_call(node: Call) -> _Implied:
 
 
 def _of_denial(node: Node) -> _Implied:
-    """Return what is implied where a node is false."""
+    """Return the bounds that hold wherever the node is false."""
     match node:
         case Unary(operator="!"):
             # Both accept a number as a truth, which gives no bound; only attributes are true or false.
@@ -210,7 +213,7 @@ def _of_denial(node: Node) -> _Implied:
 
 
 def _of_choice(node: Choice) -> _Implied:
-    """Return what a choice implies: if one branch cannot be true, the other branch and the condition that leads to it."""
+    """Return the bounds that a choice implies. If one branch cannot be true, they are those of the condition and the other branch."""
     if node.yes is None:
         return _any([_implied(node.condition), _implied(node.no)])
     if _never(node.no):
@@ -245,7 +248,7 @@ def _any(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _loosest(bound: HostTerm, others: Iterable[_Implied]) -> HostTerm | None:
-    """Return the loosest bound of this kind that all others have, too."""
+    """Return the loosest bound of this kind among the others; None if any of them has no such bound."""
     for other in others:
         alike = [each for each in other.bounds if _side(each) == _side(bound)]
         if not alike:

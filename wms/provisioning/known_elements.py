@@ -1,4 +1,4 @@
-"""Known computing elements and the pilots there, for explanations."""
+"""Known computing elements and their pilots, for explanations of why jobs wait."""
 
 from typing import NamedTuple
 
@@ -6,26 +6,29 @@ from wms.site import ComputingElement
 
 
 class KnownElement(NamedTuple):
-    """A computing element that advertises itself (`fresh`) or did of late."""
+    """A computing element with a stored ad. `fresh` is whether the ad is still valid."""
 
     element: ComputingElement
     fresh: bool
 
 
 class PilotCounts(NamedTuple):
-    """The pilots of one VO on one element."""
+    """The number of one VO's live pilots at one element, by state, and of their slots."""
 
     running: int = 0
+    """The number of pilots that run."""
     coming: int = 0
-    """Pilots that are sent and have not begun."""
+    """The number of pilots that were sent and have not started."""
     slots: int = 0
-    """Slots of the pilots that run and take jobs."""
+    """The number of slots of the running pilots that take jobs."""
     free_slots: int = 0
+    """The number of these slots without a job."""
 
 
 class PilotLosses(NamedTuple):
-    """An element's pilots that ended within the last hour."""
+    """The number of an element's pilots that ended within the last hour, and of the failed ones among them."""
 
     ended: int = 0
+    """The number of pilots that ended."""
     lost: int = 0
-    """Pilots that died before they were seen at work."""
+    """The number of pilots that failed before they sent a message."""

@@ -1,4 +1,4 @@
-"""The headroom of limits: how many more jobs each key lets start. Jobs that a limit holds back need no pilots."""
+"""The headroom of limits: the number of jobs that each limit still lets start. Jobs that a limit holds back need no pilots."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,11 +9,11 @@ from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimi
 from wms.site import ComputingElement
 
 ARRIVAL_SECONDS = 30.0
-"""Seconds until a pilot that is sent now asks for work; a rate lets more jobs start until then."""
+"""Seconds until a pilot that is sent now requests jobs. Until then a rate limit admits further jobs."""
 
 
 class LimitHeadroom:
-    """The limits with the counts of their keys, used up as jobs get places."""
+    """The limits with the counts of their keys. The headroom shrinks as jobs are assigned to pilots."""
 
     def __init__(self, limits: LimitSet | None = None, counts: Counts | None = None) -> None:
         self._limits = limits or LimitSet()
@@ -25,11 +25,11 @@ class LimitHeadroom:
 
     @property
     def by_owner(self) -> bool:
-        """Whether some limit distinguishes owners or groups."""
+        """Whether any limit distinguishes owners or groups."""
         return bool(self._limits.attributes & {"owner", "owner_group"})
 
     def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[LimitKey, ...]:
-        """Return the keys that count such jobs on an element."""
+        """Return the keys of the limits that count these jobs at an element; empty for canaries."""
         if not self._limits or is_canary(requirements):
             return ()
         bounds = self._limits.concerning(requirements, element.site, element.ce)
@@ -39,29 +39,29 @@ class LimitHeadroom:
         return tuple(bounds)
 
     def left(self, keys: tuple[LimitKey, ...], most: int) -> int:
-        """Return how many jobs, `most` at most, may start under all of these keys."""
+        """Return the number of jobs, at most `most`, that may still start under all of these keys."""
         return min((self._left[key] for key in keys), default=most)
 
     def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
-        """Use up room for jobs that get places."""
+        """Reduce the headroom of these keys by a number of jobs."""
         for key in keys:
             self._left[key] -= jobs
 
     def fullest(self, keys: tuple[LimitKey, ...]) -> str:
-        """Return in words the key with the least room."""
+        """Return the text of the key with the least headroom."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 
 
 def concerned(limits: LimitSet, work: Iterable[Requirements], places: Collection[CeId]) -> set[LimitKey]:
-    """Return all keys that count some of the work at some place."""
+    """Return the keys of all limits that count any of the work at any of the places."""
     return {
         key for requirements in work for place in places for key in limits.concerning(requirements, *place)
     }
 
 
 def _room(bound: StrictestLimit, count: Count) -> int:
-    """Return how many jobs a key lets start until a pilot that is sent now asks for work."""
+    """Return the number of jobs that a limit admits until a pilot that is sent now requests jobs."""
     if bound.burst is None:
         return room(bound, count)
     coming = int(tokens(bound, count) + bound.per_second * ARRIVAL_SECONDS)

@@ -1,4 +1,4 @@
-"""Kinds of work of a plan, each with the number of its jobs that no pilot takes up yet."""
+"""Kinds of work in a plan, each with the number of its jobs that are not yet assigned to any pilot."""
 
 from wms.matching.clauses import serves_whom
 from wms.provisioning.demand import WorkKind
@@ -6,7 +6,7 @@ from wms.site import PilotOwner
 
 
 class OpenWork:
-    """A kind of work; `left` counts its jobs that no pilot takes up yet."""
+    """A kind of work in a plan. `left` is the number of its jobs that are not yet assigned to any pilot."""
 
     __slots__ = ("elements", "kind", "left", "processors", "sent", "taken", "vo")
 
@@ -17,13 +17,13 @@ class OpenWork:
         self.processors = kind.processors
         self.left = kind.jobs
         self.taken: dict[int, int] = {}
-        """By element: jobs that pilots there take up."""
+        """The number of jobs assigned to existing pilots, by element index."""
         self.sent: dict[int, int] = {}
-        """By element: pilots ordered."""
+        """The number of pilots ordered for the work, by element index."""
 
     @property
     def pickiness(self) -> tuple[object, ...]:
-        """Sort key: work that fewer pilots can serve comes first."""
+        """A sort key by which work that fewer pilots can run comes first."""
         asked = self.kind.requirements
         return (
             len(self.elements),
@@ -34,11 +34,11 @@ class OpenWork:
         )
 
     def asks(self, element: int) -> str:
-        """Return the name of the pilot class that it needs at an element; empty if any pilot there would do."""
+        """Return the name of the pilot class that the work needs at an element; empty if any pilot there fits."""
         hosts = self.kind.hosts.get(element)
         return hosts.name if hosts else ""
 
     def takes(self, owner: PilotOwner | None) -> bool:
-        """Tell whether its jobs may go to the private pilots of an owner; None: to generic pilots."""
+        """Return whether private pilots of this owner may run the jobs; for None, whether generic pilots may."""
         asked = self.kind.requirements
         return serves_whom(asked, owner) if owner or asked.pilot_types else True

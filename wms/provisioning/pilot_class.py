@@ -1,7 +1,7 @@
-"""Pilot classes: what pilots ask their element for beyond the usual, and what is therefore known of their nodes.
+"""Pilot classes: the extra requests with which pilots are sent to an element, and the resulting knowledge about their nodes.
 
-A pilot that was asked for by a job's requirements fits this job and jobs that ask for less; for others only its own
-measurements can tell. A pilot that was asked for as usual fits what its element's ad meets.
+A pilot that was requested for a job's requirements fits this job, and jobs that require less. For other jobs only its
+own measurements can decide. A pilot without extra requests fits the jobs that the element's ad meets.
 """
 
 from functools import lru_cache
@@ -14,23 +14,24 @@ from wms.matching.two_sided import asked, job_wants
 from wms.site import ComputingElement, Told, as_it_is
 
 _KEPT = 16_384
+"""The most results that each cache keeps."""
 
 
 class PilotClass(Struct, frozen=True, cache_hash=True):
-    """A class of pilots."""
+    """A class of pilots that are sent with the same requests to the batch system."""
 
     asked: tuple[str, ...] = ()
-    """What is asked for, in words, each with its option of the batch system."""
+    """Descriptions of what is requested, each with its option of the batch system."""
     unasked: tuple[str, ...] = ()
-    """What is not asked for, and why: the node is checked."""
+    """Descriptions of requirements that are not requested, with the reason. The node is checked for them."""
     node: Told = ()
-    """Known attributes of the node of such a pilot, beyond its element's ad."""
+    """Known attributes of the node of such a pilot, in addition to its element's ad."""
     sure: bool = True
-    """Whether such a node surely fits the work; if not, only a pilot that is there can tell."""
+    """Whether such a node certainly fits the work; otherwise only a pilot on the node can decide."""
 
     @property
     def name(self) -> str:
-        """A name that is equal where the same is asked for."""
+        """A name that is equal for classes with equal contents."""
         return _name(self)
 
     def __str__(self) -> str:
@@ -45,6 +46,6 @@ def _name(hosts: PilotClass) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def do(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
-    """Tell whether pilots of a class at an element, None for the usual ones, fit the requirements as far as is known."""
+    """Return whether pilots of a class at an element fit the requirements, as far as known. None is the usual class."""
     resource = element.pilot_resource(vo=requirements.vo)
     return job_wants(asked(requirements), as_it_is(resource, hosts.node if hosts else ()))

@@ -2,17 +2,18 @@
 
 Every waiting job is counted once over all elements. The plan is made in two steps.
 
-1. Free places take up work that they could do, the work with the fewest elements first. Free places are the slots of pilots on
-   their way and the idle slots of running ones. The matcher's clauses judge what a pilot could do, by its memory and time left
-   and by what its node was found unfit for. A pilot on its way is judged by the hosts that it asked for, too.
-2. Pilots are ordered one by one for the work that is left. Each goes to the VO with the fewest pilots, so that none starves
-   another; for its work with the fewest elements; and to the element that keeps orders in proportion to the room. The other
-   places of a pilot take up more work of its VO before the next is ordered. So the places ordered exceed the work by less than
-   one pilot a kind of work, and by nothing if a pilot has one place.
+1. Existing free places take jobs that fit, and the work with the fewest elements is served first. Free places are the slots of
+   pilots on their way and the idle slots of running ones. The matcher's clauses decide whether a job fits, by the pilot's memory,
+   its time left, and the requirements for which its node was unfit. For a pilot on its way the hosts that it requests count too.
+2. Pilots are ordered one by one for the remaining jobs. Each goes to the VO with the fewest pilots, so that no VO starves
+   another. Within the VO it is for the work with the fewest elements, at the element that keeps orders in proportion to the room.
+   The pilot's other places take further jobs of its VO before the next pilot is ordered. So the ordered places exceed the jobs by
+   less than one pilot for each kind of work, and by none if a pilot has one place.
 
-Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. Work that ranks
-some elements higher gets its pilots there as long as there is room. If only a node can tell whether it fits, one pilot goes
-first, and then as many at a time as have found work there. `plan_report` tells why no more pilots were ordered.
+Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. Work with
+a rank expression gets its pilots at the best elements as long as they have room. If only a node can decide whether work
+fits, one pilot is sent first, and then as many at a time as have found work there. `plan_report` explains why no more
+pilots were ordered.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -33,33 +34,35 @@ from wms.site import ComputingElement, PilotOwner
 
 
 class Caps(Struct, frozen=True, kw_only=True):
-    """Bounds over all elements: pilots in one plan, and pilots in all (0: no bound)."""
+    """Bounds over all elements: `orders` pilots in one plan, and `pilots` live pilots in total (0: no bound)."""
 
     orders: int = 1_000
     pilots: int = 0
 
 
 class PlannedPilots(Struct, frozen=True, kw_only=True):
-    """Send so many pilots of a VO to an element, for a class of its hosts; None for none in particular."""
+    """An order of `count` pilots of one VO for one element."""
 
     site: str
     ce: str
     vo: str
     count: int
     reasons: tuple[str, ...]
+    """The reasons why the pilots are ordered, for people."""
     hosts: PilotClass | None = None
+    """The class of the pilots; None for the usual class."""
     private: PilotOwner | None = None
-    """Whose jobs alone they take; None: those of the whole VO."""
+    """The owner whose jobs alone the pilots take; None if they take jobs of the whole VO."""
     purpose: Purpose = Purpose()
-    """What the jobs ask for that they are sent for."""
+    """The requirements of the jobs for which the pilots are sent."""
 
 
 Choice: TypeAlias = Literal["room", "random"]
-"""How a pilot's element is chosen among those that fit: by the room that they have, or at random among those with any."""
+"""The way to choose among fitting elements: by their room, or at random among those that have room."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """Orders, a decision for each element in the order given, and the work that none of them can do."""
+    """The result of planning: orders, one decision for each element in the order given, and work that no element can run."""
 
     orders: tuple[PlannedPilots, ...]
     decisions: tuple[ElementDecision, ...]
@@ -79,12 +82,13 @@ def plan(
     choice: Choice = "room",
     private: PrivateGroups = NOBODY,
 ) -> Plan:
-    """Decide how many pilots go where. Pilots on elements not given count against the caps only.
+    """Decide how many pilots are sent to each element. Pilots at elements that are not given count against the caps only.
 
-    Among elements that are equally good `rng`, which gives numbers in [0, 1), draws one; without it the first is taken.
-    `leeway` is what limits let start, and is used up; `avoided` are elements to which no work goes, but for canaries.
-    `hosts` says which hosts pilots ask for, or why none are sent for some work now; None: none ever ask. With the `choice` "random" `rng`
-    draws each pilot's element among all that fit, have room, and are liked best. `private` are the groups with pilots of their own.
+    Among equally good elements `rng`, which returns numbers in [0, 1), draws one; without it the first is taken.
+    `leeway` is the headroom of limits, and is used up. `avoided` are elements that get no pilots except for canaries.
+    `hosts` returns the pilot class of work at an element, or why no pilots are sent for it now. If it is None all
+    pilots have the usual class. With the `choice` "random", `rng` draws each pilot's element among all that fit, have
+    room, and are ranked best. `private` are the groups with private pilots.
     """
     leeway = leeway or LimitHeadroom()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
@@ -94,7 +98,7 @@ def plan(
 def orders(
     demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
 ) -> tuple[PlannedPilots, ...]:
-    """Return the orders of the plan for a demand that was gathered from these elements; no reasons for the others."""
+    """Return the orders of the plan for a demand that was gathered from these elements, without the decisions."""
     return _Planner(demand, elements, list(pilots), caps, LimitHeadroom()).orders()
 
 
@@ -143,7 +147,7 @@ class _Planner:
         )
 
     def _fill_free_places(self) -> None:
-        """Let work take up free places: work that the fewest pilots serve first, at the elements that the least other work may use."""
+        """Assign jobs to free places: first the work that the fewest pilots serve, at the elements that least other work may use."""
         wanted = [sum(number in work.elements for work in self.work) for number in range(len(self.elements))]
         for work in sorted(self.work, key=lambda each: each.pickiness):
             for number in sorted(work.elements, key=wanted.__getitem__):
@@ -165,14 +169,14 @@ class _Planner:
         return element.open and element.startable(work) > 0 and element.untried(work) > 0
 
     def _liked(self, work: OpenWork) -> list[int]:
-        """Return the elements where a pilot may be ordered for a work, of these the ones that it likes best."""
+        """Return the elements where a pilot may be ordered for the work now, reduced to those with its highest rank."""
         open_ = [number for number in work.elements if self._may_order(work, number)]
         ranks = work.kind.ranks
         best = max((ranks.get(number, 0.0) for number in open_), default=0.0)
         return [number for number in open_ if ranks.get(number, 0.0) == best]
 
     def _order(self, work: OpenWork) -> None:
-        """Order one pilot for a work, and fill its places."""
+        """Order one pilot for the work, and assign jobs to its places."""
         number = self._drawn(self._liked(work))
         element = self.elements[number]
         sort = work.vo, work.kind.hosts.get(number), work.kind.private
@@ -197,7 +201,7 @@ class _Planner:
         return work.kind.hosts.get(number) in (None, hosts)
 
     def _drawn(self, open_: Iterable[int]) -> int:
-        """Return one of the elements that are open: any of those that keep the orders in proportion to the room best."""
+        """Return one of the given elements: one that best keeps the orders in proportion to the room, or a random one."""
         if self.at_random and self.rng is not None:
             fitting = list(open_)
             return fitting[int(self.rng() * len(fitting))]

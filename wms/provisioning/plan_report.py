@@ -1,4 +1,4 @@
-"""The report on a plan: for each element how many pilots were ordered and why, and what kept more from being ordered."""
+"""The report on a plan: for each element the number of ordered pilots, the reasons, and the obstacle to ordering more."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,46 +11,55 @@ from wms.provisioning.open_work import OpenWork
 from wms.provisioning.supply import PilotSort, PlannedElement
 
 SHARES = 50
-"""Classes of work that a decision tells of, those with the most jobs."""
+"""The most classes of work in one decision; those with the most jobs are included."""
 
 Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
-"""What kept more pilots from being sent; empty where nothing did."""
+"""The code of the obstacle to sending more pilots; empty without an obstacle."""
 
 
 class WorkDecision(Struct, frozen=True, kw_only=True):
-    """What was decided for one class of work at one element: its jobs, who takes them up, and what held more back."""
+    """The decision on one class of work at one element: its jobs, the pilots for them, and the obstacle to sending more."""
 
     vo: StoredName
     cpu_segment: CpuTime
+    """The class of CPU time to which the jobs belong, in seconds."""
     processors: Count
+    """The slots that one job needs."""
     wanted: Total
-    """Jobs that wait and could run there."""
+    """The number of waiting jobs that could run at the element."""
     taken: Total
-    """Of them, those that pilots there, running or on the way, take up."""
+    """The number of these jobs assigned to existing pilots at the element, running or on their way."""
     sent: Count
-    """Pilots sent for them."""
+    """The number of pilots sent for the work."""
     elsewhere: Total
-    """Jobs that pilots elsewhere take up, or new ones anywhere."""
+    """The number of these jobs assigned to pilots elsewhere, or to new pilots anywhere."""
     held: Hindrance
+    """The obstacle to sending more pilots."""
     why: LongText
+    """The explanation of the obstacle, for people."""
 
 
 class ElementDecision(Struct, frozen=True, kw_only=True):
-    """What was decided for an element, for all VOs together."""
+    """The decision on one element, for all VOs together."""
 
     site: StoredName
     ce: StoredName
     ordered: Count
+    """The number of pilots ordered in this plan."""
     reasons: LongTexts
+    """The reasons why pilots were or were not ordered, for people."""
     submitted: Count = 0
     waiting: Count = 0
     running: Count = 0
     idle_slots: Total = 0
     ending: Count = 0
+    """The number of running pilots that take no more jobs."""
     room: Total = 0
+    """The number of further pilots that the element takes."""
     shares: Annotated[tuple[WorkDecision, ...], Meta(max_length=1_000)] = ()
+    """The decisions on the classes of work, those with the most jobs first."""
 
 
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
@@ -61,9 +70,10 @@ _CAPPED = "the cap on pilots is reached"
 def decision(
     element: PlannedElement, works: Sequence[OpenWork], unreached: Counter[str], *, at_random: bool
 ) -> ElementDecision:
-    """Return what a plan decided for an element, once it is made.
+    """Return the decision on an element, after the whole plan is made.
 
-    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by what keeps them.
+    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by the first failing
+    clause.
     """
     sent = tuple(_sent(element, sort, at_random=at_random) for sort in element.ordered)
     return ElementDecision(
@@ -82,7 +92,7 @@ def decision(
 
 
 def order_reasons(element: PlannedElement, sort: PilotSort, *, at_random: bool) -> tuple[str, ...]:
-    """Return why pilots of a sort were ordered for an element: the work, the room, and what is special about them."""
+    """Return the reasons why pilots of a sort were ordered for an element: the jobs, the room, and the class or owner."""
     _, hosts, owner = sort
     return (
         _unmet(element.taken[sort], element.ad.slots_per_pilot),
@@ -104,7 +114,7 @@ def _unmet(jobs: int, slots: int) -> str:
 
 
 def _shares(element: PlannedElement, works: Sequence[OpenWork]) -> tuple[WorkDecision, ...]:
-    """Return what was decided for each class of work at an element."""
+    """Return the decisions on the classes of work that could run at an element, those with the most jobs first."""
     number = element.number
     classes: dict[tuple[str, int, int], list[OpenWork]] = {}
     for work in works:
@@ -133,7 +143,7 @@ def _share(element: PlannedElement, name: tuple[str, int, int], works: Sequence[
 
 
 def _what_held(element: PlannedElement, works: Sequence[OpenWork]) -> tuple[Hindrance, str]:
-    """Return what kept more pilots from being sent for a class of work: of several obstacles the first."""
+    """Return the code and the text of the first obstacle to sending more pilots for a class of work."""
     number = element.number
     for work in works:
         if found := work.kind.avoided.get(number):
@@ -153,7 +163,7 @@ def _what_held(element: PlannedElement, works: Sequence[OpenWork]) -> tuple[Hind
 
 
 def _why_none(element: PlannedElement, works: Sequence[OpenWork], unreached: Counter[str]) -> str:
-    """Return why no pilot at all was ordered for an element."""
+    """Return the text of the reason why no pilot was ordered for an element."""
     number = element.number
     if element.ad.fault():
         return element.full

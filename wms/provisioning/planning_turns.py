@@ -1,4 +1,4 @@
-"""The task queues of a plan: all, but of those whose expressions take long to parse only some, in turns of owners."""
+"""The choice of task queues for a plan. Queues whose expressions take long to parse take turns, by owner."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,18 @@ from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
-"""Characters of long expressions in one plan: each thousand takes some milliseconds, in every plan."""
+"""The most characters of long expressions in one plan. Each thousand takes some milliseconds."""
 
 
 class PlanningTurns:
-    """Counts the expressions that plans evaluated; the next queue is one of the owner with the least."""
+    """A record of the characters evaluated in past plans. The owner with the fewest is served next."""
 
     def __init__(self) -> None:
         self._queues: dict[TaskQueueId, int] = {}
         self._owners: dict[str, int] = {}
 
     def choose(self, waiting: Mapping[TaskQueueId, Requirements]) -> set[TaskQueueId]:
-        """Return the queues of the next plan."""
+        """Return the queues for the next plan: all with short expressions, and some with long ones."""
         long = {tq_id: each for tq_id, each in waiting.items() if is_long(each)}
         chosen, left = waiting.keys() - long.keys(), CHARACTERS
         self._queues = levelled(self._queues, long, 0)

@@ -1,8 +1,9 @@
-"""Private pilots: which groups have them sent for their work, and where those go that users ordered.
+"""Private pilots that users ordered: which orders get pilots now, and at which elements.
 
-A private pilot takes the jobs of its owner alone, and of the whole group if the group shares its jobs. Orders are filled one
-pilot at a time: the next is for the owner with the fewest private pilots, at the element with the most room. All orders
-together get at most half of the pilots that the system may have, so that idle ones stop nobody else's work.
+A private pilot takes the jobs of its owner alone, or of the whole group if the group shares its jobs. Orders are filled
+one pilot at a time. The next pilot is for the owner with the fewest private pilots, at the element with the most room.
+All orders together get at most half of the pilots that the system may have, so that idle private pilots do not block
+other work.
 """
 
 from collections import Counter
@@ -20,45 +21,49 @@ from wms.site import ComputingElement, PilotOwner, private
 
 
 class PilotOrder(Struct, frozen=True, kw_only=True):
-    """Pilots that a user ordered and that were not sent yet."""
+    """A user's order for private pilots, with the number of pilots that were not sent yet."""
 
     vo: str
     owner_group: str
     owner: str
     group_wide: bool = False
+    """Whether the pilots take the jobs of the whole group."""
     site: str = ""
+    """The site where the pilots are to run; empty: any site."""
     ce: str = ""
+    """The computing element where the pilots are to run; empty: any element."""
     missing: int = 1
+    """The number of pilots still to be sent."""
     order_id: int = 0
     held: str = ""
-    """Why none could be sent in the last plan."""
+    """The reason why no pilot could be sent in the last plan."""
 
     @property
     def pilot_owner(self) -> PilotOwner:
-        """Whose jobs the pilots take."""
+        """The owner whose jobs the pilots take."""
         return PilotOwner(self.owner_group, "" if self.group_wide else self.owner)
 
 
 class OrderedPilot(NamedTuple):
-    """One pilot to be sent for an order."""
+    """One pilot that is to be sent for an order, and its element."""
 
     order: PilotOrder
     element: ComputingElement
 
 
 class Allocation(NamedTuple):
-    """The pilots to be sent for orders now, and by order why those that are missing yet cannot be."""
+    """The pilots that are sent for orders now, and the reason why further ones are not, by order number."""
 
     pilots: tuple[OrderedPilot, ...] = ()
     held: Mapping[int, str] = {}
 
     @property
     def groups(self) -> set[VoGroup]:
-        """The groups whose jobs they take."""
+        """The groups whose jobs the pilots take."""
         return {(order.vo, order.owner_group) for order, _ in self.pilots}
 
     def as_pilots(self, sharing: frozenset[VoGroup]) -> list[PilotSupply]:
-        """Return them as the planner counts pilots that are on their way."""
+        """Return the pilots as supply for the planner, which counts them as on their way."""
         return [
             PilotSupply(
                 site=at.site,
@@ -82,7 +87,7 @@ def allocate(
     caps: Caps,
     avoided: Mapping[CeId, Avoided],
 ) -> Allocation:
-    """Decide for which orders pilots are sent now, and where."""
+    """Decide for which orders pilots are sent now, and to which elements."""
     return _Allocating(elements, list(pilots), caps, avoided).allocate(orders) if orders else Allocation()
 
 
@@ -135,7 +140,7 @@ class _Allocating:
         self.owned[_whose(order)] += 1
 
     def _where(self, order: PilotOrder) -> ComputingElement | str:
-        """Return where the next pilot of an order goes, or why it goes nowhere."""
+        """Return the element for the next pilot of an order, or the reason why there is none."""
         if self.cap <= 0:
             return "the cap on pilots, or on private ones among them, is reached"
         named = [each for each in self.elements if _is_named(order, each)]

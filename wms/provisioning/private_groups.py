@@ -9,23 +9,26 @@ from wms.site import GENERIC, PRIVATE, PilotOwner, folded
 
 
 class PrivateGroups(NamedTuple):
-    """The groups of VOs for which private pilots are sent, those that share their jobs, and those that have private pilots."""
+    """The groups for which private pilots are sent, those that share their jobs, and those that have private pilots now."""
 
     senders: frozenset[VoGroup] = frozenset()
+    """The groups for whose jobs private pilots are sent."""
     sharing: frozenset[VoGroup] = frozenset()
+    """The groups whose members share their jobs."""
     present: frozenset[VoGroup] = frozenset()
+    """The groups that have private pilots now."""
 
     def concern(self, requirements: Requirements) -> bool:
-        """Tell whether the group of the work matters."""
+        """Return whether the group that owns the work has private pilots, or gets some for its jobs."""
         group = requirements.vo, requirements.owner_group
         return group in self.senders or group in self.present
 
     def with_present(self, groups: Iterable[VoGroup]) -> "PrivateGroups":
-        """Return it with private pilots of these groups, which are about to be sent."""
+        """Return a copy in which these groups also have private pilots."""
         return self._replace(present=self.present.union(groups))
 
     def pilot_owner(self, requirements: Requirements) -> PilotOwner | None:
-        """Return the owner of the private pilots for some work; None: generic pilots are sent."""
+        """Return the owner of the private pilots for the work; None if generic pilots are sent."""
         group = requirements.vo, requirements.owner_group
         types = folded(requirements.pilot_types)
         if group not in self.senders or (GENERIC in types and PRIVATE not in types):
@@ -34,3 +37,4 @@ class PrivateGroups(NamedTuple):
 
 
 NOBODY = PrivateGroups()
+"""The value without any groups."""

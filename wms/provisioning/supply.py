@@ -1,4 +1,4 @@
-"""The supply of a plan: elements, their room for more pilots, and the free places of pilots that run or are on the way."""
+"""The supply of a plan: elements, their room for more pilots, and the free places of pilots that run or are on their way."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,28 +18,30 @@ from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, wi
 
 
 class PilotSupply(Struct, frozen=True, kw_only=True):
-    """Pilots of one VO on one element that offer the same.
+    """A number of pilots of one VO at one element whose offers are equal.
 
-    `running` counts all that run, `ending` those of them that take no more jobs; `idle_slots` are the free places of the
-    others.
+    `running` counts all running pilots, `ending` those of them that take no more jobs. `idle_slots` are the free places
+    of the other running pilots.
     """
 
     site: str
     ce: str
     vo: str
     submitted: int = 0
+    """The number of pilots submitted to the element."""
     waiting: int = 0
+    """The number of pilots that wait in the element's batch system."""
     running: int = 0
     ending: int = 0
     idle_slots: int = 0
     resource: Resource | None = None
-    """What each of them offers a job; None: what one that is sent now would."""
+    """The resource that each pilot offers; None: that of a pilot sent now."""
     asks: str = ""
-    """The name of the class of hosts that they asked for."""
+    """The name of the pilot class."""
 
 
 class FreePlaces:
-    """Free places of pilots of one VO that offer the same. `asks` is the pilot class of those on their way; None: they run."""
+    """Free places of equal pilots of one VO. `asks` is the class of pilots on their way; None for running pilots."""
 
     __slots__ = ("asks", "each", "left", "resource", "usual", "vo")
 
@@ -49,24 +51,24 @@ class FreePlaces:
         self.asks = asks
         said = pilots.resource
         self.each = said.processors if said and asks is None else ad.slots_per_pilot
-        """Places of one pilot; a job has all its places in one pilot."""
+        """The places of one pilot. A job takes all its places in one pilot."""
         if said is not None and ad_of(ad):
             said = with_ad(said, ad_of(ad))
         usual = as_it_is(pilot_at(ad, pilots.vo).resource)
         self.resource = usual if said is None else said
         self.usual = self.resource == usual
-        """Whether the resource is what the element advertises; then work without an expression fits at once."""
+        """Whether the resource equals the advertised one. Then work without an expression fits without a further check."""
 
     @property
     def worth(self) -> tuple[object, ...]:
-        """Sort key: places that less work can use come first."""
+        """A sort key by which places that less work can use come first."""
         said = self.resource
         if self.usual:
             return bool(self.asks), True
         return bool(self.asks), False, said.cpu_time, self.each, said.memory_mb, -len(said.unfit)
 
     def serves(self, work: OpenWork, element: "PlannedElement") -> bool:
-        """Tell whether one of these pilots could take a job of the work."""
+        """Return whether one of these pilots could take a job of the work."""
         if self.vo != work.vo or not serves_whom(work.kind.requirements, self.resource):
             return False
         wanted = work.asks(element.number)
@@ -85,11 +87,11 @@ def _fits(requirements: Requirements, resource: Resource) -> bool:
 
 
 PilotSort: TypeAlias = tuple[str, PilotClass | None, PilotOwner | None]
-"""Pilots that are ordered together: their VO, their class, and the owner whose jobs alone they take; None: any."""
+"""The key of pilots that are ordered together: their VO, their class (None: usual), and the owner of private ones (None: generic)."""
 
 
 class PlannedElement:
-    """An element with its room for pilots and the places under way."""
+    """An element in a plan, with its room for pilots, its free places, and the pilots ordered so far."""
 
     __slots__ = (
         "ad",
@@ -123,16 +125,16 @@ class PlannedElement:
 
     @property
     def total(self) -> int:
-        """How many pilots are ordered for it."""
+        """The number of pilots ordered for the element in this plan."""
         return self.ordered.total()
 
     @property
     def open(self) -> bool:
-        """Whether it has room for one more pilot."""
+        """Whether the element has room for one more pilot."""
         return self.total < self.room
 
     def untried(self, work: OpenWork) -> int:
-        """How many more pilots may go here for work whose fit only a node can tell."""
+        """Return the number of further pilots that may be sent for work whose fit only a node can decide."""
         hosts = work.kind.hosts.get(self.number)
         if hosts is None or hosts.sure:
             return self.room
@@ -144,18 +146,18 @@ class PlannedElement:
         return max(1, sum(each.running for each in there) - idle) - coming - idle
 
     def startable(self, work: OpenWork) -> int:
-        """How many of the jobs that no pilot takes up yet the limits let start here."""
+        """Return the number of unassigned jobs that the limits let start at this element."""
         keys = work.kind.keys.get(self.number, ())
         return min(work.left, self.leeway.left(keys, work.left)) if keys else work.left
 
     def use(self, work: OpenWork) -> None:
-        """Let work take up the free places that it can use."""
+        """Assign jobs of the work to the free places that fit."""
         for supply in self.supplies:
             if supply.left and work.left and supply.serves(work, self):
                 supply.left = self.take(work, supply.left, supply.each)
 
     def take(self, work: OpenWork, places: int, of_each: int) -> int:
-        """Let work take up places, `of_each` of them in one pilot; return how many places are left."""
+        """Assign jobs to places, of which one pilot has `of_each`; return the number of places left."""
         each = min(work.processors, self.ad.slots_per_pilot)
         pilots, rest = divmod(places, of_each)
         jobs = min(self.startable(work), pilots * (of_each // each) + rest // each)
@@ -173,7 +175,7 @@ def _supplies(ad: ComputingElement, pilots: Iterable[PilotSupply]) -> Iterable[F
 
 
 def room_of(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
-    """Return how many more pilots an element takes, and what the bound is."""
+    """Return the number of further pilots that an element takes, and the text of the bound that applies."""
     if ad.fault():
         return 0, f"its ad is faulty: {ad.fault()}"
     room = max(0, ad.pilot_limit - under_way - running)
