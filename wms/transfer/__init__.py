@@ -1,4 +1,4 @@
-"""Sandboxes: a content-addressed store, and archives that are safe to unpack."""
+"""Transfer of sandboxes: a content-addressed store, and archives that are safe to unpack."""
 
 from wms.transfer.archive import MAX_ARCHIVE, ArchiveLimits, pack, unpack
 from wms.transfer.patterns import Selection, UnmatchedFiles, left_behind, select

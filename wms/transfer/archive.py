@@ -1,14 +1,14 @@
-"""Sandbox archives: tar.gz, packed so that equal content gives equal bytes, and unpacked as if by an enemy.
+"""Sandbox archives (tar.gz). Packing gives equal bytes for equal content; unpacking treats every archive as hostile.
 
-An archive carries regular files and directories and nothing else. Symbolic links are refused rather than confined: one
-that points inside can be turned outside by a later member or by a second archive into the same directory, no job needs
-them to carry files, and what cannot exist needs no rule. Packing stores the content a link leads to instead.
+An archive contains only regular files and directories. Symbolic links are refused rather than confined. A link that
+points inside could be turned outside by a later member, or by a second archive in the same directory. No job needs
+links to carry files. Packing stores the content to which a link leads instead.
 
-Both sides go by the same limits: what cannot be unpacked is not packed. The bytes that come out bound a bomb; how well they
-were compressed does not matter, since zeros are data too.
+Packing and unpacking use the same limits: content that cannot be unpacked is not packed. The number of unpacked bytes
+is limited, which stops archive bombs. The compression ratio does not matter, since zeros are data too.
 
-Equal bytes hold for one version of the compressor: another zlib may give another digest for the same content, which
-costs a second object and nothing else.
+Equal bytes hold for one version of the compressor. Another zlib may give another digest for the same content, which
+only costs a second object in the store.
 """
 
 import gzip
@@ -28,16 +28,20 @@ import msgspec
 from wms.errors import Rejected, Unavailable
 
 MIB = 1024 * 1024
+"""Bytes in one mebibyte."""
 MAX_ARCHIVE = 100 * MIB
+"""The most bytes of a packed archive."""
 CHUNK = 256 * 1024
+"""The bytes that are read from a file at once."""
 RECORD = 10_240
+"""The bytes of one tar record, in which archives are read."""
 
 # Long names and extended headers are read into memory whole by tarfile.
 _MAX_HEADER = 64 * 1024
 # A member's header and padding, its extended header with a name of the greatest length, and theirs.
 _BLOCKS_A_MEMBER = 8
 _BAD_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Of Unicode: what controls terminals and writing direction, half characters, and breaks of lines."""
+"""Unicode categories that names must not contain: control and format characters, surrogates, and line separators."""
 _HEADERS = {
     tarfile.XHDTYPE,
     tarfile.XGLTYPE,
@@ -48,13 +52,16 @@ _HEADERS = {
 
 
 class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an archive may hold."""
+    """The limits on the content of one archive."""
 
     members: int = 100_000
+    """The most files and directories."""
     total_bytes: int = 1024 * MIB
+    """The most bytes of all files, unpacked."""
     name_length: int = 1024
-    """In bytes of UTF-8; 255 for each part of a name, as file systems have it."""
+    """The most bytes of a member's name in UTF-8. Each part of a name may have 255 bytes, as in file systems."""
     depth: int = 64
+    """The most parts of a member's name, which are its directories and itself."""
 
 
 # --- packing -----------------------------------------------------------------------------------------------------
@@ -66,11 +73,14 @@ def pack(
     max_bytes: int = MAX_ARCHIVE,
     limits: ArchiveLimits | None = None,
 ) -> int:
-    """Write a tar.gz of these members (name in the archive: the file on disk, or its bytes) and return their bytes.
+    """Write a tar.gz of these members to `target`; return the number of bytes of their contents.
 
-    Names are sorted, times, owners and groups are zero, and of the mode only «executable» is kept. A path to a directory
-    packs the directory alone. Raises Rejected, naming the member, for whatever `unpack` would refuse and for what is no
-    file, and when the archive grows over `max_bytes`.
+    Keys are names in the archive; values are paths on disk, or the bytes themselves. Names are sorted. Times, owners
+    and groups are zero, and of the mode only the executable bit is kept. A path to a directory packs the directory
+    without its content.
+
+    Raise Rejected, with the name of the member, if `unpack` would refuse it, or if it is neither a file nor a
+    directory. Raise Rejected also when the archive grows over `max_bytes`.
     """
     with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=target, mtime=0) as stream:
         packer = _Packer(stream, target, max_bytes, limits or ArchiveLimits())
@@ -82,7 +92,7 @@ def pack(
 
 
 class _Packer:
-    """An archive in the making, held to the limits of those that are unpacked."""
+    """An archive that is being written, under the limits that apply to unpacking."""
 
     def __init__(
         self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: ArchiveLimits
@@ -148,7 +158,7 @@ class _Packer:
 
 
 class _Names:
-    """The names of an archive so far: within the limits, and no two of them in each other's way."""
+    """The names in an archive so far: all within the limits, and no two in conflict."""
 
     def __init__(self, limits: ArchiveLimits) -> None:
         self._limits = limits
@@ -157,7 +167,7 @@ class _Names:
         self._directories: set[str] = set()
 
     def add(self, name: str, *, is_directory: bool = False) -> None:
-        """Take a name. Raises Rejected with what is wrong with it."""
+        """Add a name. Raise Rejected with the reason if it is unsafe, over a limit, or in conflict with another name."""
         if reason := bad_name(name, self._limits):
             raise _refused(name, reason)
         self._count += 1
@@ -192,10 +202,10 @@ def _padding(size: int) -> bytes:
 
 
 def unpack(archive: Path | bytes, dest: Path, limits: ArchiveLimits | None = None) -> int:
-    """Unpack a tar.gz into the directory `dest` and return the bytes it held; blocking.
+    """Unpack a tar.gz into the directory `dest`; return the number of bytes of its files. The call blocks.
 
-    Raises Rejected, naming the member, at the first that is unsafe or over a limit, or whose file is there already; what
-    was unpacked before it stays, so give `dest` up then.
+    Raise Rejected, with the name of the member, at the first one that is unsafe, over a limit, or exists already.
+    Members unpacked before it remain, so the caller should discard `dest`. Raise Unavailable if the disk fails.
     """
     within = limits or ArchiveLimits()
     source = io.BytesIO(archive) if isinstance(archive, bytes) else archive.open("rb")
@@ -242,7 +252,7 @@ def _bad_kind(member: tarfile.TarInfo) -> str | None:
 
 
 def bad_name(name: str, limits: ArchiveLimits) -> str | None:
-    """Return what is wrong with a member's name, or None."""
+    """Return the reason why a member's name is refused; None if it is acceptable."""
     parts = name.rstrip("/").split("/")
     if name.startswith("/"):
         return "has an absolute name"
@@ -284,7 +294,7 @@ def _copy_member(tar: tarfile.TarFile, member: tarfile.TarInfo, file: BinaryIO) 
 
 
 class _Header(tarfile.TarInfo):
-    """A header that refuses, before tarfile reads it into memory, an extended header of any size it likes."""
+    """A tar header that refuses extended headers over a limit, before tarfile reads them into memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -295,7 +305,7 @@ class _Header(tarfile.TarInfo):
 
 
 class _Bounded:
-    """What comes out of the compressor, counted against the limits as it comes."""
+    """A decompressed stream whose bytes are counted against the limits as they are read."""
 
     def __init__(self, stream: gzip.GzipFile, limits: ArchiveLimits) -> None:
         self._stream = stream

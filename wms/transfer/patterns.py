@@ -1,4 +1,4 @@
-"""Which files of a job's directory its output patterns choose."""
+"""Selection of files in a job's directory by the job's output patterns."""
 
 import contextlib
 import fnmatch
@@ -13,27 +13,31 @@ from wms.errors import Rejected
 from wms.transfer.archive import ArchiveLimits, bad_name
 
 NAMED_LEFT = 20
+"""The most names in `UnmatchedFiles`."""
 _WALK_LIMIT = 200_000
+"""The most files that are examined below one directory."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """What output patterns chose: `files` by their name in the archive, and what they could not."""
+    """The files that output patterns selected, by their names in the archive, and the patterns and files that failed."""
 
     files: dict[str, Path]
+    """The path of each selected file, by its name in the archive."""
     unmatched: tuple[str, ...] = ()
-    """Patterns that matched nothing."""
+    """The patterns that selected no file."""
     refused: tuple[str, ...] = ()
-    """Lines «name: reason» of what matched and cannot be carried."""
+    """Texts «name: reason» of files that matched but cannot be packed."""
     size: int = 0
-    """Bytes of the files."""
+    """The total size of the files in bytes."""
 
 
 def select(root: Path, patterns: tuple[str, ...]) -> Selection:
-    """Expand output patterns below `root`: names, `*`, `?`, `[...]`, `**` for any directories; blocking.
+    """Select the files below `root` that match output patterns: names, `*`, `?`, `[...]`, `**` for any directories.
 
-    A directory that matches brings everything in it. As in a shell, a wildcard matches no leading dot. Links are followed
-    to files inside `root` only, and linked directories are never entered. Raises Rejected for an absolute pattern or one
-    with `..`.
+    A directory that matches selects everything in it. As in a shell, a wildcard does not match a leading dot. Links are
+    followed only to files inside `root`, and linked directories are never entered. The call blocks.
+
+    Raise Rejected for an absolute pattern or one with `..`, or if there are too many files.
     """
     base = Path(os.path.realpath(root))
     choice = _Choice(base)
@@ -46,18 +50,19 @@ def select(root: Path, patterns: tuple[str, ...]) -> Selection:
 
 
 class UnmatchedFiles(msgspec.Struct, frozen=True):
-    """Files that no output pattern chose."""
+    """The files in a job's directory that no output pattern selected."""
 
     names: tuple[str, ...] = ()
-    """The first of them."""
+    """The first names, at most `NAMED_LEFT`."""
     count: int = 0
+    """The number of all such files."""
 
 
 def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> UnmatchedFiles:
-    """Return the files below `root` that are neither chosen nor as they were known; blocking.
+    """Return the files below `root` that were neither selected nor unchanged input files. The call blocks.
 
-    `known` gives for each file of an input when it was changed last, in nanoseconds. Where there are too many files to
-    look at, as many as were looked at are counted.
+    `known` has the time of last modification of each input file in nanoseconds. If there are too many files, or a
+    directory cannot be read, only the files examined until then are counted.
     """
     names: list[str] = []
     count = 0
@@ -71,7 +76,7 @@ def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) ->
 
 
 class _Choice:
-    """A selection in the making."""
+    """A selection that is being made."""
 
     def __init__(self, root: Path) -> None:
         self.files: dict[str, Path] = {}
@@ -81,7 +86,7 @@ class _Choice:
         self._names: list[str] | None = None
 
     def take(self, pattern: str) -> bool:
-        """Take what the pattern matches; false when that is nothing."""
+        """Add the files that match the pattern; return whether there were any."""
         parts = [part for part in pattern.split("/") if part not in {"", "."}]
         if pattern.startswith("/") or ".." in parts or "\0" in pattern:
             raise Rejected("BAD_OUTPUT_PATTERN", f"not a name below the job's directory: {pattern!r}")
@@ -125,13 +130,13 @@ class _Choice:
 
 
 class _Pattern:
-    """A pattern as parts, `**` standing for any number of directories."""
+    """A pattern split into parts; the part `**` stands for any number of directories."""
 
     def __init__(self, parts: list[str]) -> None:
         self._parts = [None if part == "**" else (_part(part), part.startswith(".")) for part in parts]
 
     def covers(self, names: list[str]) -> bool:
-        """Tell whether the name, or a directory it lies in, matches."""
+        """Return whether the path, given as its parts, or one of its directories matches the pattern."""
         states = self._open({0})
         for name in names:
             states = self._open({after for state in states if (after := self._step(state, name)) is not None})
@@ -142,7 +147,7 @@ class _Pattern:
         return False
 
     def _open(self, states: set[int]) -> set[int]:
-        """Add the states reached by letting `**` stand for nothing."""
+        """Return the states with those added that result when `**` stands for no directory."""
         for state in range(len(self._parts)):
             if state in states and self._parts[state] is None:
                 states.add(state + 1)
@@ -165,7 +170,7 @@ def _part(pattern: str) -> re.Pattern[str]:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """Yield the names below `root` of all that is no directory, in order."""
+    """Yield the relative names of all entries below `root` that are not directories, in order. Linked directories are included."""
     count = 0
     for directory, below, files in os.walk(root):
         below.sort()

@@ -1,4 +1,4 @@
-"""Between files and the store: pack and put, fetch and unpack."""
+"""Transfer between files and the sandbox store: pack and store, fetch and unpack."""
 
 import asyncio
 import contextlib
@@ -18,15 +18,16 @@ SMALL = 4 * MIB
 
 
 async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
-    """Pack these members (name in the archive: file or bytes) and keep the archive in the store.
+    """Pack these members and store the archive; return its reference. Keys are names in the archive, values paths or bytes.
 
-    Raises Rejected for an unfit member or an archive over the store's limit, Unavailable when the store fails.
+    Raise Rejected for a member that cannot be packed or an archive over the store's limit, Unavailable if the store
+    fails.
     """
     return await asyncio.to_thread(keep, store, members)
 
 
 def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
-    """Upload, blocking."""
+    """Do the same as `upload`, but block."""
     if _size_of(members) <= SMALL:
         return store.keep(_packed(members))
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:
@@ -43,9 +44,10 @@ async def download(
     *,
     size: int | None = None,
 ) -> int:
-    """Fetch a sandbox and unpack it into the directory `dest`; return the bytes it held. `size` is what its reference says.
+    """Fetch a sandbox and unpack it into the directory `dest`; return the number of bytes of its files.
 
-    Raises Rejected when there is none, it is of another size, or unsafe, Unavailable when the store fails or the object is torn.
+    `size` is the expected size of the archive in bytes. Raise Rejected if the sandbox does not exist, has another size,
+    or is unsafe. Raise Unavailable if the store fails or the stored object is corrupt.
     """
     archive = dest.with_name(f".{dest.name}.{sha256[:12]}.tar.gz")
     try:
@@ -76,7 +78,7 @@ def _packed(members: Mapping[str, Path | bytes]) -> bytes:
 
 @functools.lru_cache
 def _of_nothing(names: tuple[str, ...]) -> bytes:
-    """Return the archive of files that are empty, as the outputs of very many jobs are."""
+    """Return the archive of empty files with these names. It is cached, as very many jobs have empty outputs."""
     return _archive(dict.fromkeys(names, b""))
 
 

@@ -1,8 +1,8 @@
-"""The sandbox store: objects under the SHA-256 of their bytes, so that one put twice is kept once.
+"""The sandbox store: objects named by the SHA-256 of their bytes, so that equal content is stored once.
 
-Layout below the store's directory: `ab/cdef...` the objects, `tmp/` what is being written, `corrupt/` what was found
-torn, `.lock` taken shared by whoever makes an object stay and exclusively by whoever takes one away. An object is
-whole or absent: it is written aside, forced to disk, and renamed.
+Layout below the store's directory: `ab/cdef...` are the objects, `tmp/` files that are being written, `corrupt/`
+objects that were found corrupt. `.lock` is locked shared while an object is added or renewed, and exclusively while one
+is removed. An object is complete or absent: it is written elsewhere, forced to disk, and renamed.
 """
 
 import asyncio
@@ -23,7 +23,9 @@ from wms.errors import Rejected, Unavailable
 from wms.jobdesc.description import SandboxRef
 
 MAX_OBJECT = 100 * 1024 * 1024
+"""The most bytes of an object, unless the store is opened with another limit."""
 CHUNK = 1024 * 1024
+"""The bytes that are read from a file at once."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REST = re.compile(r"[0-9a-f]{62}")
@@ -32,27 +34,29 @@ _Result = TypeVar("_Result")
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """What a collection of unreferenced objects took away."""
+    """The result of a collection of unreferenced objects."""
 
     objects: int = 0
+    """The number of deleted objects."""
     bytes: int = 0
+    """The total size of the deleted objects in bytes."""
     leftovers: int = 0
-    """Files of writers that died, and old torn objects."""
+    """The number of deleted files of dead writers, and of deleted corrupt objects."""
 
 
 class TornSandbox(Unavailable):
-    """An object's bytes are not those its name promises; it was set aside, and putting it again heals it."""
+    """The bytes of an object do not match its name. The object was set aside; storing the content again repairs it."""
 
 
 def digest_of(data: bytes) -> str:
-    """Return the name that the store gives to these bytes."""
+    """Return the name under which the store keeps these bytes: their SHA-256 in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()
 
 
 def open_store(url: str, *, max_object: int = MAX_OBJECT) -> "SandboxStore":
-    """Open the store at `file:///absolute/directory`, made if it is not there.
+    """Open the store at `file:///absolute/directory`; the directory is created if it does not exist.
 
-    Raises Rejected for another kind of address, Unavailable when the directory cannot be made.
+    Raise Rejected for another kind of address, Unavailable if the directory cannot be created.
     """
     parts = urlsplit(url)
     path = unquote(parts.path)
@@ -64,7 +68,7 @@ def open_store(url: str, *, max_object: int = MAX_OBJECT) -> "SandboxStore":
 
 
 class SandboxStore:
-    """A store in a local directory; any number of processes may use it at once."""
+    """A store in a local directory. Any number of processes may use it at once."""
 
     def __init__(self, root: Path, *, max_object: int = MAX_OBJECT) -> None:
         self._root = root
@@ -78,37 +82,38 @@ class SandboxStore:
 
     @property
     def max_object(self) -> int:
-        """The largest object in bytes that the store takes or gives."""
+        """The size in bytes of the largest object that the store accepts and returns."""
         return self._max_object
 
     async def put(self, source: Path | bytes) -> SandboxRef:
-        """Keep these bytes (or this file's) and return their reference; what is there already is only touched.
+        """Store these bytes, or the content of this file; return the reference. The age of an object that exists already is reset.
 
-        Raises Rejected when they are over `max_object` or the file is not there, Unavailable when the store fails.
+        Raise Rejected if the content is over `max_object` or the file does not exist, Unavailable if the store fails.
         """
         return await asyncio.to_thread(self.keep, source)
 
     def keep(self, source: Path | bytes) -> SandboxRef:
-        """Put, blocking."""
+        """Do the same as `put`, but block."""
         with _translated():
             return self._put_bytes(source) if isinstance(source, bytes) else self._put_file(source)
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        """Copy the object to `to_path`, whole and verified, or leave no file there.
+        """Copy the object to `to_path` after its bytes are verified; on failure no file is left there.
 
-        Raises Rejected when there is none of that name, TornSandbox when its bytes are not those of its name.
+        Raise Rejected if no object has this name, TornSandbox if its bytes do not match the name, Unavailable if the
+        store fails.
         """
         return await _threaded(self._fetch, sha256, to_path)
 
     async def exists(self, sha256: str) -> bool:
-        """Tell whether an object of that name is there; its bytes are not looked at."""
+        """Return whether an object with this name is stored. Its bytes are not verified."""
         return await _threaded(self._path(sha256).is_file)
 
     async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
-        """Delete the objects that are not in `referenced` and were not put for `older_than_seconds`.
+        """Delete objects that are not in `referenced` and were not stored or renewed for `older_than_seconds`.
 
-        The age must be well above the time between a put and its reference's commit: it is all that guards the new.
-        Files of dead writers and torn objects of that age go too.
+        The age must be well above the time between storing an object and committing its reference. Nothing else
+        protects new objects. Files of dead writers and corrupt objects of that age are deleted too.
         """
         return await _threaded(self._collect, referenced, older_than_seconds)
 
@@ -176,7 +181,7 @@ class SandboxStore:
             os.close(descriptor)
 
     def _touched(self, ref: SandboxRef) -> bool:
-        """Make an object that is there young again; one of another size is torn, and is written anew."""
+        """Reset the age of a stored object; return whether it exists. An object of another size is corrupt and counts as absent."""
         path = self._path(ref.sha256)
         with self._locked(fcntl.LOCK_SH), contextlib.suppress(FileNotFoundError):
             if path.stat().st_size == ref.size:
@@ -223,7 +228,7 @@ class SandboxStore:
         return ref
 
     def _isolate(self, source: BinaryIO, sha256: str) -> None:
-        """Move the object that was read, and no other put in its place meanwhile, out of the way."""
+        """Move the object that was read to `corrupt/`, unless it was replaced meanwhile."""
         path = self._path(sha256)
         with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
             if os.path.samestat(path.stat(), os.fstat(source.fileno())):
@@ -250,7 +255,7 @@ class SandboxStore:
                         yield fan.name + path.name, path
 
     def _deleted(self, path: Path, oldest: float) -> int | None:
-        """Delete the file if it is older than that, and return its size."""
+        """Delete the file if it was modified before `oldest`; return its size in bytes, or None if it was kept."""
         # Looked at again under the lock: a put may have made it young since the listing.
         with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
             found = path.stat()
