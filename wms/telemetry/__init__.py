@@ -1,1 +1,1 @@
-"""What the system says of itself: logs."""
+"""Telemetry of services: structured logs."""

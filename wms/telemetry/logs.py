@@ -1,8 +1,9 @@
-"""Structured logs: one event a batch or action, on standard error, secrets taken out before anything is written.
+"""Structured logs: one event for each batch or action, on standard error. Secrets are removed before anything is written.
 
-Secrets go twice: from every value by its name and its look, at whatever depth, and from the line as it is written, so that
-what only a renderer makes visible (the `repr` of an object, of bytes, of an error in a list) is seen too. What ends the
-process is written by the same road. A line that cannot be made or written is lost: that never harms who logs.
+Secrets are removed twice. First from every value, at any depth, by the value's name and its form. Then from the
+rendered line, since a renderer may reveal more (the `repr` of an object, of bytes, of an error in a list). The error
+that ends the process is logged in the same way. A line that cannot be rendered or written is lost, but never raises an
+error in the code that logs.
 """
 
 import contextlib
@@ -17,9 +18,12 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 Level = Literal["debug", "info", "warning", "error"]
+"""The least severe level of events that are logged."""
 
 HIDDEN = "***"
+"""The text that replaces a secret."""
 _DEPTH = 8
+"""The most levels of nested values in which secrets are searched."""
 _SECRET_NAMES = ("token", "password", "passwd", "secret", "authorization", "credential", "private_key")
 _LOOKS = (
     # A signed token, whole or cut off. All lengths are bounded where a hostile text could make looking quadratic.
@@ -31,10 +35,11 @@ _LOOKS = (
     # A key in PEM, with its lines as lines or as a renderer writes them, whole or cut off.
     (re.compile(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), HIDDEN),
 )
+"""Patterns of secrets, each with its replacement."""
 
 
 def clean(text: str) -> str:
-    """Return the text without anything that looks like a token, a private key or a password."""
+    """Return the text with everything that looks like a token, a private key or a password replaced."""
     for look, instead in _LOOKS:
         text = look.sub(instead, text)
     return text
@@ -65,7 +70,7 @@ def _clean_line(_: Any, __: str, line: Any) -> Any:
 
 
 def configure(service: str, level: Level = "info", *, as_json: bool = True) -> None:
-    """Send this process's logs to standard error, as JSON lines or for people."""
+    """Send the logs of this process to standard error, as JSON lines or as text for people."""
     number = getattr(logging, level.upper())
     renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
@@ -87,7 +92,7 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
 
 
 class _Safely:
-    """A renderer that tells of what it cannot render: an object whose `repr` fails must not end the work that logs it."""
+    """A renderer that reports values it cannot render. An object whose `repr` fails must not end the work that logs it."""
 
     def __init__(self, renderer: Processor) -> None:
         self._renderer = renderer
@@ -101,7 +106,7 @@ class _Safely:
 
 
 class _Lossy:
-    """The present standard error; it drops what cannot be written, since it is full or closed."""
+    """A writer to the current standard error. It drops text that cannot be written, as the stream is full or closed."""
 
     def write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError, AttributeError):
@@ -113,7 +118,7 @@ class _Lossy:
 
 
 class _IntoStructlog(logging.Handler):
-    """Hands the libraries' own log records on."""
+    """A handler that passes the log records of libraries to structlog."""
 
     def emit(self, record: logging.LogRecord) -> None:
         told: dict[str, Any] = {"logger": record.name}
@@ -130,7 +135,7 @@ def _route_library_logs(level: int) -> None:
 
 
 def _log_the_end(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
-    """Write what nobody caught; the process ends with it."""
+    """Log the uncaught error with which the process ends."""
     if issubclass(kind, KeyboardInterrupt):
         sys.__excepthook__(kind, error, trace)
     else:
