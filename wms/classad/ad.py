@@ -154,7 +154,7 @@ class Ad:
 
     @cached_property
     def values(self) -> Values:
-        """The closed attributes' values, where the library can look at them."""
+        """The values of the closed attributes, in an ad of the library."""
         lent = Values()
         for key, tree in self._bound.items():
             if constant(tree):
@@ -167,7 +167,7 @@ class Ad:
 
     @cached_property
     def whole(self) -> "classad2.ClassAd":
-        """The library's ad of all attributes, which may look at another."""
+        """The library's ad of all attributes, open ones too, for evaluation together with another ad."""
         return library_ad(library_text(Record(tuple(self._bound.items()))))
 
     def __str__(self) -> str:

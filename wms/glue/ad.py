@@ -1,8 +1,8 @@
 """The ad of a computing element as gLite's matchmaker had it: GLUE 1.x flattened into attributes with values.
 
-Values are plain - texts, numbers, truths, lists, records - so that they travel in a message as they are; what is an
-expression in such an ad stands beside them, as text. What is not known is left out, but where users' expressions look: these see
-the numbers that gLite's did (`matchable`).
+Values are plain - texts, numbers, booleans, lists, records - so that they travel in a message unchanged. Expressions of such an
+ad are kept apart, as text. Unknown values are left out, except in the attributes that users' expressions read (`matchable`):
+these have the numbers that gLite's had.
 
 Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are minutes, as their
 names have always meant.
@@ -20,7 +20,7 @@ from wms.glue.glue1 import GlueComputingElement, GlueHosts, StorageBinding
 from wms.glue.quantity import NOT_KNOWN, NotANumber
 
 Attributes: TypeAlias = dict[str, Any]
-"""Values (`Value`) by the names of attributes."""
+"""Values (`Value`) by the names of their attributes."""
 
 EXPRESSIONS = {
     "AuthorizationCheck": "member(other.CertificateSubject, GlueCEAccessControlBaseRule)"
@@ -28,22 +28,25 @@ EXPRESSIONS = {
     ' || isString(other.VOMS_FQAN) && member(strcat("VOMS:", other.VOMS_FQAN), GlueCEAccessControlBaseRule)',
     "CloseOutputSECheck": "isUndefined(other.OutputSE) || member(other.OutputSE, GlueCESEBindGroupSEUniqueID)",
 }
-"""What such an ad says by expressions: who may come in, and whether the storage that a job writes to is close."""
+"""The attributes of such an ad that are expressions: which users are authorized, and whether a job's output storage is close."""
 
 CONTACTS = "ContactStrings"
-"""No name of GLUE either: all ways to a queue that has several; GlueCEInfoContactString is the one that is used."""
+"""The attribute with all contact strings of a queue that has several; not in GLUE. GlueCEInfoContactString has the one in use."""
 
 _OF_QUEUES = ("GlueCEPolicy", "GlueCEState")
 _OF_KINDS = {ValueKind.LIMIT: NOT_KNOWN, ValueKind.MINUTES: NOT_KNOWN, ValueKind.WAIT: 2_146_660_842}
 TEMPLATE = {"GlueCEStateWaitingJobs": 444_444}
-"""What gLite's templates had where nobody put in a number; counts of which they had 0 cannot be told from none, and stay out."""
+"""The defaults of gLite's templates for numbers that nobody configured.
+
+Counts whose default was 0 are left out, since 0 may be a true count.
+"""
 
 HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
-"""No name of GLUE 1.x, which hides this benchmark in a text."""
+"""The attribute with the HEP-SPEC06 benchmark of a core; not in GLUE 1.x, which hides this benchmark in a text."""
 
 
 class GlueAd(Struct, frozen=True, kw_only=True):
-    """What is known of an element, since when, and for how long."""
+    """A computing element with the time of its ad, and the ad's lifetime in seconds."""
 
     element: GlueComputingElement
     updated_at: datetime
@@ -51,7 +54,7 @@ class GlueAd(Struct, frozen=True, kw_only=True):
 
 
 def attributes(element: GlueComputingElement) -> Attributes:
-    """Return all that is known of an element, by the attributes' names."""
+    """Return all known values of an element by the names of their attributes."""
     said = {
         **_values(glue1.ELEMENT, element),
         **_values(glue1.HOSTS, element.hosts),
@@ -68,7 +71,7 @@ def attributes(element: GlueComputingElement) -> Attributes:
 
 
 def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
-    """Return the element that attributes describe, and that `attributes` makes the same of; raises Rejected without an id."""
+    """Return the element that attributes describe, the inverse of `attributes`. Raises Rejected if they have no identifier."""
     texts = {name: _texts(each) for name, each in said.items()}
     identifier = texts.get("GlueCEUniqueID") or texts.get("CEid")
     if not identifier:
@@ -90,18 +93,18 @@ def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
 
 
 def matchable(element: GlueComputingElement) -> Attributes:
-    """Return the attributes as expressions see them: lists that are searched though they are empty, and numbers as in gLite.
+    """Return the attributes that users' expressions read: with empty lists for searched attributes, and with gLite's numbers.
 
-    gLite's matchmaker had what sites published, 999999999 for a limit that is not known or 0 for one that was not set; users'
-    expressions reckon with that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). What nobody
-    published has the number of gLite's templates, where that can be told from a number that is known.
+    gLite's matchmaker had the numbers that sites published: 999999999 for an unknown limit, or 0 for one that was not set. Users'
+    expressions rely on that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). An unpublished number is
+    replaced by the default of gLite's templates, if that cannot be mistaken for a true number.
     """
     searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}
     return searched | _templates(element) | attributes(element) | as_published(element)
 
 
 def as_published(element: GlueComputingElement) -> dict[str, int]:
-    """Return what a site published of its queue where a number is not known, by the attributes' names."""
+    """Return the numbers that a site published for unknown values of its queue, by the names of their attributes."""
     published = dict(element.published)
     return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
 

@@ -1,7 +1,7 @@
-"""GLUE 2.0 in the JSON of ARC's REST interface: its XML, made JSON by a rule.
+"""GLUE 2.0 in the JSON of ARC's REST interface, which is converted from its XML by a fixed rule.
 
-An element is its text, or an object of its children; one child stands by itself, several of one name in a list; all
-values are texts; `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
+An XML element becomes its text, or an object of its children. A single child is a member, several of one name are a list. All
+values are texts. `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
 """
 
 import json
@@ -20,12 +20,12 @@ _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
-    """Return the computing services of a document of at most `limit` bytes; raises Rejected for what is no such document."""
+    """Return the computing services of a document of at most `limit` bytes. Raises Rejected if it is malformed or too large."""
     return services(entities(tree_of_json(data, limit)))
 
 
 def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
-    """Return the nodes of a document, whatever they are; raises Rejected as `read_arc_json`."""
+    """Return the tree of a document's nodes of any kind. Raises Rejected as `read_arc_json`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of JSON, at most {limit:,} are read")
     try:
@@ -44,7 +44,7 @@ def _depth(text: str) -> int:
 
 
 def _nodes(name: str, value: object) -> list[TreeNode]:
-    """Return the nodes that a value under a name stands for."""
+    """Return the nodes for a JSON value under a name."""
     match value:
         case dict():
             inner = [

@@ -1,7 +1,7 @@
-"""Attributes: how a field of a record is called in GLUE and what kind of value it has; records from texts, and back.
+"""Attributes: the GLUE name and the kind of value of each field of a record; conversion of records from texts, and back.
 
-XML, LDIF and JSON give texts; a ClassAd gives values, which are made texts first. So one table a record serves them all.
-What cannot be read as what it should be is unknown: one wrong number must not take a site away.
+XML, LDIF and JSON contain texts; values of a ClassAd are converted to texts first. So one table for each record serves all
+forms. A value that does not fit its kind is unknown, since one wrong number must not remove a site.
 """
 
 import re
@@ -14,7 +14,7 @@ from wms.glue import quantity
 from wms.glue.quantity import UNKNOWN, Quantity
 
 Texts: TypeAlias = Mapping[str, Sequence[str]]
-"""The values of each attribute by its name in GLUE."""
+"""The values of each attribute by its GLUE name."""
 
 UNDEFINED = "undefined"
 NOWHERE = "https://unknown.invalid"
@@ -23,7 +23,7 @@ _REAL = re.compile(r"[+-]?[0-9]{1,30}(\.[0-9]{0,30})?([eE][+-]?[0-9]{1,3})?")
 
 
 class ValueKind(Enum):
-    """What kind of value an attribute has."""
+    """The kind of an attribute's value."""
 
     TEXT = "text"
     TEXTS = "texts"
@@ -38,9 +38,9 @@ class ValueKind(Enum):
 
 
 class Attribute(NamedTuple):
-    """A field of a record and its name in GLUE.
+    """A field of a record and its GLUE name.
 
-    `placeholder` is published where it must be told and is not known; `among`: the texts of a closed enumeration.
+    `placeholder` is published for an unknown value of a mandatory attribute; `among` has the texts of a closed enumeration.
     """
 
     field: str
@@ -61,13 +61,13 @@ _NUMBERS: dict[ValueKind, Callable[[int], Quantity]] = {
 
 
 def fields(table: Sequence[Attribute], texts: Texts) -> dict[str, Any]:
-    """Return what texts say of a record's fields, by field; names are looked up without regard to case."""
+    """Return the values of a record's fields, by field, read from texts; attribute names are compared without regard to case."""
     folded = {name.casefold(): values for name, values in texts.items()}
     return {each.field: _read(each, folded.get(each.name.casefold(), ())) for each in table}
 
 
 def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, int], ...]:
-    """Return the numbers that texts have where a record has none, by their attributes: what stands for «unknown» or «unlimited»."""
+    """Return the published numbers that stand for «unknown» or «unlimited», with the names of their attributes."""
     folded = {name.casefold(): values for name, values in texts.items()}
     found = []
     for each in table:
@@ -80,14 +80,14 @@ def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, i
 
 
 def texts(table: Sequence[Attribute], record: object) -> list[tuple[str, str]]:
-    """Return a record's attributes as texts, one pair a value, in the order of the table."""
+    """Return a record's attributes as pairs of name and text, one pair for each value, in the order of the table."""
     return [
         (each.name, text) for each in table for text in _written(each.kind, getattr(record, each.field), each)
     ]
 
 
 def required(texts: Texts, name: str, what: str) -> str:
-    """Return the value of an attribute that must be there."""
+    """Return the value of a mandatory attribute; `what` names its record. Raises Rejected if it is missing or blank."""
     for each, values in texts.items():
         if each.casefold() == name.casefold() and values and values[0].strip():
             return values[0].strip()
@@ -95,7 +95,7 @@ def required(texts: Texts, name: str, what: str) -> str:
 
 
 def is_placeholder(text: str) -> bool:
-    """Tell whether a text stands for one that is not known (GFD.147, appendix A), or says nothing."""
+    """Return whether a text is empty or a placeholder for an unknown value (GFD.147, appendix A)."""
     return (
         not text
         or text == UNDEFINED
@@ -104,17 +104,17 @@ def is_placeholder(text: str) -> bool:
 
 
 def number(kind: ValueKind, text: str) -> Quantity:
-    """Read a number of a kind."""
+    """Return the number that a text of a kind stands for; `UNKNOWN` if the text is no whole number."""
     return _NUMBERS[kind](int(text)) if _INTEGER.fullmatch(text) else UNKNOWN
 
 
 def flag(text: str) -> bool | None:
-    """Read an extended boolean: true, false, or undefined."""
+    """Return the value of an extended boolean; None for «undefined» or another text."""
     return {"true": True, "false": False}.get(text.casefold())
 
 
 def real(text: str) -> float | None:
-    """Read a decimal number."""
+    """Return the value of a decimal number; None for another text."""
     return float(text) if _REAL.fullmatch(text) else None
 
 
@@ -141,7 +141,7 @@ def _text(among: frozenset[str], said: str) -> str:
 
 
 def value(kind: ValueKind, held: Any) -> Any:
-    """Return what is published of a field: a number, a text, a truth, a list of texts; None for nothing."""
+    """Return the published value of a field: a number, a text, a boolean or a list of texts; None if it is not published."""
     match kind:
         case ValueKind.TEXT:
             return held or None

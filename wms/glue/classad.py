@@ -1,8 +1,8 @@
-"""The ad of a computing element as ClassAd text, in the form of gLite's: `[id; update_time; expiry_time; info = [...]]`.
+"""The ad of a computing element as ClassAd text, in gLite's form: `[id; update_time; expiry_time; info = [...]]`.
 
-Values are read as values - texts, numbers, truths, lists, records -; what is none of these is an expression, and is kept as its
-text. (gLite itself published names without quotes, `name = gridftp05.cern.ch`, which the language takes for a reference to
-nothing: where a text must stand, such an expression's text is taken.)
+Texts, numbers, booleans, lists and records are read as values; anything else is an expression, and is kept as its text. (gLite
+itself published names without quotes, `name = gridftp05.cern.ch`, which is an unresolved reference in the language. Where a
+text is needed, the text of such an expression is used.)
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,25 +18,25 @@ from wms.classad.writing import write
 from wms.glue.ad import EXPRESSIONS, Attributes, GlueAd, as_published, attributes, element_of
 
 LIFETIME_SECONDS = 300
-"""Of an ad that does not say it: gLite's."""
+"""The lifetime in seconds of an ad without one, as in gLite."""
 _LATEST = 2**32
 
 
 class ExpressionText(str):
-    """The text of what is no value."""
+    """The text of an expression, as opposed to a text value."""
 
     __slots__ = ()
 
 
 class Text(NamedTuple):
-    """An ad's attributes: values, and expressions as text."""
+    """The attributes of an ad: values, and expressions as text."""
 
     values: Attributes
     expressions: dict[str, str]
 
 
 def read_classad(text: str) -> GlueAd:
-    """Return the element that an ad describes, since when and for how long; raises Rejected for what is no such ad."""
+    """Return the element that an ad describes, with time and lifetime of the ad. Raises Rejected for any other text."""
     outer = read_attributes(text).values
     inner = outer.get("info")
     said = _with_id(inner, outer) if isinstance(inner, dict) else outer
@@ -49,7 +49,7 @@ def read_classad(text: str) -> GlueAd:
 
 
 def read_attributes(text: str) -> Text:
-    """Return the attributes of an ad in the new syntax; raises Rejected for what is none, is too large or too deep."""
+    """Return the attributes of an ad in the new syntax. Raises Rejected if it is malformed, too large or too deep."""
     record = _record(parse_ad(text, "the ad"))
     values = {name: value for name, value in record.items() if not isinstance(value, ExpressionText)}
     return Text(
@@ -58,7 +58,7 @@ def read_attributes(text: str) -> Text:
 
 
 def write_classad(ad: GlueAd) -> str:
-    """Return the ad as text: all that is known of the element, and the usual expressions, in `info`."""
+    """Return the text of an ad: all known values of the element, and the expressions of `EXPRESSIONS`, in `info`."""
     usual = {name: expression.Expression.parse(text, name) for name, text in EXPRESSIONS.items()}
     # These lists are looked at by the expressions, and are to be there even if they are empty.
     searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}
@@ -92,7 +92,7 @@ def _record(trees: Iterable[tuple[str, Node]]) -> Attributes:
 
 
 def _value(tree: Node) -> Any:
-    """Return the value that a tree is, or else its text; None is undefined."""
+    """Return the value of a constant tree, the text of any other tree, or None for undefined."""
     match tree:
         case Literal(value=Special()):
             return None

@@ -1,7 +1,7 @@
-"""Which endpoints of a service take the jobs of a share, which of them is used, and whether any of them works.
+"""The endpoints of a service that take the jobs of a share, their order of preference, and the serving state of a queue.
 
-A share says whether its queue takes jobs, an endpoint whether the service does: ARC always writes `production` into its shares,
-and `draining` into its endpoints. Both hold.
+A share publishes whether its queue takes jobs, an endpoint whether the service does. ARC always publishes `production` for its
+shares, and `draining` for its endpoints. Both states count.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from wms.glue.glue2 import Endpoint, Environment, Manager, Service, Share
 PREFERRED = ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation")
 CREATION = "executionmanagement.jobcreation"
 _STATES = ("production", "queueing", "draining", "closed")
-"""The better first; what nobody says is the first."""
+"""Serving states, the best first; an unpublished state counts as the best."""
 
 
 def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
-    """Return the endpoints that shares' jobs are sent to, the one to use first: of those that work best the most preferred.
+    """Return the endpoints to which the jobs of shares are sent, best first: sorted by serving state, then by preferred interface.
 
-    They are those that shares and endpoints link to each other; all of the service where nothing is linked. Others than those that
-    make jobs are only looked at if none does.
+    Endpoints linked to the shares in either direction are used, or all of the service if none is linked. Endpoints that do not
+    create jobs are used only if none does.
     """
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.endpoints}
     linked = [each for each in service.endpoints if each.id in wanted or ids & set(each.shares)]
@@ -29,7 +29,7 @@ def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
 
 
 def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str:
-    """Return the state of a queue: the worse of its share's own, and of the best of the endpoints to it."""
+    """Return the serving state of a queue: the worse of its share's state and the best state of its endpoints."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id)).serving_state
     best = min((_state(each) for each in endpoints), key=_rank, default="")
     # One that says nothing leaves the word to the other.
@@ -37,20 +37,20 @@ def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str
 
 
 def manager_of(service: Service, shares: Sequence[Share]) -> Manager:
-    """Return the manager whose machines shares use; the first of the service where none is linked."""
+    """Return the manager whose machines the shares use; the first of the service if none is linked, and an empty one if there is none."""
     used = {each.manager for each in environments_of(service, shares)}
     linked = [each for each in service.managers if each.id in used]
     return next(iter([*linked, *service.managers]), Manager(id=""))
 
 
 def environments_of(service: Service, shares: Sequence[Share]) -> list[Environment]:
-    """Return the environments that shares and they link to each other."""
+    """Return the execution environments that are linked to shares, in either direction."""
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.environments}
     return [each for each in service.environments if each.id in wanted or ids & set(each.shares)]
 
 
 def host_of(url: str) -> str:
-    """Return the host, and the port, of a URL."""
+    """Return the host of a URL, with its port if it has one."""
     return url.partition("://")[2].partition("/")[0]
 
 
@@ -65,7 +65,7 @@ def _worth(endpoint: Endpoint) -> tuple[int, bool, int]:
 
 
 def _state(endpoint: Endpoint) -> str:
-    """Return whether an endpoint takes jobs: one whose health is critical does not, whatever it says besides."""
+    """Return the serving state of an endpoint; «closed» if its health is critical."""
     return "closed" if endpoint.health_state == "critical" else endpoint.serving_state
 
 

@@ -1,8 +1,8 @@
-"""Entities: what the XML, LDIF and JSON realisations of GLUE 2.0 have in common, and the computing services they make.
+"""Entities: the common content of the XML, LDIF and JSON realisations of GLUE 2.0, and the computing services built from them.
 
-An entity has a kind (`ComputingShare`), texts by attribute, and links to others by what these are. Where a realisation
-nests one in another instead of naming it, its reader makes the link. Which of two ends names the other differs between
-realisations too: both directions are read.
+An entity has a kind (`ComputingShare`), texts by attribute, and links to other entities by their kind. If a realisation nests
+an entity in another instead of naming it, its reader makes the link. Realisations differ in the direction of links, so both
+directions are read.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from wms.glue.glue2 import (
 )
 
 SIZE_LIMIT = 32 * 2**20
-"""Bytes of a document at most: a large site's is under one megabyte, a whole grid's BDII some ten."""
+"""Bytes of the largest document that is read; a large site's has under one megabyte, a whole grid's BDII some ten."""
 ENTITIES_LIMIT = 100_000
 
 KINDS = {
@@ -41,11 +41,11 @@ KINDS = {
     "MappingPolicy": "Policy",
     "AccessPolicy": "Policy",
 }
-"""The kinds that are read, and what links call them in the schema; some producers use the kind itself."""
+"""The kinds of entities that are read, with their names in links of the schema; some producers use the kind itself."""
 
 
 class Entity(Struct):
-    """One entity; `links` by what they lead to: `Service`, `Endpoint`, `Share`, `Manager`, `Resource`, ..."""
+    """One entity; `links` has identifiers by the kind of the linked entity: `Service`, `Endpoint`, `Share`, `Manager`, `Resource`, ..."""
 
     kind: str
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -53,7 +53,7 @@ class Entity(Struct):
 
     @property
     def id(self) -> str:
-        """Its identifier."""
+        """The identifier of the entity. Raises Rejected if it has none."""
         return required(self.texts, "ID", self.kind)
 
     def say(self, name: str, text: str) -> None:
@@ -61,16 +61,16 @@ class Entity(Struct):
         self.texts.setdefault(name, []).append(text)
 
     def link(self, to: str, identifier: str) -> None:
-        """Add a link to an entity of a kind, once."""
+        """Add a link to an entity of kind `to`, unless it is already there or has no identifier."""
         links = self.links.setdefault(KINDS.get(to, to), [])
         if identifier and identifier not in links:
             links.append(identifier)
 
 
 def services(entities: Sequence[Entity]) -> list[Service]:
-    """Return the computing services that entities make; what belongs to none is left out.
+    """Return the computing services that entities form; entities that belong to no service are left out.
 
-    Raises Rejected for one without an identifier, and for too many.
+    Raises Rejected for an entity without an identifier, and for too many entities.
     """
     if len(entities) > ENTITIES_LIMIT:
         raise Rejected("GLUE_TOO_LARGE", f"{len(entities):,} entities, at most {ENTITIES_LIMIT:,} are read")
@@ -79,7 +79,7 @@ def services(entities: Sequence[Entity]) -> list[Service]:
 
 
 class _Graph:
-    """Entities and who leads to whom."""
+    """All entities of a document, with the links between them."""
 
     def __init__(self, entities: Iterable[Entity]) -> None:
         self._of_kind: dict[str, dict[str, Entity]] = defaultdict(dict)
@@ -93,7 +93,7 @@ class _Graph:
                         self._linked[f"{kind}>{to}", identifier].append(key)
 
     def _key(self, entity: Entity) -> str:
-        """Return the identifier; of a policy, one of its own: ARC gives those of all shares of a VO the same."""
+        """Return the identifier of an entity, made unique for policies: ARC uses the same one in all shares of a VO."""
         taken = self._of_kind[entity.kind]
         identifier = entity.id
         return (
@@ -103,7 +103,7 @@ class _Graph:
         )
 
     def _related(self, kind: str, to: Entity, *, by: str | None = None) -> list[Entity]:
-        """Return the entities of a kind that lead to one, or that it leads to, as `by` or by their kind."""
+        """Return the entities of a kind that are linked with `to` in either direction; `by` names the link if it differs from the kind."""
         ids = dict.fromkeys(
             [*self._linked[f"{kind}>{KINDS[to.kind]}", to.id], *to.links.get(by or KINDS[kind], ())]
         )

@@ -1,4 +1,4 @@
-"""GLUE 1.x: a computing element - a queue behind a door -, the hosts of its sub-cluster, and its close storage.
+"""GLUE 1.x: a computing element (a queue at an endpoint), the hosts of its sub-cluster, and its close storage.
 
 The names are those of the LDAP realisation of GLUE 1.3, which the ClassAds of gLite flatten into one ad. Limits of time are
 published in minutes and held here in seconds; sizes of memory are MB.
@@ -17,14 +17,14 @@ PRODUCTION = "Production"
 
 
 class GlueHosts(Struct, frozen=True, kw_only=True):
-    """What the machines behind a computing element have in common (GLUE 1.x: sub-cluster, host)."""
+    """The common properties of the machines of a computing element (GLUE 1.x: sub-cluster, host)."""
 
     id: str = ""
     name: str = ""
     physical_cpus: Quantity = UNKNOWN
     logical_cpus: Quantity = UNKNOWN
     smp_size: Quantity = UNKNOWN
-    """Processors of one machine."""
+    """The number of processors of one machine."""
     platform_type: str = ""
     processor_vendor: str = ""
     processor_model: str = ""
@@ -36,14 +36,14 @@ class GlueHosts(Struct, frozen=True, kw_only=True):
     os_release: str = ""
     os_version: str = ""
     si00: Quantity = UNKNOWN
-    """SPECint 2000 of a processor."""
+    """The SPECint 2000 benchmark of a processor."""
     sf00: Quantity = UNKNOWN
     hepspec06: float | None = None
-    """Of one core; told since 2009 as `Benchmark=` among what describes the processor otherwise."""
+    """The HEP-SPEC06 benchmark of one core; since 2009 published as `Benchmark=` in the processor's further description."""
     inbound: bool | None = None
     outbound: bool | None = None
     applications: tuple[str, ...] = ()
-    """Run-time environments."""
+    """The run-time environments that are installed."""
 
 
 HOSTS = (
@@ -73,18 +73,18 @@ _HEPSPEC = "-HEP-SPEC06"
 
 
 class StorageBinding(Struct, frozen=True, kw_only=True):
-    """A storage element that is close, and where the machines see it (GLUE 1.x: CE-SE binding)."""
+    """A close storage element, and its mount point on the machines (GLUE 1.x: CE-SE binding)."""
 
     storage_element: str
     mount_point: str = ""
 
 
 class GlueComputingElement(Struct, frozen=True, kw_only=True):
-    """A queue behind a door, as it is now and by its policy."""
+    """A queue at an endpoint, with its present state and its policy."""
 
     id: str
     name: str = ""
-    """The queue."""
+    """The name of the queue."""
     site: str = ""
     hosting_cluster: str = ""
     implementation_name: str = ""
@@ -95,7 +95,7 @@ class GlueComputingElement(Struct, frozen=True, kw_only=True):
     job_manager: str = ""
     contact: str = ""
     contacts: tuple[str, ...] = ()
-    """All ways to the queue that its information system tells of, the one that is used first."""
+    """All published contact strings of the queue, the one in use first."""
     lrms_type: str = ""
     lrms_version: str = ""
     total_cpus: Quantity = UNKNOWN
@@ -122,11 +122,11 @@ class GlueComputingElement(Struct, frozen=True, kw_only=True):
     priority: Quantity = UNKNOWN
     preemption: bool | None = None
     access_rules: tuple[str, ...] = ()
-    """Who may use it: `VO:lhcb`, `VOMS:/lhcb/Role=production`, a DN."""
+    """The users with access: `VO:lhcb`, `VOMS:/lhcb/Role=production`, a DN."""
     hosts: GlueHosts = GlueHosts()
     storage: tuple[StorageBinding, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
-    """What its site published where a number is not known, by the attributes: expressions see it, and nobody else does."""
+    """The numbers that the site published for unknown values, with the names of their attributes; only expressions read them."""
 
 
 ELEMENT = (
@@ -170,7 +170,7 @@ ELEMENT = (
 
 
 def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "") -> GlueComputingElement:
-    """Return the element that an information system's entries describe; raises Rejected if it has no identifier."""
+    """Return the element that entries of an information system describe. Raises Rejected if it has no identifier."""
     required(ce, "GlueCEUniqueID", "a computing element")
     return GlueComputingElement(
         **fields(ELEMENT, ce),
@@ -199,7 +199,7 @@ def _storage(texts: Texts) -> list[StorageBinding]:
 
 
 def _hepspec(hosts: Texts) -> float | None:
-    """Find `Benchmark=12.5-HEP-SPEC06` (WLCG's rules for installed capacity, 2009)."""
+    """Return the number of `Benchmark=12.5-HEP-SPEC06` (WLCG's rules for installed capacity, 2009); None if it is not published."""
     for name, values in hosts.items():
         if name.casefold() != OTHER_DESCRIPTION.casefold():
             continue

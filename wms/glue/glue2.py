@@ -1,10 +1,10 @@
 """GLUE 2.0: a computing service with its endpoints, shares, managers, environments, applications and storage bindings.
 
-The model is OGF GFD-R-P.147; the order of the attributes is the XML schema's, which wants them so. Times are seconds, sizes
-of memory MB, as the model has them.
+The model is OGF GFD-R-P.147. The XML schema prescribes the order of the attributes. Times are seconds, sizes of memory MB, as
+in the model.
 
-Several shares draw on the same slots of their manager, so `FreeSlots` of shares must never be added up: `free_slots` says
-what is free at a service.
+Several shares use the same slots of their manager, so `FreeSlots` of shares must never be added up. `free_slots` returns the
+free slots of a service.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _MULTIPLICITY = frozenset(
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """A door of the service: where it is and what is spoken there."""
+    """An endpoint of the service: its address and its interface."""
 
     id: str
     name: str = ""
@@ -44,7 +44,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     serving_state: str = ""
     shares: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """Who may come in, of its access policies: `vo:lhcb`, a DN, ..."""
+    """The rules of its access policies: `vo:lhcb`, a DN, ..."""
 
 
 ENDPOINT = (
@@ -63,7 +63,7 @@ ENDPOINT = (
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """A part of the resources under one policy, in practice a queue, or a queue for one VO."""
+    """A share of the resources under one policy: in practice a queue, or a queue for one VO."""
 
     id: str
     name: str = ""
@@ -74,9 +74,9 @@ class Share(Struct, frozen=True, kw_only=True):
     min_wall_seconds: Quantity = UNKNOWN
     default_wall_seconds: Quantity = UNKNOWN
     max_cpu_seconds: Quantity = UNKNOWN
-    """Of each slot of a job."""
+    """The limit of CPU time in seconds for each slot of a job."""
     max_total_cpu_seconds: Quantity = UNKNOWN
-    """Of all slots of a job together."""
+    """The limit of CPU time in seconds for all slots of a job together."""
     min_cpu_seconds: Quantity = UNKNOWN
     default_cpu_seconds: Quantity = UNKNOWN
     max_total_jobs: Quantity = UNKNOWN
@@ -101,14 +101,14 @@ class Share(Struct, frozen=True, kw_only=True):
     worst_wait_seconds: Quantity = UNKNOWN
     free_slots: Quantity = UNKNOWN
     free_slots_with_duration: str = ""
-    """`n[:seconds]` groups: n slots are free for so long; without a time, for as long as the share lets jobs run."""
+    """Groups `n[:seconds]`: n slots are free for that time, or without a time for the share's longest run time."""
     used_slots: Quantity = UNKNOWN
     requested_slots: Quantity = UNKNOWN
     tags: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """Who is mapped to it, of its mapping policies."""
+    """The rules of its mapping policies."""
 
 
 SHARE = (
@@ -152,7 +152,7 @@ SHARE = (
 
 
 class Manager(Struct, frozen=True, kw_only=True):
-    """The batch system."""
+    """A batch system."""
 
     id: str
     name: str = ""
@@ -162,7 +162,7 @@ class Manager(Struct, frozen=True, kw_only=True):
     bulk_submission: bool | None = None
     total_physical_cpus: Quantity = UNKNOWN
     total_logical_cpus: Quantity = UNKNOWN
-    """ARC counts those of each queue, and so the same ones again: see `total_slots`."""
+    """The logical CPUs; ARC adds those of each queue, and so counts CPUs several times. `total_slots` is better."""
     total_slots: Quantity = UNKNOWN
     slots_used_by_local_jobs: Quantity = UNKNOWN
     slots_used_by_grid_jobs: Quantity = UNKNOWN
@@ -173,7 +173,7 @@ class Manager(Struct, frozen=True, kw_only=True):
 
     @property
     def free_slots(self) -> int | None:
-        """How many slots no job has, None if that is not told."""
+        """The number of free slots; None if one of the numbers is unknown."""
         total, local, grid = map(
             known, (self.total_slots, self.slots_used_by_local_jobs, self.slots_used_by_grid_jobs)
         )
@@ -201,7 +201,7 @@ MANAGER = (
 
 
 class Benchmark(Struct, frozen=True, kw_only=True):
-    """What a machine of an environment reached; HEP-SPEC06 and its like are of one core."""
+    """A benchmark result of an environment's machines; HEP-SPEC06 and similar ones are for one core."""
 
     id: str
     type: str = ""
@@ -277,7 +277,7 @@ class Application(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """Its name as GLUE 1.x and job descriptions have it."""
+        """The name of the application in GLUE 1.x and job descriptions: `name-version`, or the name if there is no version."""
         return f"{self.app_name}-{self.app_version}" if self.app_version else self.app_name
 
 
@@ -289,7 +289,7 @@ APPLICATION = (
 
 
 class ToStorageService(Struct, frozen=True, kw_only=True):
-    """A storage service that the machines see as a path (GLUE 2.0: ToStorageService)."""
+    """A storage service that is mounted on the machines (GLUE 2.0: ToStorageService)."""
 
     id: str
     local_path: str = ""
@@ -304,7 +304,7 @@ STORAGE_BINDING = (
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A computing service and all that is part of it."""
+    """A computing service with all its entities."""
 
     id: str
     name: str = ""
@@ -340,7 +340,7 @@ SERVICE = (
 
 
 def free_slots(service: Service) -> int | None:
-    """Return how many slots are free at a service: as its managers count, else the most that any share sees; None unknown."""
+    """Return the number of free slots of a service: the sum over its managers, else the most of any share; None if unknown."""
     counted = [manager.free_slots for manager in service.managers]
     if counted and None not in counted:
         return sum(each for each in counted if each is not None)
@@ -350,7 +350,7 @@ def free_slots(service: Service) -> int | None:
 
 
 def by_queue(shares: Sequence[Share]) -> dict[str, list[Share]]:
-    """Return the shares of each queue: ARC publishes one of the queue, and one for each VO that may use it."""
+    """Return the shares by queue; ARC publishes one for the queue itself, and one for each VO that may use it."""
     queues: dict[str, list[Share]] = {}
     for share in shares:
         queues.setdefault(share.queue or share.name or share.id, []).append(share)

@@ -1,7 +1,7 @@
-"""GLUE 2.0 in XML: read as the schema has it and as ARC nests it, written as the schema has it.
+"""GLUE 2.0 in XML: read in the schema's form and in ARC's nested form, written in the schema's form.
 
-Documents come from other sites: their size, depth and number of nodes are bounded before and while they are parsed, and a
-document type, without which there are no entities to expand, is refused where it begins.
+Documents come from other sites. So their size, depth and number of nodes are bounded before and while they are parsed. A
+document type is refused where it begins, so that there are no entities to expand.
 
 The schema is the OGF's, GFD-R-P.209 realised in `GLUE2.xsd`, namespace `spec_2.0_r1`.
 """
@@ -27,26 +27,26 @@ _UNNAMED_STORAGE = "urn:wms:unknown-storage"
 
 
 def read_xml(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
-    """Return the computing services of a document of at most `limit` bytes; raises Rejected for what is no such document."""
+    """Return the computing services of a document of at most `limit` bytes. Raises Rejected if it is malformed or too large."""
     return services(entities(tree_of_xml(data, limit)))
 
 
 def tree_of_xml(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
-    """Return the nodes of a document, whatever they are; raises Rejected as `read_xml`."""
+    """Return the tree of a document's nodes of any kind. Raises Rejected as `read_xml`."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of XML, at most {limit:,} are read")
     return _Parsing().run(data)
 
 
 class _Record(Protocol):
-    """What all records have."""
+    """The common interface of all records."""
 
     @property
     def id(self) -> str: ...
 
 
 class _Parsing:
-    """One document being parsed."""
+    """The state of parsing one document."""
 
     def __init__(self) -> None:
         self._root = TreeNode("")
@@ -90,7 +90,7 @@ class _Parsing:
 
 
 def write_xml(published: Sequence[Service]) -> bytes:
-    """Return a document with the services, valid against the schema, UTF-8."""
+    """Return a UTF-8 document with the services, valid against the schema."""
     root = Element("GLUE2", {"xmlns": NAMESPACE})
     # The schema wants the entities by their kinds, whatever they belong to.
     for write in (
@@ -130,7 +130,7 @@ def _associate(element: Element, **links: Iterable[str]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return the text without the characters that no XML document may have, though other forms of GLUE may."""
+    """Return the text without the characters that XML documents forbid, though other forms of GLUE allow them."""
     return _FORBIDDEN.sub("", text)
 
 

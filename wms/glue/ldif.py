@@ -1,7 +1,7 @@
-"""GLUE in LDIF (RFC 2849), as a BDII or ARC's own LDAP server gives it: both versions, side by side in one document.
+"""GLUE in LDIF (RFC 2849), as a BDII or ARC's own LDAP server publishes it: both versions side by side in one document.
 
-Only what describes content is read: no change records, no values by URL. Names of attributes are without regard to case,
-as LDAP has them.
+Only content records are read: no change records, no values by URL. Names of attributes are compared without regard to case,
+as in LDAP.
 """
 
 import base64
@@ -42,10 +42,9 @@ _LINKS = {kind.casefold(): kind for kind in (*KINDS, *KINDS.values(), "StorageSe
 
 
 def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]]:
-    """Return the entries of a document of at most `limit` bytes, and of those that cannot be read what is wrong.
+    """Return the entries of a document of at most `limit` bytes, and the error of each entry that cannot be read.
 
-    A line that cannot be read loses its entry; others of the document are as good as without it. Raises Rejected for a document that is
-    too large, or of which nothing can be read.
+    An unreadable line invalidates its entry alone. Raises Rejected if the document is too large, or if no entry can be read.
     """
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of LDIF, at most {limit:,} are read")
@@ -102,7 +101,7 @@ def glue1_elements(entries: Sequence[Entry]) -> list[glue1.GlueComputingElement]
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """Give the logical lines with the numbers of their first: continued ones joined, comments left out, empty ones kept."""
+    """Yield the logical lines, each with the number of its first line: continued lines joined, comments omitted, empty lines kept."""
     pieces: list[str] = []
     first = 0
     for number, raw in enumerate(text.split("\n"), 1):
@@ -120,7 +119,7 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _add(entry: Entry, line: str, number: int) -> str:
-    """Add what a line says; return what is wrong with it, or nothing."""
+    """Add the attribute of a line to the entry; return the error if the line is malformed, else an empty text."""
     name, colon, rest = line.partition(":")
     if not colon:
         return f"line {number} is not LDIF: {shown(line, 60)}"
@@ -171,7 +170,7 @@ def _chunk(entry: Mapping[str, Sequence[str]], name: str) -> str:
 
 
 def _keyed(keys: Sequence[str], name: str) -> str:
-    """Return what `name=` is said to be among keys."""
+    """Return the value of the first key `name=value` of this name; empty if there is none."""
     for key in keys:
         said, _, value = key.partition("=")
         if said.strip().casefold() == name.casefold():

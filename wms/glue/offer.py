@@ -1,4 +1,4 @@
-"""Between GLUE and `wms.site`: what an information system says of a queue, as what pilots sent there would offer, and back."""
+"""Conversion between GLUE and `wms.site`: the offer of the pilots at a published queue, and the GLUE record of an offer."""
 
 from msgspec.structs import replace
 
@@ -9,18 +9,18 @@ from wms.site import ComputingElement as Offer
 from wms.site import distinct
 
 TAGS_LIMIT = 1000
-"""A message carries no more names in one set (`wms.site.Names`)."""
+"""The most names in one set of a message (`wms.site.Names`)."""
 TAKING = frozenset({"production", "queueing", ""})
-"""States of a queue that takes jobs; «queueing» takes them and starts none yet."""
+"""The states of a queue that takes jobs; «queueing» takes them but starts none yet."""
 
 
 def offered(element: GlueComputingElement, stated: Offer) -> Offer:
-    """Return the offer of a queue: `stated` by who runs the site, and the rest as the queue says.
+    """Return the offer of a queue: `stated` by the administrator of the site, completed with the queue's published values.
 
-    Of `stated` hold the names, how it is reached, what a pilot brings, and every limit; `slots` and `max_cpu_time` too if they
-    are not 0, VOs, platforms and memory if any are said. A queue that takes no jobs offers no slots.
+    `stated` decides names, access, pilots' resources, and every limit. Its `slots` and `max_cpu_time` count if they are not 0, its
+    VOs, platforms and memory if any are given. A queue that takes no jobs offers no slots.
 
-    Raises Rejected where neither says how long jobs may run or how many, or where only others than VOs are let in.
+    Raises Rejected if neither gives the longest run time or the number of jobs, or if the access rules name users but no VO.
     """
     hosts = element.hosts
     return replace(
@@ -39,13 +39,13 @@ def offered(element: GlueComputingElement, stated: Offer) -> Offer:
 
 
 def jobs_there(element: GlueComputingElement) -> int:
-    """Return how many jobs the queue holds in any state: all that are told, and no fewer than run and wait."""
+    """Return the number of jobs in the queue in any state: the published total, but at least the sum of running and waiting jobs."""
     running, waiting = known(element.running_jobs) or 0, known(element.waiting_jobs) or 0
     return max(known(element.total_jobs) or 0, running + waiting)
 
 
 def jobs_waiting(element: GlueComputingElement) -> int:
-    """Return how many jobs of the queue do not run yet; by what is left of all, if nobody says."""
+    """Return the number of jobs in the queue that do not run yet; if it is not published, the total less the running jobs."""
     waiting, running = known(element.waiting_jobs), known(element.running_jobs)
     if waiting is not None or running is None:
         return waiting or 0
@@ -53,7 +53,7 @@ def jobs_waiting(element: GlueComputingElement) -> int:
 
 
 def takes_jobs(element: GlueComputingElement) -> bool:
-    """Tell whether the queue's state is one of those that take jobs."""
+    """Return whether the queue's state is in `TAKING`."""
     return element.status.casefold() in TAKING
 
 
@@ -68,7 +68,7 @@ def _slots(element: GlueComputingElement, stated: Offer) -> int:
 
 
 def _longest(element: GlueComputingElement) -> int:
-    """Return the seconds that a job may compute: its CPU time may not exceed the wall time of its slot either."""
+    """Return the most CPU seconds of a job, which exceed neither the CPU limit nor the wall limit. Raises Rejected if unknown."""
     longest = least(
         [
             element.max_cpu_seconds,
@@ -83,15 +83,15 @@ def _longest(element: GlueComputingElement) -> int:
 
 
 def _pilot_memory(hosts: GlueHosts, cores: int) -> int:
-    """Return a pilot's part of a machine's memory, by its part of the processors; 0 if that is not told."""
+    """Return a pilot's share of a machine's memory in MB, by its share of the processors; 0 if unknown."""
     memory, cpus = known(hosts.memory_mb), known(hosts.smp_size)
     return memory * min(cores, cpus) // cpus if memory and cpus else 0
 
 
 def vos(element: GlueComputingElement) -> tuple[str, ...]:
-    """Return the VOs that an element's rules let in; empty only where there are no rules.
+    """Return the VOs that an element's rules admit; empty only if there are no rules. Raises Rejected if no rule names a VO.
 
-    `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb: who may do what within a VO is its own affair here.
+    `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb, since permissions within a VO are not handled here.
     """
     names = [name for rule in element.access_rules if (name := _vo(rule))]
     if element.access_rules and not names:
@@ -111,7 +111,7 @@ def _vo(rule: str) -> str:
 
 
 def platforms(hosts: GlueHosts) -> tuple[str, ...]:
-    """Return the names by which jobs ask for such a platform: the system and machine, and these with the distribution."""
+    """Return the platform names that jobs may require: operating system and machine, and both with the distribution."""
     if not hosts.platform_type:
         return ()
     plain = f"Linux-{hosts.platform_type}"
@@ -126,7 +126,7 @@ def _unsaid(element: GlueComputingElement, what: str, key: str) -> Rejected:
 
 
 def described(offer: Offer) -> GlueComputingElement:
-    """Return what GLUE 1.x says of an offer that was not read from GLUE."""
+    """Return the GLUE 1.x record of an offer that was not read from GLUE."""
     return GlueComputingElement(
         id=f"{offer.site}/{offer.ce}",
         name=offer.ce,
@@ -149,5 +149,5 @@ def described(offer: Offer) -> GlueComputingElement:
 
 
 def _machine_memory(offer: Offer) -> int:
-    """Return the memory of a machine of which a pilot has so much by its part of the processors."""
+    """Return the memory of a machine in MB, computed from a pilot's memory and its share of the processors."""
     return offer.memory_mb * offer.cores // max(1, offer.cores_per_pilot)

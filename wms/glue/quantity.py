@@ -25,7 +25,7 @@ from typing import Final, TypeAlias
 
 
 class NotANumber(Enum):
-    """What is no number."""
+    """A quantity without a number: unknown or unlimited."""
 
     UNKNOWN = "unknown"
     UNLIMITED = "unlimited"
@@ -36,9 +36,9 @@ UNKNOWN: Final = NotANumber.UNKNOWN
 UNLIMITED: Final = NotANumber.UNLIMITED
 
 NOT_KNOWN: Final = 999_999_999
-"""Written where an unknown number must be told."""
+"""The number published for an unknown value of a mandatory attribute."""
 NO_LIMIT: Final = 2**31 - 1
-"""Written for «unlimited»: the largest that every realisation of either version can carry."""
+"""The number published for «unlimited»: the largest that every realisation of either version can carry."""
 
 MINUTE = 60
 LONGEST_SECONDS = 10 * 366 * 86_400
@@ -50,24 +50,24 @@ _NINES_OF_LIMITS = 5
 
 
 def count(value: int) -> Quantity:
-    """Read how many there are now: jobs, slots, CPUs."""
+    """Read a present number of jobs, slots or CPUs."""
     if value < 0 or value == _TEMPLATE or value in _LARGEST or _nines(value) >= _NINES_OF_PLACEHOLDERS:
         return UNKNOWN
     return value
 
 
 def size(value: int) -> Quantity:
-    """Read a size, in whatever unit: none is zero."""
+    """Read a size in any unit; 0 is unknown."""
     return count(value) or UNKNOWN
 
 
 def wait(value: int) -> Quantity:
-    """Read a time in seconds that jobs are said to wait."""
+    """Read a published waiting time in seconds."""
     return UNKNOWN if value == _TEMPLATE_WAIT or value > LONGEST_SECONDS else count(value)
 
 
 def limit(value: int) -> Quantity:
-    """Read how many there may be at most."""
+    """Read an upper limit on a number of jobs or slots."""
     if value in _LARGEST or value == -1:
         return UNLIMITED
     nines = _nines(value)
@@ -77,32 +77,32 @@ def limit(value: int) -> Quantity:
 
 
 def seconds(value: int) -> Quantity:
-    """Read a limit of time that was told in seconds."""
+    """Read a limit of time that was published in seconds."""
     return _time(value, 1)
 
 
 def minutes(value: int) -> Quantity:
-    """Read a limit of time that was told in minutes; what it gives is seconds."""
+    """Read a limit of time that was published in minutes; return seconds."""
     return _time(value, MINUTE)
 
 
 def in_minutes(quantity: Quantity) -> Quantity:
-    """Return a limit of so many seconds in minutes, rounded down but never to 0, which would say nothing."""
+    """Return a limit in seconds as minutes, rounded down, but at least 1, since 0 would mean no limit."""
     return quantity if isinstance(quantity, NotANumber) else max(1, quantity // MINUTE)
 
 
 def known(quantity: Quantity) -> int | None:
-    """Return the number, None if there is none."""
+    """Return the number; None if it is unknown or unlimited."""
     return None if isinstance(quantity, NotANumber) else quantity
 
 
 def least(quantities: Iterable[Quantity]) -> int | None:
-    """Return the smallest of those that are numbers, None if none is: of several limits the one that strikes first."""
+    """Return the smallest number, which is the limit that applies first; None if no quantity is a number."""
     return min((each for each in quantities if not isinstance(each, NotANumber)), default=None)
 
 
 def told(quantity: Quantity) -> int | None:
-    """Return what is published for a quantity; None: the attribute is left out."""
+    """Return the published number of a quantity; None if it is unknown and its attribute is left out."""
     match quantity:
         case NotANumber.UNKNOWN:
             return None
@@ -121,6 +121,6 @@ def _time(value: int, unit: int) -> Quantity:
 
 
 def _nines(value: int) -> int:
-    """Return how many nines a number consists of, 0 if of anything else."""
+    """Return the number of nines if the number has no other digit, else 0."""
     text = str(value)
     return len(text) if set(text) == {"9"} else 0

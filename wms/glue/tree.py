@@ -1,7 +1,7 @@
-"""Trees of named nodes, as XML and ARC's JSON have them, and the GLUE 2.0 entities in them.
+"""Trees of named nodes, the common form of XML and ARC's JSON, and the GLUE 2.0 entities in them.
 
-Documents come in two shapes: the schema's, flat, whose entities name each other in `Associations`; and ARC's, nested, where
-a share stands in its service. Attributes of nodes (`CreationTime`, `Validity`) are not read: an ad says how long it holds.
+Documents have two shapes. The schema's is flat, and its entities name each other in `Associations`. ARC's is nested, with
+shares inside their service. Attributes of nodes (`CreationTime`, `Validity`) are not read, since ads have a lifetime of their own.
 """
 
 from msgspec import Struct, field
@@ -9,7 +9,7 @@ from msgspec import Struct, field
 from wms.glue.entity import KINDS, Entity
 
 DEPTH_LIMIT = 64
-"""The deepest that a document may be nested; ARC's are 14 deep."""
+"""The deepest nesting of a document that is read; ARC's are 14 deep."""
 
 
 class TreeNode(Struct):
@@ -21,7 +21,7 @@ class TreeNode(Struct):
 
 
 def entities(root: TreeNode) -> list[Entity]:
-    """Return the entities of a tree that are of a kind that is read, at whatever depth."""
+    """Return the entities of the kinds in `KINDS`, at any depth of a tree."""
     found: list[Entity] = []
     _walk(root, None, found)
     return found

@@ -1,9 +1,8 @@
-"""Between the versions of GLUE: a share of a service and its queue's computing element say much the same.
+"""Conversion between the versions of GLUE: between a share of a service and the computing element of its queue.
 
-A GLUE 1.x element is one queue behind one door. ARC publishes each queue as several shares, one of the queue itself and one
-for each VO that may use it, over the same slots: they become one element, whose rules are those of all. Nothing is added up
-that would be counted twice; the slots are the manager's, the free ones those that the queue's shares see, but never more
-than the manager has left.
+A GLUE 1.x element is one queue at one endpoint. ARC publishes each queue as several shares over the same slots: one of the queue
+itself and one for each VO that may use it. They become one element with the rules of all. No number is counted twice. The slots
+are the manager's. The free slots are those of the queue's shares, but never more than the manager has free.
 """
 
 import re
@@ -29,7 +28,7 @@ from wms.ids import slug
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 STATUS = {"production": "Production", "queueing": "Queueing", "draining": "Draining", "closed": "Closed"}
-"""The states of both versions; they differ in their first letter."""
+"""The GLUE 1.x states by those of GLUE 2.0; they differ in their first letter."""
 _STATE = {status.casefold(): state for state, status in STATUS.items()}
 _HEPSPEC_TYPES = frozenset(
     {"hepspec", "hep-spec06", "hepspec06", "hepscore", "hepscore23", "bmk:hep-spec06", "hs06"}
@@ -38,7 +37,7 @@ SI00, SF00 = "specint2000", "specfp2000"
 
 
 def elements(service: Service) -> list[GlueComputingElement]:
-    """Return a GLUE 1.x element for each queue of a service, apart for each manager and each host that it is reached by."""
+    """Return GLUE 1.x elements of a service: one for each combination of queue, manager and endpoint host."""
     return [
         _element(service, queue, shares)
         for queue, all_shares in sorted(glue2.by_queue(service.shares).items())
@@ -47,7 +46,7 @@ def elements(service: Service) -> list[GlueComputingElement]:
 
 
 def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
-    """Return shares that are called alike by the manager and the host that each is linked to."""
+    """Return shares of one queue by their manager and by the host of their endpoint."""
     found: dict[tuple[str, str], list[Share]] = {}
     for each in shares:
         doors = endpoints_of(service, [each])
@@ -57,7 +56,7 @@ def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], l
 
 
 def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueComputingElement:
-    """Return the element of a queue."""
+    """Return the GLUE 1.x element of a queue."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id))
     manager = manager_of(service, shares)
     endpoints = endpoints_of(service, shares)
@@ -105,7 +104,7 @@ def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueCompu
 
 
 def _plus(grid: Quantity, local: Quantity) -> Quantity:
-    """Add the jobs that came by the grid and those that did not: GLUE 1.x does not tell them apart."""
+    """Return the sum of grid jobs and local jobs, since GLUE 1.x does not distinguish them; unknown if the grid jobs are."""
     ours, others = known(grid), known(local)
     return UNKNOWN if ours is None else ours + (others or 0)
 
@@ -118,7 +117,7 @@ def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quanti
 
 
 def _hosts(service: Service, shares: Sequence[Share]) -> GlueHosts:
-    """Return what the environments of a queue have in common, which is the least that any of them has."""
+    """Return the common properties of a queue's environments: the least value of any of them."""
     found = environments_of(service, shares) or list(service.environments)
     if not found:
         return GlueHosts(applications=_applications(service))
@@ -150,7 +149,7 @@ def _applications(service: Service) -> tuple[str, ...]:
 
 
 def _cpus(environments: Sequence[Environment]) -> Quantity:
-    """Return the processors of all machines, unless some environment does not tell how many it has."""
+    """Return the number of processors of all machines; unknown if any environment does not publish its own."""
     total = 0
     for each in environments:
         machines, cpus = known(each.total_instances), known(each.logical_cpus)
@@ -171,7 +170,7 @@ def _all(flags: Iterable[bool | None]) -> bool | None:
 
 
 def _benchmark(environments: Sequence[Environment], types: Iterable[str]) -> float | None:
-    """Return the least result of a benchmark; 1.0 or less is what stands where nobody has measured."""
+    """Return the least result of a benchmark; 1.0 or less is a placeholder and ignored. None if there is no result."""
     results = [
         each.value
         for environment in environments
@@ -194,7 +193,7 @@ def _platform2(platform: str) -> str:
 
 
 def _rules1(rules: Iterable[str]) -> tuple[str, ...]:
-    """Return access rules as GLUE 1.x has them: `vo:` in capitals; the rest (VOMS:, DNs) is the same."""
+    """Return access rules in the form of GLUE 1.x: `vo:` becomes `VO:`; others (VOMS:, DNs) are unchanged."""
     return tuple(dict.fromkeys(f"VO:{rule[3:]}" if rule.startswith("vo:") else rule for rule in rules))
 
 
@@ -203,7 +202,7 @@ def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def services(found: Iterable[GlueComputingElement]) -> list[Service]:
-    """Return the GLUE 2.0 services of elements: one for each cluster."""
+    """Return the GLUE 2.0 services of elements, one for each cluster."""
     clusters: dict[str, list[GlueComputingElement]] = {}
     for each in found:
         clusters.setdefault(_cluster(each), []).append(each)
@@ -215,7 +214,7 @@ def _cluster(element: GlueComputingElement) -> str:
 
 
 def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service:
-    """Return a GLUE 2.0 service whose shares are the queues of one cluster; `found` must not be empty."""
+    """Return a GLUE 2.0 service whose shares are the queues of one cluster. `found` must not be empty."""
     first = found[0]
     root = _identifier("urn:wms", _cluster(first))
     manager = f"{root}:manager"
@@ -257,12 +256,12 @@ def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service
 
 
 def _identifier(root: str, *words: str) -> str:
-    """Return an id as the schema has it, which has few characters; two names never make the same."""
+    """Return a unique identifier in the few characters that the schema allows; different words give different identifiers."""
     return ":".join((root, *(word if _PLAIN.fullmatch(word) else slug(word) for word in words)))
 
 
 def _as_id(name: str) -> str:
-    """Return the id of something of another's: its name, where that can be an id."""
+    """Return the identifier of an entity of another system: its name if the schema allows it, else one made of the name."""
     return name if _ID.fullmatch(name) else _identifier("urn:wms", name)
 
 
