@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 
 class SubmittedPilot(Protocol):
-    """What is known of a pilot that was sent through an endpoint."""
+    """A pilot that was sent through an endpoint: its site, its computing element and its kind of dispatcher."""
 
     @property
     def site(self) -> str: ...  # noqa: D102 - as its name says
@@ -51,7 +51,7 @@ S = TypeVar("S", bound=SubmittedPilot)
 
 
 class CircuitBreaker:
-    """Whether something may be tried again; `clock` returns monotonic seconds."""
+    """A circuit breaker: after a failure it pauses for growing times until success; `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
         self._clock = clock
@@ -82,20 +82,20 @@ class CircuitBreaker:
 
 
 class EndpointTerms(NamedTuple):
-    """What pilots ask for at an endpoint, and how often they are followed; 0 and "" ask for nothing."""
+    """The requests of pilots at an endpoint, and the seconds between readings of their states; 0 and "" request nothing."""
 
     kind: str = "local"
     lifetime_seconds: float = 0.0
-    """Seconds after which a pilot takes no more jobs; 0: as all pilots."""
+    """Seconds after which a pilot accepts no more jobs; 0: the configured lifetime of all pilots."""
     sandboxes_url: str = ""
     asks: DoorTerms | None = None
-    """What a batch system is asked for; None: it is none, or gets only the request of the ad."""
+    """The request to a batch system; None: there is none, or only the resources of the ad are requested."""
     software: str = ""
     follow_every_seconds: float = 0.0
 
 
 class CeEndpoint:
-    """The way to one computing element."""
+    """The endpoint of one computing element: its dispatcher, its terms and its circuit breakers."""
 
     def __init__(
         self,
@@ -105,23 +105,23 @@ class CeEndpoint:
         terms: EndpointTerms,
         script: ScriptAnswers | None = None,
     ) -> None:
-        """Raises Rejected for a malformed rule for hosts."""
+        """Raise Rejected for a malformed rule for hosts."""
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
         self.script = script
         """The answers of the site's mapping script, if `terms` name one."""
         self.mapping = terms.asks.mapping(script.answers if script else None) if terms.asks else None
-        """How hosts are asked for; None: they cannot be."""
+        """The mapping of requirements on hosts to requests; None if hosts cannot be requested."""
         self._clock = clock
         self._followed_at = float("-inf")
         self._reach = CircuitBreaker(clock)
         self._trust = CircuitBreaker(clock)
         self.why_shut = ""
-        """Why its last pause began."""
+        """The reason of the endpoint's last pause; empty before the first."""
 
     def asks_as_json(self) -> str:
-        """Return what is asked for, with the latest answers of its mapping script, for explanations."""
+        """Return the request to the batch system as JSON, with the latest answers of the mapping script, for explanations."""
         asks = self.terms.asks
         if asks is not None and self.script is not None:
             asks = replace(asks, answers=self.script.latest())
@@ -144,12 +144,12 @@ class CeEndpoint:
 
     @property
     def reachable(self) -> bool:
-        """Whether its last question was answered, or it may be asked again."""
+        """Whether the element answered its last request, or the pause after its failure is over."""
         return self._reach.over
 
     @property
     def due(self) -> bool:
-        """Whether its pilots are to be followed now."""
+        """Whether the states of the element's pilots are to be read now."""
         return self.reachable and self._clock() >= self._followed_at + self.terms.follow_every_seconds
 
     def request(self, element: ComputingElement) -> Request:
@@ -159,20 +159,20 @@ class CeEndpoint:
         return self.terms.asks.usual(element)
 
     def reached(self) -> None:
-        """Note that it answered."""
+        """Record that the element answered, which ends its pause."""
         self._reach.succeeded()
 
     def followed(self) -> None:
-        """Note that its pilots were followed."""
+        """Record that the states of the element's pilots were read."""
         self._followed_at = self._clock()
         self.reached()
 
     def unreachable(self, why: str) -> None:
-        """Note that it did not answer."""
+        """Record that the element did not answer, which begins a pause."""
         self._pause(self._reach, "element unreachable", why)
 
     def lost(self, why: str) -> None:
-        """Note that pilots were refused, or died unseen."""
+        """Record that pilots were refused, or died before they reported, which begins a pause."""
         self._pause(self._trust, "pilots lost", why)
 
     def _pause(self, patience: CircuitBreaker, what: str, why: str) -> None:
@@ -182,7 +182,7 @@ class CeEndpoint:
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
 
     async def ask(self, asked: Awaitable[T]) -> T | None:
-        """Return its dispatcher's answer; None if it does not answer, which begins a pause."""
+        """Return the answer of the element's dispatcher; None if it does not answer, which begins a pause."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asked
@@ -191,7 +191,7 @@ class CeEndpoint:
             return None
 
     def served(self) -> None:
-        """Note that a pilot was seen at work."""
+        """Record that a pilot of the element has reported, which ends a pause for lost pilots."""
         self._trust.succeeded()
 
 
@@ -216,15 +216,15 @@ class CeEndpoints:
         self._doors = {door.place: door for door in doors}
 
     def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
-        """Return the endpoints where hosts can be asked for, with how."""
+        """Return the endpoints where hosts can be requested, each with its mapping of requirements."""
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
-        """Return how many answers each mapping script has given."""
+        """Return the revision of each mapping script's answers, which grows with every change of them."""
         return tuple(door.script.revision for door in self._doors.values() if door.script)
 
     async def ask_scripts(self) -> bool:
-        """Let each mapping script answer one waiting question; tell whether more wait."""
+        """Run each mapping script for one waiting question; return whether more questions wait."""
         scripts = [(door.script, door.mapping) for door in self._doors.values()]
         asked = [
             script.answer_next(mapping)
@@ -242,7 +242,7 @@ class CeEndpoints:
         return list(self._doors.values())
 
     def has(self, place: CeId) -> bool:
-        """Tell whether an element has an endpoint."""
+        """Return whether an element has an endpoint."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:

@@ -1,4 +1,4 @@
-"""Judges the health of computing elements: black holes, outcomes of canaries, pauses of endpoints; and stores it.
+"""The health of computing elements, judged by black holes, outcomes of canaries and pauses of endpoints, and stored.
 
 One instance judges at a time. The job manager sends canaries, on the path of all jobs, to elements that are probing
 or that an operator tests.
@@ -24,7 +24,7 @@ US = "pilot_submitter"
 
 
 class HealthJudge:
-    """Judges elements by the outcomes of jobs, canaries and pilots."""
+    """The judge of computing elements' health, by the outcomes of jobs, canaries and pilots."""
 
     def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
@@ -47,7 +47,7 @@ class HealthJudge:
 
     @staticmethod
     async def _unwanted(tx: Transaction, known: dict[CeId, ElementHealth]) -> list[LivePilot]:
-        """Return the pilots that have not begun at banned elements, except those for canaries."""
+        """Return the pilots at banned elements that have not started, except those for canaries."""
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
             return []
@@ -90,7 +90,7 @@ class HealthJudge:
                 await self._move(tx, place, "probe", health.reason)
 
     async def _tell_doors(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
-        """Store which endpoints pause; they recover by themselves."""
+        """Store which elements have a paused endpoint, and which have recovered from a pause."""
         shut = {door.place: door for door in self._doors.shut()}
         for place, door in shut.items():
             if known.get(place, ElementHealth()).state == "healthy":

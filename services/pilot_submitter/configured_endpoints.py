@@ -1,4 +1,4 @@
-"""Makes the configured endpoints: one dispatcher for this machine, one for each element behind a middleware."""
+"""The configured endpoints: one dispatcher for this machine, and one for each element behind a middleware."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -40,7 +40,7 @@ PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_
 
 
 def doors_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
-    """Return all endpoints. Raises Rejected for an element that is configured twice."""
+    """Return all configured endpoints. Raise Rejected if an element is configured twice."""
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
     doors = list(_configured(config, environment))
@@ -75,7 +75,7 @@ def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerm
 
 
 def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
-    """Return the answers of a site's mapping script; raises Rejected if it cannot be run in a sandbox."""
+    """Return the answers of a site's mapping script, None without one; raise Rejected if it cannot run in a sandbox."""
     if settings is None:
         return None
     reads = tuple(Path(each).absolute() for each in settings.reads)

@@ -45,7 +45,7 @@ class HostRequests:
         self._trust = BoundedCache[Name, tuple[CircuitBreaker, str]](_KEPT)
 
     def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
-        """Return the pilot class for some work, None for the usual one; or why no pilots are sent now."""
+        """Return the pilot class for jobs with these requirements, None for the usual one, or the reason to send no pilots now."""
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
             return self._avoided(requirements, element, found)
@@ -59,11 +59,11 @@ class HostRequests:
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
     def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
-        """Return a pilot's request."""
+        """Return the resources to request for a pilot: those of its class, or else the usual ones of the endpoint."""
         return self._requests.get(_name(pilot)) or door.request(element)
 
     def sent(self, pilots: Iterable[NewPilot]) -> None:
-        """Note that pilots are sent. A class that only nodes can judge pauses after each try."""
+        """Record that pilots are sent. A class that only nodes can judge pauses after each try."""
         for each in pilots:
             if each.asks:
                 log.info("host asked for", pilot=each.pilot_id, reason=each.reason)
@@ -71,11 +71,11 @@ class HostRequests:
                 self._failed(_name(each), "no pilot has found such a node yet")
 
     def refused(self, pilot: NewPilot, why: str) -> None:
-        """Note that a batch system refused a pilot of a class, so that only this class pauses."""
+        """Record that a batch system refused a pilot of a class, so that only this class pauses."""
         self._failed(_name(pilot), why)
 
     def seen(self, supplies: Iterable[Supply]) -> None:
-        """Begin a plan: note the classes whose pilots have found work."""
+        """Record the classes whose pilots have found work, at the begin of a plan; this ends the pauses of the classes."""
         if len(self._requests) > _KEPT:
             self._requests.clear()
             self._unsure.clear()
@@ -100,7 +100,7 @@ class HostRequests:
         return door.script if door else None
 
     def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoided:
-        """Return why no pilots are sent, and ask the site's mapping script if that is why."""
+        """Return the reason to send no pilots; queue the question for the site's mapping script if its answer is missing."""
         script = self._script(element)
         if script and found.question:
             script.want(found.question, (requirements.vo, requirements.owner))
@@ -118,7 +118,7 @@ class HostRequests:
 
 
 def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
-    """Tell whether a mapping script has answered since the requirements were judged."""
+    """Return whether a mapping script has answered since the requirements were judged."""
     if found is None or not found.question:
         return False
     return why_avoided(script.answers.get(found.question)) != found.avoided

@@ -1,4 +1,4 @@
-"""Makes the configuration and the token of a pilot."""
+"""The making of a pilot's order for its dispatcher: its configuration, its token and its request."""
 
 import msgspec
 
@@ -23,7 +23,7 @@ NO_OWNER = "pilot_submitter"
 
 
 class PilotFactory:
-    """Makes a dispatcher's orders."""
+    """The maker of dispatchers' orders for pilots, and of new tokens for living pilots."""
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
@@ -39,7 +39,7 @@ class PilotFactory:
         return self._pilots.token_seconds
 
     def lifetime_seconds(self, door: CeEndpoint) -> float:
-        """Return after how many seconds a pilot takes no more jobs."""
+        """Return the seconds after which a pilot of this endpoint accepts no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
     def order(

@@ -1,4 +1,4 @@
-"""Living pilots as the planner counts them: on their way, running or ending, with their free slots and what each offers."""
+"""Living pilots as the planner counts them: submitted, waiting, running or ending, with their free slots and resources."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,9 +13,9 @@ from wms.site import Resource
 
 
 def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
-    """Return living pilots as the planner counts them, with what each offers now.
+    """Return living pilots as the planner counts them, with the resources that each offers now.
 
-    `asked` are the CPU times that waiting jobs ask for, ascending; `sharing` are the groups that share private pilots.
+    `asked` are the CPU times that waiting jobs request, ascending; `sharing` are the groups that share private pilots.
     """
     running = supply.state in ("Running", "Draining")
     ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
@@ -36,14 +36,14 @@ def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGr
 
 
 def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource | None:
-    """Return what a pilot offers, by whether its group shares its jobs now."""
+    """Return a pilot's resource with the present job sharing of its group, if the pilot is private."""
     if resource is None or resource.generic:
         return resource
     return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
 
 
 def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
-    """Return what pilots that run have left; of their time the longest of the times that jobs ask for."""
+    """Return the resources left of running pilots; as CPU time, the longest requested one that still fits. None if unknown."""
     whole = _sent(supply.resource)
     if whole is None:
         return None
@@ -60,7 +60,7 @@ def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None
 
 @lru_cache(maxsize=4_096)
 def _sent(resource: str) -> Resource | None:
-    """Return what pilots were sent to offer; None of those of which nobody said."""
+    """Return the resource stored with pilots when they were sent; None if none was stored or it is out of bounds."""
     try:
         return msgspec.json.decode(resource, type=Resource) if resource else None
     except msgspec.DecodeError:

@@ -1,4 +1,4 @@
-"""Follows pilots to their ends: their states, their outputs, and their removal from their elements."""
+"""The tracking of pilots until their ends: their states, their outputs, and their removal from their elements."""
 
 import asyncio
 import contextlib
@@ -18,20 +18,20 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 ARRIVING_SECONDS = 60.0
-"""A pilot that another instance stored so recently may still be on its way, though its element does not know it."""
+"""Seconds after its storing in which a pilot may still be on its way, though its element does not know it."""
 SETTLED_SECONDS = 20.0
 """Seconds after a pilot's end until its element has its output."""
 LINGERING_SECONDS = 120.0
 """Seconds after a pilot's end until its element knows of it; one that is still listed then has a stuck process."""
 GIVEN_UP_SECONDS = 1_200.0
-"""A pilot that was silent for so long is lost, whatever its element lists: an agent without answers ends sooner."""
+"""Seconds of silence after which a pilot is lost, whatever its element lists. An agent without answers ends sooner."""
 ASKED_FOR_SECONDS = 3_600.0
 """Seconds after a pilot's end in which its output is fetched."""
 OUTPUTS_AT_ONCE = 100
 
 
 class PilotTracking:
-    """Follows the pilots of all endpoints."""
+    """The tracker of the pilots of all endpoints: reads their states and fetches their outputs."""
 
     def __init__(
         self,
@@ -130,7 +130,7 @@ class PilotTracking:
         return True
 
     async def _gone(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
-        """Return those that their element no longer lists as alive, and those that have lingered there for long.
+        """Return the pilots that their element no longer lists as alive, and those that have lingered there for long.
 
         The output so far of lingering ones is taken; `StrayPilots` cancels them.
         """
@@ -154,7 +154,7 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
 
 
 def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Note at an endpoint what became of its pilots: one that was seen is a success, one that died unseen a failure."""
+    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before a failure."""
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     if seen:
         door.served()

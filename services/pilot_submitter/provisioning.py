@@ -1,4 +1,4 @@
-"""Sends pilots by plan: waiting jobs, ads and pilots are read in one transaction, pilots are sent after it.
+"""The planning and sending of pilots: one transaction reads jobs, ads and pilots and plans; pilots are sent after it.
 
 Pilots are stored before they are sent, under ids of our own, so that a crash in between leaves none unknown. One
 instance plans at a time; another that finds the lock taken does nothing.
@@ -60,14 +60,14 @@ IDLE_SILENT_SECONDS = 20.0
 """A pilot without jobs reports every five seconds: after a longer silence it offers no free slots."""
 FREE_SECONDS = 0.05
 SHARE_OF_TIME = 20
-"""Planning pauses for so many times its own processor time.
+"""The pause after a plan as a multiple of the plan's own processor time.
 
 It is processor time, so that a busy machine delays no pilot any longer.
 """
 
 
 class Provisioning:
-    """Plans and sends pilots through all endpoints."""
+    """The planner and sender of pilots through all endpoints."""
 
     def __init__(
         self,
@@ -167,7 +167,7 @@ class Provisioning:
         pilots: Sequence[PilotSupply],
         avoided: Mapping[CeId, Avoided],
     ) -> Allocation:
-        """Return the private pilots to be sent for users' orders, and store why others cannot be."""
+        """Return the private pilots to send for users' orders, and store the reasons of orders that must wait."""
         open_ = await pilot_order.open_orders(tx)
         found = allocate(open_, elements, pilots, self._caps, avoided)
         now = {each.order_id: found.held.get(each.order_id, "") for each in open_}
@@ -228,7 +228,7 @@ class Provisioning:
     async def _avoided(
         self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
     ) -> dict[CeId, Avoided]:
-        """Return the elements that get no pilots, or only those for canaries."""
+        """Return the elements that get no pilots, or only those for canaries, each with the reason."""
         known = await ce_state.read(tx)
         tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
         found = {}
@@ -253,7 +253,7 @@ class Provisioning:
         self._written = now
 
     async def _write_doors(self, tx: Transaction) -> None:
-        """Store changes in how elements are asked for hosts, which everyone who judges elements uses."""
+        """Store changed requests for hosts by element, which all services that judge elements use."""
         revisions = self._doors.script_revisions()
         if revisions != self._doors_written:
             rows = [
@@ -323,7 +323,7 @@ class Provisioning:
     def _note_refused(
         self, door: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
     ) -> None:
-        """Note a refusal: of a usual pilot by its endpoint, of a special request by its class alone."""
+        """Record refused pilots: a usual pilot at its endpoint, a pilot with a special request at its class alone."""
         by_name = {each.pilot_id: each for each in sent}
         for each in sightings:
             if each.ended and by_name[each.pilot_id].asks:

@@ -37,7 +37,7 @@ class Script(Protocol):
         """Return a value that changes with the script."""
 
     async def run(self, question: str) -> bytes:
-        """Return its output. Raises Unavailable, with the reason, if it fails or passes a limit."""
+        """Run the script for a question and return its output. Raise Unavailable if it fails or exceeds a limit."""
 
 
 class SandboxedScript:
@@ -57,7 +57,7 @@ class SandboxedScript:
         return tuple((each.st_dev, each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
 
     async def run(self, question: str) -> bytes:
-        """Return its output for a question about its element. Raises Unavailable if it fails or passes a limit."""
+        """Return the script's output for a question on its element. Raise Unavailable if it fails or exceeds a limit."""
         site, ce = self._place
         whole = {"site": site, "ce": ce, **msgspec.json.decode(question)}
         return await self._sandbox.run(msgspec.json.encode(whole).decode())
@@ -71,7 +71,7 @@ class ScriptAnswers:
         self._clock = clock
         self._wanted = ScriptQuestions()
         self._not_before = BoundedCache[str, float](ANSWERS_KEPT)
-        """When failed questions may be asked again."""
+        """The time at which each failed question may be asked again, in seconds of the clock."""
         self.version: Version = script.version()
         self.answers = BoundedCache[str, Outcome](ANSWERS_KEPT)
         self.revision = 0
@@ -85,11 +85,11 @@ class ScriptAnswers:
             self._wanted.add(owner, question)
 
     def latest(self) -> dict[str, Outcome]:
-        """Return the latest answers."""
+        """Return the latest answers and failures by question, the newest first."""
         return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
 
     async def answer_next(self, mapping: ScriptedMapping) -> bool:
-        """Ask the next question; tell whether more wait."""
+        """Run the script for the next question; return whether more questions wait."""
         self._look_for_another_script()
         question = self._wanted.next()
         if question is None:

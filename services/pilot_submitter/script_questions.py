@@ -26,7 +26,7 @@ class ScriptQuestions:
         return self._count
 
     def add(self, owner: Owner, question: str) -> None:
-        """Add a question if there is room for its owner's."""
+        """Add a question of an owner; ignore it if it already waits or the owner has no room."""
         if question in self._by_owner.get(owner, ()) or not self._make_room(owner):
             return
         self._by_owner.setdefault(owner, {})[question] = None
@@ -49,7 +49,10 @@ class ScriptQuestions:
             self._remove(owner, question)
 
     def _make_room(self, owner: Owner) -> bool:
-        """Tell whether there is room for one more of an owner; one with less than an equal share takes it from the one with most."""
+        """Return whether there is room for another question of an owner.
+
+        At the limit, an owner with less than an equal share displaces the newest question of the owner with most.
+        """
         if self._count < self._limit:
             return True
         share = self._limit // len({*self._by_owner, owner})

@@ -20,7 +20,7 @@ SLOW_ELEMENT_SECONDS = 1_800.0
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the loops."""
+    """Build the loops of the pilot submitter and add them to the host."""
     endpoints = doors_of(config, os.environ)
     signing_key = load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",))
     factory = PilotFactory(config, signing_key, host.orders)

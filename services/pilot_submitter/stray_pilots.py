@@ -26,7 +26,7 @@ CANCEL_PAUSE_SECONDS = 30.0
 
 
 class StrayPilots:
-    """Finds stray pilots in the listings of all elements."""
+    """The search for stray pilots in the listings of all elements, and their cancellation."""
 
     def __init__(
         self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
@@ -79,7 +79,7 @@ class StrayPilots:
         return CeId(each.site, each.ce) == door.place
 
     def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
-        """Return those that have lingered for long enough, by name; forget those that are no longer listed."""
+        """Return the stray pilots that have lingered for long enough, by id; forget pilots that are no longer listed."""
         known, now = self._left.get(door, {}), self._doors.clock()
         found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
         self._left[door] = found
@@ -99,7 +99,7 @@ class _Left:
         self._times = 0
 
     def count(self) -> int:
-        """Count one cancellation; return how many there were."""
+        """Count one cancellation and begin a longer pause; return the number of cancellations."""
         self._times += 1
         self.patience.failed()
         return self._times

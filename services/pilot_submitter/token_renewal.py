@@ -1,4 +1,4 @@
-"""Sends pilots new tokens before theirs end, as long as they are stored as alive.
+"""The renewal of pilots' tokens before they expire, as long as the pilots are stored as alive.
 
 A pilot that waited in a batch system beyond its token's end finds a new one within seconds of its start.
 """
@@ -9,11 +9,11 @@ from wms.db.database import Database
 from wms.messages.site_inbox import inbox
 
 AT_ONCE = 500
-"""Pilots in one transaction, oldest tokens first."""
+"""The most pilots renewed in one transaction, oldest tokens first."""
 
 
 class TokenRenewer:
-    """Renews tokens of living pilots. A lost renewal is repeated in the next round."""
+    """The renewer of living pilots' tokens. A lost renewal is repeated in a later round."""
 
     def __init__(self, db: Database, maker: PilotFactory) -> None:
         self._db = db
