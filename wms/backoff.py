@@ -1,17 +1,16 @@
-"""How long to wait before trying again: growing, bounded, and different for each who waits."""
+"""Delays before a retry: growing, bounded, and different for each caller."""
 
 from collections.abc import Callable, Iterator
 
 
 def delays(base: float, cap: float, factor: float, rng: Callable[[], float]) -> Iterator[float]:
-    """Yield seconds without end: `base`, then `factor` times more each time up to `cap`, each shortened by up to half.
+    """Yield delays in seconds without end: `base`, then `factor` times more each time up to `cap`, each shortened by up to half.
 
-    `rng` gives numbers in [0, 1), as `random.Random().random` does. The draw spreads those who failed together, and the
-    half that stays keeps anyone from trying again at once.
+    `rng` returns numbers in [0, 1), as `random.Random().random` does. The draw spreads callers that failed together. The half that
+    always remains keeps any caller from trying again at once.
 
     Raises:
         ValueError: unless 0 < base <= cap and factor >= 1.
-
     """
     if not (0 < base <= cap and factor >= 1):
         raise ValueError(f"a backoff needs 0 < base <= cap and factor >= 1, not {base}, {cap}, {factor}")

@@ -1,4 +1,4 @@
-"""A dict that keeps at most so many entries."""
+"""A dict with a bounded number of entries."""
 
 from itertools import islice
 from typing import TypeVar
@@ -8,10 +8,10 @@ V = TypeVar("V")
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most `most` entries: an entry that finds it full drops the quarter that was set longest ago.
+    """A dict of at most `most` entries: setting a new key in a full one drops the quarter of the entries set longest ago.
 
-    Reading is a plain dict's and does not renew an entry; setting does. `update` and `setdefault` know no bound. A quarter at a
-    time, as dicts find their oldest entry slowly after many others were deleted before it.
+    Reading is a plain dict's and does not renew an entry; setting does. `update` and `setdefault` ignore the bound. A quarter is
+    dropped at a time, as dicts find their oldest entry slowly after many other entries were deleted before it.
     """
 
     __slots__ = ("_most",)

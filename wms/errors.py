@@ -1,4 +1,4 @@
-"""Errors by who must act: `Rejected` the caller, `Unavailable` time; anything else is a fault of ours."""
+"""Errors by remedy: after `Rejected` the caller must act, after `Unavailable` a later retry may succeed; others are bugs of ours."""
 
 CODE_LIMIT = 64
 MESSAGE_LIMIT = 2_000
@@ -7,7 +7,7 @@ DETAIL_LIMIT = 500
 
 
 def shown(text: str, limit: int = MESSAGE_LIMIT) -> str:
-    """Return the text made safe for a terminal or a log line: unprintable characters escaped, at most `limit` long."""
+    """Return the text made safe for a terminal or a log line: unprintable characters escaped, at most `limit` characters."""
     # Cut before escaping too: a hostile text of 100 MB must not be walked to show its first line.
     whole = text[: limit + 1]
     if not whole.isprintable():
@@ -16,14 +16,14 @@ def shown(text: str, limit: int = MESSAGE_LIMIT) -> str:
 
 
 class WmsError(Exception):
-    """The root of what this system raises on purpose."""
+    """The base class of the errors that this system raises on purpose."""
 
 
 class Rejected(WmsError):  # noqa: N818 - an outcome said in the field's word, not an error of ours
-    """The caller asked for what cannot be; asking the same again brings the same answer.
+    """The error of a request that cannot succeed; the same request always has the same outcome.
 
-    `code` is for programs (`UPPER_CASE`), `message` says what is wrong, `remedy` what to do, `details` hold one line a
-    problem where there are several. All are bounded and printable.
+    `code` is for programs (`UPPER_CASE`), `message` names the fault, `remedy` the correction. `details` hold one line a problem where
+    there are several. All are bounded and printable.
     """
 
     def __init__(self, code: str, message: str, remedy: str = "", details: tuple[str, ...] = ()) -> None:
@@ -40,7 +40,7 @@ class Rejected(WmsError):  # noqa: N818 - an outcome said in the field's word, n
 
 
 class Unavailable(WmsError):  # noqa: N818 - likewise
-    """Something needed is not there just now; the same request may well succeed later."""
+    """The error of a request that needs something not available now; the same request may succeed later."""
 
     def __init__(self, message: str) -> None:
         self.message = shown(message)

@@ -1,4 +1,4 @@
-"""Fairness of turns: how much each of those that take turns has used, so that who used least is next."""
+"""Fairness of turns: the usage of each participant, so that the one with the least usage is next."""
 
 from collections.abc import Collection, Hashable, Mapping
 from typing import TypeVar
@@ -8,7 +8,10 @@ N = TypeVar("N", int, float)
 
 
 def levelled(used: Mapping[K, N], names: Collection[K], nothing: N) -> dict[K, N]:
-    """Return what those that wait have used; who comes anew begins where the others are: what was not used before is no claim."""
+    """Return the usage of each name that waits; a name without usage starts at the least usage of the others.
+
+    So a newcomer has no claim to turns from before it came. `nothing` is the usage of all if no name has any.
+    """
     known = {each: used[each] for each in names if each in used}
     least = min(known.values(), default=nothing)
     return {each: known.get(each, least) for each in names}

@@ -1,7 +1,7 @@
-"""Named points at which a test may have the process killed: between a commit, a send and an offset.
+"""Named points at which a test may kill the process: between a commit, a send and an offset.
 
-`WMS_FAULTPOINT=name` or `name:count` in the environment arms one: the process kills itself with SIGKILL when it comes
-there for the count-th time. Without the variable a point costs one dictionary look-up.
+`WMS_FAULTPOINT=name` or `name:count` in the environment arms one point. The process kills itself with SIGKILL when it reaches the
+point for the count-th time. Without the variable a point costs one dictionary look-up.
 """
 
 import os
@@ -26,7 +26,7 @@ if _name and _name not in POINTS:
 
 
 def reach(name: str) -> None:
-    """Die here if this point is armed and its count is reached."""
+    """Kill the process if this point is armed and has now been reached for the configured count."""
     if name in _left:
         _left[name] -= 1
         if _left[name] == 0:

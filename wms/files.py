@@ -1,4 +1,4 @@
-"""Files that only we may read, written whole or not at all."""
+"""Files readable by their owner alone, written whole or not at all; and TOML text."""
 
 import json
 import os
@@ -10,7 +10,7 @@ Table = Mapping[str, Value]
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a file with mode 0600, never visible half written or to others; `durable` waits for the disk."""
+    """Write a file with mode 0600; no reader sees it half written, nor other users at all. `durable` waits for the disk."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)

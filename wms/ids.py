@@ -1,4 +1,4 @@
-"""Names and numbers of things: one type an id, so that the type checker keeps them apart."""
+"""Ids of jobs, sites, messages and other things: one type an id, so that the type checker keeps them apart."""
 
 import hashlib
 import re
@@ -11,39 +11,39 @@ from wms.bounds import Digest, GivenName, JobNumber, MessageId, PilotName, Seque
 JobId = NewType("JobId", JobNumber)
 TaskQueueId = NewType("TaskQueueId", JobNumber)
 Epoch = NewType("Epoch", Sequence)
-"""Counts the attempts to give one job away; a lease names it, and any other epoch is a lost lease."""
+"""The number of an attempt to give one job away. A lease names it; a lease with another epoch is lost."""
 
 PilotId = NewType("PilotId", PilotName)
 SiteName = NewType("SiteName", GivenName)
 CeName = NewType("CeName", GivenName)
 CommandId = NewType("CommandId", MessageId)
-"""Chosen by the user's tool; a second command with the same id takes no effect."""
+"""The id of a command, chosen by the user's tool; a second command with the same id takes no effect."""
 RequestId = NewType("RequestId", PilotName)
-"""Chosen by the job agent for one match request."""
+"""The id of one match request, chosen by the job agent."""
 ReportId = NewType("ReportId", PilotName)
-"""Chosen by the job agent for one report, which it repeats until it is acknowledged."""
+"""The id of one report, chosen by the job agent, which repeats the report until it is acknowledged."""
 InstanceId = NewType("InstanceId", GivenName)
-"""One running process of a service."""
+"""The name of one running process of a service."""
 SandboxId = NewType("SandboxId", Digest)
 """The SHA-256 of a sandbox's bytes, in lower-case hexadecimal."""
 
 
 class CeId(NamedTuple):
-    """A computing element of a site; without a `ce` the whole site."""
+    """A computing element of a site; with an empty `ce` the whole site."""
 
     site: str
     ce: str
 
 
 class AttemptId(NamedTuple):
-    """One attempt of a job: its lease, its reports and its result all name both."""
+    """One attempt of a job, named by job and epoch in its lease, its reports and its result."""
 
     job_id: JobId
     epoch: Epoch
 
 
 class Identity(NamedTuple):
-    """Who acts, and whose a job is: an owner in a group of a VO."""
+    """The identity of a user, as a sender of commands or an owner of jobs: an owner in a group of a VO."""
 
     owner: str
     group: str
@@ -59,10 +59,10 @@ _FOREIGN = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=4_096)
 def slug(name: str) -> str:
-    """Return the name as a part of a topic's name: `a-z0-9-`, at most 80 long, and never the same for two names.
+    """Return the name as a component of a topic's name: `a-z0-9-`, at most 80 characters, and different for different names.
 
-    A plain name stays as it is. Any other is lowered and cleaned, and a hash of the original is added; so is one to a
-    plain name that looks as if it carried such a hash, since it could be the slug of another.
+    A plain name stays as it is. Any other is lowered and cleaned, and a hash of the original is added. A plain name that looks as if
+    it ended with such a hash gets one too, since it could be the slug of another name.
     """
     if len(name) <= SLUG_LIMIT and _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name):
         return name
@@ -72,7 +72,7 @@ def slug(name: str) -> str:
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the same ids in the fewest ranges, in order; a range has both its ends, one that is reversed has no ids."""
+    """Return the same ids in the fewest ranges, in order. Both ends of a range are included; a reversed range has no ids."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if low > high:
@@ -87,7 +87,7 @@ def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 def intersection(
     ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]
 ) -> tuple[tuple[int, int], ...]:
-    """Return the ids that are in both; each is in order and does not overlap in itself."""
+    """Return the ids that are in both inputs, as ranges. Each input is in order and without overlaps."""
     left, right = list(ranges), list(others)
     found: list[tuple[int, int]] = []
     while left and right:
@@ -99,7 +99,7 @@ def intersection(
 
 
 def beyond(ranges: Iterable[tuple[int, int]], others: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Yield the ids of the ranges that are in none of the others, as ranges; both are in order and do not overlap."""
+    """Yield as ranges the ids of `ranges` that are not in `others`. Both inputs are in order and without overlaps."""
     behind = iter([*others, (2**63, 2**63)])
     other = next(behind)
     for low, high in ranges:

@@ -1,8 +1,8 @@
-"""Sites and what they offer: the resource a job agent describes when it asks for work, and the ad of a computing element.
+"""Descriptions of sites: the resource for which a job agent requests jobs, and the ad of a computing element.
 
 Values that stand for sets (tags, platforms, ...) are kept sorted and distinct, so that equal descriptions are equal values.
-The word "any", in any case, or an absent value means that the attribute is not looked at. Names are compared without regard
-to case, as in DIRAC's database; who somebody is (setup, VO, group, owner) is compared as it is written.
+The word "any", in any case, or an absent value means that the attribute is ignored. Names are compared without regard to
+case, as in DIRAC's database. Identities (setup, VO, group, owner) are compared as they are written.
 """
 
 import re
@@ -30,7 +30,7 @@ from wms.ids import CeId
 
 WILDCARD = "any"
 PRIVATE, GENERIC = "private", "generic"
-"""The two types of pilots that follow from whom a pilot serves; other types are what sites call theirs."""
+"""The two pilot types that follow from a pilot's owner; sites define all other types."""
 MAX_PROCESSORS = 1024
 
 Value: TypeAlias = bool | Whole | Measure | Explanation | Names
@@ -39,7 +39,7 @@ Told: TypeAlias = Annotated[tuple[tuple[Name, Value], ...], Meta(max_length=100)
 
 
 def is_wild(value: str) -> bool:
-    """Tell whether a single value says nothing: absent, or "any" in any case."""
+    """Return whether a value stands for any value: it is empty, or "any" in any case."""
     return not value or value.casefold() == WILDCARD
 
 
@@ -56,7 +56,7 @@ def named(values: Iterable[str]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=65_536)
 def folded(values: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a set of names as names are compared."""
+    """Return a set of names in the form in which names are compared: case-folded, distinct and sorted."""
     return distinct(map(str.casefold, values))
 
 
@@ -77,25 +77,25 @@ def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable
 
 
 WHOLE_NODE = "WholeNode"
-"""The tag of resources whose pilots have a node of their own, and of jobs that want one."""
+"""The tag of resources whose pilots have a whole node, and of jobs that want one."""
 _OF_NODES = re.compile(r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode", re.IGNORECASE)
 
 
 class OfferedTags(NamedTuple):
-    """The tags that a resource has; "any" among those that it names stands for all but the ones that tell its processors."""
+    """The tags of a resource, case-folded; with `is_any` it has every tag except those that depend on its processors."""
 
     tags: frozenset[str]
     is_any: bool
 
     def lacking(self, tags: Iterable[str]) -> list[str]:
-        """Return those of some tags that it has not."""
+        """Return the tags that the resource does not have."""
         missing = [tag for tag in tags if tag.casefold() not in self.tags]
         return [tag for tag in missing if _OF_NODES.fullmatch(tag)] if missing and self.is_any else missing
 
 
 @lru_cache(maxsize=16_384)
 def offered_tags(tags: tuple[str, ...], processors: int) -> OfferedTags:
-    """Return the tags of a resource that names these: 1Processors .. nProcessors with them, MultiProcessor if n > 1."""
+    """Return the tags that a resource offers: the given ones, 1Processors .. nProcessors, and MultiProcessor if n > 1."""
     own = folded(tags)
     return OfferedTags(_processor_tags(processors).union(own), WILDCARD in own)
 
@@ -107,17 +107,17 @@ def _processor_tags(processors: int) -> frozenset[str]:
 
 
 def demanded_tags(required_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags that a resource requires of jobs; none where it requires "any"."""
+    """Return the tags that a resource requires of jobs; none if "any" is among them."""
     return () if WILDCARD in folded(required_tags) else required_tags
 
 
 class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
-    """What asks for work: a place where one more job could start now.
+    """The description of a place where a pilot could start one more job now.
 
-    `cpu_time` is in seconds of the reference processor. `memory_mb` 0 says nothing about memory and so fits only jobs that
-    ask for none: a job must not be killed for memory that nobody promised. `disk_mb` 0 says nothing about the disk, which is
-    then not looked at: few ads tell it, and every pilot measures it. `platforms` are all those it can run. `job_types` empty accepts all. A generic pilot serves every group of
-    its VO; a private one its group, and there only its owner unless the group shares its jobs.
+    `cpu_time` is in seconds of the reference processor. `memory_mb` 0 means unknown and fits only jobs that ask for none: a job must
+    not be killed for memory that nobody promised. `disk_mb` 0 means unknown and is then ignored: few ads state it, and every pilot
+    measures it. `platforms` are all that it can run. An empty `job_types` accepts all. A generic pilot serves every group of its VO.
+    A private one serves its group, and in it only its owner unless the group shares its jobs.
     """
 
     setup: Name
@@ -139,9 +139,9 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     owner_group: Name = ""
     job_sharing: bool = False
     unfit: Names = ()
-    """Requirements that the pilot found its node not to do for, by `wms.matching.node_facts.wish`."""
+    """Hashes of the requirements that the pilot found its node not to meet, as `wms.matching.node_facts.wish` computes them."""
     node: Told = ()
-    """What the pilot knows of its own node, above what its element's ad says of all hosts; names in lower case, in order."""
+    """The attributes that the pilot measured on its node, which override its element's ad; names in lower case, in order."""
 
     def __post_init__(self) -> None:
         canonical(
@@ -151,15 +151,15 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
         )
 
     def offers(self, tag: str) -> bool:
-        """Tell whether the resource has a tag, those of its processors included."""
+        """Return whether the resource has a tag, those of its processors included."""
         return not self.lacking((tag,))
 
     def lacking(self, tags: Iterable[str]) -> list[str]:
-        """Return those of some tags that the resource has not."""
+        """Return the tags that the resource does not have."""
         return offered_tags(self.tags, self.processors).lacking(tags)
 
     def fault(self) -> str | None:
-        """Return what is wrong with the description itself, whatever the jobs; None when nothing is."""
+        """Return the fault of the description itself, independent of any job; None if it is valid."""
         if not 1 <= self.processors <= MAX_PROCESSORS:
             return f"processors must be 1 to {MAX_PROCESSORS}, not {self.processors}"
         if min(self.cpu_time, self.memory_mb, self.disk_mb) < 0:
@@ -175,12 +175,12 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
-    """The ad of a computing element: what pilots sent there would offer, how many it takes, and what it holds now.
+    """The ad of a computing element: the resources of pilots sent there, its limits, and its current counts.
 
-    `slots`, `cores`: all that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
+    `slots`, `cores`: the total that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
     processors, `memory_mb` MB and `disk_mb` MB of disk. `max_*` 0: no such limit is stated. `vos` empty: open to all.
-    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs; `rule` is a ClassAd
-    expression of the site's own in their place, over CurMatches, JobsMatchedSinceLastAdvertisement and whatever its ad says
+    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs. `rule` replaces them by a ClassAd
+    expression of the site, over CurMatches, JobsMatchedSinceLastAdvertisement and other attributes of its ad
     (`wms.matching.ad_limits`).
     """
 
@@ -211,7 +211,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     current_submitting_jobs: Count = 0
     rule: Expression = ""
     load: Load = 0.0
-    """Processes that run or wait to run there, on average of the last minute: shown, never matched by."""
+    """Processes that run or wait to run there, as an average over the last minute: for display, never used in matching."""
 
     def __post_init__(self) -> None:
         canonical(
@@ -222,16 +222,16 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     @property
     def ce_id(self) -> CeId:
-        """The name that it has among all elements."""
+        """The element's unique id: its site and name."""
         return CeId(self.site, self.ce)
 
     @property
     def pilot_limit(self) -> int:
-        """How many pilots it may hold at a time: as stated, else as many as its slots feed."""
+        """The most pilots that it may hold at a time: as stated, else as many as its slots can serve."""
         return self.max_pilots or -(-self.slots // self.slots_per_pilot)
 
     def fault(self) -> str | None:
-        """Return what is wrong with the ad; None when nothing is."""
+        """Return the fault of the ad; None if it is valid."""
         if not self.site or not self.ce:
             return "an ad must name its site and computing element"
         if is_wild(self.site) or is_wild(self.ce):
@@ -245,7 +245,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
         return self.pilot_resource(vo="any VO").fault()
 
     def pilot_resource(self, *, vo: str) -> Resource:
-        """Return the resource that a generic pilot of a VO, just started here, would describe."""
+        """Return the resource of a generic pilot of a VO that has just started here."""
         return Resource(
             setup=self.setup,
             vo=vo,
@@ -264,44 +264,44 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
 
 
 class PilotOwner(NamedTuple):
-    """Whose jobs a private pilot takes: one owner's, or with no owner a whole group's, which must share its jobs."""
+    """The owner of a private pilot: one user, or with an empty `owner` a whole group, which must share its jobs."""
 
     owner_group: str
     owner: str = ""
 
     @property
     def text(self) -> str:
-        """Return it as lists show it: `alice@physics`, or the group alone."""
+        """Return the owner as lists show it: `alice@physics`, or the group alone."""
         return f"{self.owner}@{self.owner_group}" if self.owner else self.owner_group
 
 
 def private(resource: Resource, owner: PilotOwner, *, job_sharing: bool) -> Resource:
-    """Return what a private pilot offers where a generic one would offer this."""
+    """Return the resource of a private pilot of this owner, in place of a generic pilot's."""
     return structs.replace(
         resource, generic=False, owner=owner.owner, owner_group=owner.owner_group, job_sharing=job_sharing
     )
 
 
 STARTING_SECONDS = 30.0
-"""Of its life a pilot has used so much at most before it first asks for a job."""
+"""The most seconds of its life that a pilot uses before its first match request."""
 
 
 # Ads come anew all the time, and doors stay what they are.
 @lru_cache(maxsize=20_000)
 def lasting(element: ComputingElement, pilot_seconds: float | None) -> ComputingElement:
-    """Return an element as jobs see it through pilots that live so long: none promises a job more than it has left itself.
+    """Return an element with its CPU time bounded by the time that a pilot has left for jobs.
 
-    `pilot_seconds` None: nobody said how long they live.
+    `pilot_seconds` is the life of a pilot; None if it is not known.
     """
     left = element.max_cpu_time if pilot_seconds is None else int(max(0.0, pilot_seconds - STARTING_SECONDS))
     return element if left >= element.max_cpu_time else structs.replace(element, max_cpu_time=left)
 
 
 class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
-    """A resource, and the ClassAd of its computing element, as canonical text: who asks cannot say that itself.
+    """A resource with the ClassAd of its computing element, as canonical text; pilots cannot set that ad themselves.
 
-    One that a pilot *would be* has `forwards`: that pilot could be asked for with a host of which these attributes, in lower
-    case, are others than the ad says. A pilot that there is has None: it is as it is.
+    `forwards` is given only for a pilot yet to be sent. It names, in lower case, the attributes that the batch system can be asked
+    for, so that the host may differ in them from the ad. For a running pilot it is None.
     """
 
     ad: LongText = ""
@@ -309,40 +309,40 @@ class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
 
 
 class AdvertisedElement(ComputingElement, frozen=True, kw_only=True, cache_hash=True):
-    """A computing element, the ClassAd that goes with it, as canonical text, and what its site forwards to the batch system."""
+    """A computing element with its ClassAd as canonical text, and the attributes that its site forwards to the batch system."""
 
     ad: LongText = ""
     forwards: Names = ()
 
     def pilot_resource(self, *, vo: str) -> Resource:
-        """Return the resource that a pilot, asked for as a job needs it, would be."""
+        """Return the resource of a pilot yet to be sent, which could still be requested with other attributes."""
         return with_ad(super().pilot_resource(vo=vo), self.ad, self.forwards)
 
 
 # The same few elements every second.
 @lru_cache(maxsize=20_000)
 def forwarding(element: ComputingElement, names: Names | None) -> ComputingElement:
-    """Return an element whose site forwards these attributes to its batch system; None: it has none that is asked."""
+    """Return an element whose site forwards these attributes to its batch system; unchanged if `names` is None."""
     if names is None:
         return element
     return AdvertisedElement(**structs.asdict(element) | {"forwards": names})
 
 
 def with_ad(resource: Resource, ad: str, forwards: Names | None = None) -> AdvertisedResource:
-    """Return a resource with the ad of its element, whatever ad it had."""
+    """Return a resource with this ad of its element, which replaces any ad that it had."""
     fields = structs.asdict(resource) | {"ad": ad, "forwards": forwards}
     return AdvertisedResource(**fields)
 
 
 def as_it_is(resource: Resource, node: Told = ()) -> Resource:
-    """Return a resource that a pilot would be as the one of a pilot that there is, on a node of which this is known."""
+    """Return the resource of a pilot yet to be sent as that of a running pilot, with these known attributes of its node."""
     if isinstance(resource, AdvertisedResource):
         return structs.replace(resource, forwards=None, node=node)
     return structs.replace(resource, node=node)
 
 
 def without_ad(resource: Resource) -> Resource:
-    """Return a resource as it describes itself."""
+    """Return a resource without the ad of its element."""
     fields = structs.asdict(resource)
     fields.pop("ad", None)
     fields.pop("forwards", None)
@@ -350,15 +350,15 @@ def without_ad(resource: Resource) -> Resource:
 
 
 def plain(resource: Resource) -> Resource:
-    """Return a resource without names of its place and without an ad: equal for all of one kind."""
+    """Return a resource without site, computing element and ad; equal for all resources of one kind."""
     return structs.replace(without_ad(resource), site="", grid_ce="")
 
 
 def ad_of(described: Resource | ComputingElement) -> str:
-    """Return the text of the ad that goes with a resource or an element; empty if none does."""
+    """Return the ClassAd of a resource or an element, as canonical text; empty if it has none."""
     return described.ad if isinstance(described, AdvertisedResource | AdvertisedElement) else ""
 
 
 def forwards_of(described: Resource) -> Names | None:
-    """Return what hosts could be asked for by, of a resource that a pilot would be; None of any other."""
+    """Return the attributes that the batch system can be asked for, for a pilot yet to be sent; None for any other resource."""
     return described.forwards if isinstance(described, AdvertisedResource) else None

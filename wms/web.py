@@ -1,6 +1,6 @@
-"""Calls to other people's servers over the web: whom we believe, who we are, and how much of an answer is read.
+"""HTTP calls to servers of others: trusted authorities, our credentials, and limits on the size of answers.
 
-Redirections are for callers to refuse: they would carry our token to who knows where.
+Callers must refuse redirections, which would carry our token to an unknown server.
 """
 
 import ssl
@@ -15,17 +15,17 @@ _PIECE = 1 << 16
 
 
 class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Who we are and whom we believe. The files are read anew for each connection, since others renew them."""
+    """Our credentials and the authorities we trust. The files are read anew for each connection, since others renew them."""
 
     proxy_file: str = ""
     """An X.509 proxy, or a certificate with its key."""
     token_file: str = ""
     """A bearer token."""
     authorities: str = ""
-    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+    """A file or directory with the certificates of trusted authorities; empty for those of this machine."""
 
     def context(self) -> ssl.SSLContext:
-        """Return whom to believe and what to show. Raises Unavailable while a file is missing, or is being renewed."""
+        """Return a TLS context with the trusted authorities and our credential. Raises Unavailable while a file cannot be read."""
         place = Path(self.authorities) if self.authorities else None
         try:
             context = ssl.create_default_context(
@@ -41,7 +41,7 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
     def bearer(self) -> dict[str, str]:
-        """Return the header that carries the token; empty without one. Raises Unavailable if it cannot be read."""
+        """Return the HTTP header with the token; empty without a token file. Raises Unavailable if the file cannot be read."""
         if not self.token_file:
             return {}
         try:
@@ -51,7 +51,7 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def body(answer: aiohttp.ClientResponse, limit: int) -> bytes:
-    """Return what an answer holds. Raises Unavailable if it is over `limit` bytes."""
+    """Return the body of an answer. Raises Unavailable if it is over `limit` bytes."""
     if (answer.content_length or 0) > limit:
         raise Unavailable(f"{answer.url}: {answer.content_length:,} bytes, at most {limit:,} are read")
     read = bytearray()
