@@ -14,7 +14,7 @@ EXIT_BROKEN, EXIT_UNAVAILABLE = 1, 75
 
 
 def main() -> int:
-    """Audit, print, and say by the exit code how it went."""
+    """Run the audit, print its report, and return the exit code: 0, 1 for a broken rule, or 75 for no answer."""
     parser = argparse.ArgumentParser(prog="python -m wms.audit", description=__doc__)
     parser.add_argument("--postgres", required=True, metavar="URL", help="the system's database")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""Holds every rule against one moment of a database."""
+"""The check of all rules on one snapshot of a database."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class _Rule(msgspec.Struct, frozen=True):
 
 
 def rules() -> Iterator[_Rule]:
-    """Return the rules that are one query each, in the order of the file."""
+    """Yield the rules that are single queries, in the order of `rules.sql`."""
     text = Path(__file__).with_name("rules.sql").read_text("utf-8")
     heads = list(_HEAD.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
@@ -53,10 +53,10 @@ async def audit(
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
 ) -> AuditReport:
-    """Check the whole database at `url` as it is at one moment, and with `kafka` (HOST:PORT) the event log against it.
+    """Check a snapshot of the whole database at `url`; with `kafka` (HOST:PORT), check the event log against it too.
 
-    `cpu_segments` are the system's, in seconds; `offers_open` is its `matching.offers_open` (None: as its matchers tell, and the
-    default where none has told). Raises what asyncpg or aiokafka raise when there is nobody there.
+    `cpu_segments` are the system's, in seconds. `offers_open` is its `matching.offers_open`; None for the value that its matchers
+    reported, or the default if none has. Raises the errors of asyncpg or aiokafka if no server answers.
     """
     told = await event_log.read(kafka) if kafka else None
     connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})
@@ -73,7 +73,7 @@ async def examine(
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
 ) -> AuditReport:
-    """Check what the transaction that is open on the connection sees."""
+    """Check all rules in the open transaction of the connection, and the event log in `told` if it is given."""
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")
     given = {"$1::text[]": legal_moves(), "$1::bigint": offers_open}

@@ -1,7 +1,7 @@
-"""The event log: what the bus was told of jobs must have happened, every word of it.
+"""The event log: every fact about jobs on the bus must have happened.
 
-It is read before the database is, so that whatever it tells was committed by then. A broker may forget, so that what it no
-longer tells is counted, not held against the system.
+The log is read before the database, so that all its facts were committed by then. A broker may delete old facts. Facts missing
+from the log are therefore counted, not reported as violations.
 """
 
 import json
@@ -17,7 +17,7 @@ from wms.db.columns import dense
 
 TOPIC = "wms.job.events"
 QUIET_SECONDS = 1.5
-"""When nothing more came for so long the end of the log is reached."""
+"""Seconds without a new message after which the log counts as read to its end."""
 SHOWN = 20
 
 UNTRUE = """
@@ -70,9 +70,9 @@ limit 20
 
 
 class LoggedHistory(msgspec.Struct):
-    """What the log tells: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner).
+    """The facts in the log: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner).
 
-    Moves of a sweep's jobs told together are (first, count, seq, event, state, reason).
+    Joint moves of a sweep's jobs are (first, count, seq, event, state, reason).
     """
 
     moves: list[tuple[int, int, str, str, int, str]] = []
@@ -81,7 +81,7 @@ class LoggedHistory(msgspec.Struct):
 
 
 async def read(bootstrap: str) -> LoggedHistory:
-    """Read the whole log from the brokers at HOST:PORT or `unix:PATH`. Raises what aiokafka raises when there is none."""
+    """Read the whole log from the brokers at HOST:PORT or `unix:PATH`. Raises the errors of aiokafka if no broker answers."""
     consumer = AIOKafkaConsumer(
         TOPIC, bootstrap_servers=servers(bootstrap), auto_offset_reset="earliest", enable_auto_commit=False
     )
@@ -98,7 +98,7 @@ async def read(bootstrap: str) -> LoggedHistory:
 
 
 def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
-    """Note what it says that jobs did; why task queues wait (`wait-reason`) is no such thing."""
+    """Add the facts about jobs in a message; others, such as `wait-reason`, are ignored."""
     if fact["type"] == "jobs-queued":
         told.births.append((fact["first"], fact["count"], fact["owner"]))
     elif fact["type"] == "jobs-moved":
@@ -114,7 +114,7 @@ def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
 
 
 async def checks(connection: asyncpg.Connection, told: LoggedHistory) -> tuple[Check, str]:
-    """Hold the log against the history, and say in a note how much of the history it still tells."""
+    """Check the log against the history in the database; return the check, and a note on the number of moves in the log."""
     found: list[str] = []
     if told.moves:
         found += [row[0] for row in await connection.fetch(UNTRUE, *dense(told.moves))]

@@ -1,34 +1,34 @@
-"""What an audit found."""
+"""The report of an audit."""
 
 import msgspec
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """One rule held against everything that it speaks of."""
+    """The result of checking one rule on everything that it applies to."""
 
     name: str
     invariant: int
-    """Its number among the invariants of the design."""
+    """The rule's number among the invariants of the design."""
     checked: int
-    """How many things it was held against; 0 means that nothing was proven."""
+    """The number of things checked; 0 means that nothing was proven."""
     violations: tuple[str, ...] = ()
-    """The first of them in words; empty when the rule holds."""
+    """The first violations as text; empty when the rule holds."""
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks of one audit, of one moment of the database."""
+    """All checks of one audit, on one snapshot of the database."""
 
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
-    """Figures that are no violation, for whoever reads the report."""
+    """Figures for information, which are no violations."""
 
     @property
     def ok(self) -> bool:
-        """Whether no check found anything."""
+        """Whether no check found a violation."""
         return not any(check.violations for check in self.checks)
 
     def text(self, *, brief: bool = False) -> str:
-        """Return the report for people: a line a check (when brief, a broken one), its violations below it."""
+        """Return the report for people: one line a check, its violations below it; with `brief`, only the broken checks."""
         lines = []
         for check in self.checks:
             if brief and not check.violations:

@@ -1,4 +1,4 @@
-"""The rules that the auditor judges by, written out a second time: from the design, not from the services' code."""
+"""The auditor's own version of the system's rules, written from the design and not from the services' code."""
 
 import hashlib
 import json
@@ -24,28 +24,28 @@ MOVES = """
     Failed          reschedule>Rescheduled remove>Deleted
     Killed          remove>Deleted
 """
-"""State, then `event>state` for each move that may follow; the first line is how a job may be born."""
+"""A state, then `event>state` for each move that may follow. The first line lists the first moves of a new job."""
 
 SEGMENTS = (500, 5_000, 50_000, 300_000)
-"""The CPU segments in seconds that a system has unless it is told others."""
+"""The default CPU segments of a system, in seconds."""
 
 KEY_ORDER = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
     "grid_ces", "grid_middlewares", "platforms", "job_types", "tags", "min_ram_mb", "requirements",
     "rank", "attributes", "max_ram_mb", "min_disk_mb", "certificate_subject", "fqans",
 )  # fmt: skip
-"""What a task queue's key is made of, in this order, as JSON without spaces; what asks for nothing is left out."""
+"""The fields in a task queue's key, in this order, as JSON without spaces. Empty fields after the first five are left out."""
 
 EXPRESSIONS = ("requirements", "rank", "attributes")
 
 NAMED = (
     "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
 )  # fmt: skip
-"""The sets of names, among which case means nothing."""
+"""The fields that hold sets of names, which are compared without regard to case."""
 
 
 def legal_moves() -> list[str]:
-    """Return every legal move as `before/event/after`, births with an empty `before`."""
+    """Return every legal move as `before/event/after`; the first move of a job has an empty `before`."""
     moves = []
     for line in MOVES.strip("\n").splitlines():
         words = line.split()
@@ -73,7 +73,10 @@ def queue_key(requirements: Mapping[str, Any]) -> bytes:
 
 
 def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str, Any]:
-    """Return what a job of this description asks of the place it runs at, without whose it is; of expressions whether there are any."""
+    """Return the requirements in a job's description, without the owner's identity.
+
+    Of the expressions, the result has only whether the description has any.
+    """
     requirements: dict[str, Any] = {
         "setup": description.get("setup", "default"),
         "cpu_segment": _segment(description.get("cpu_time", 86_400), segments),
@@ -102,7 +105,7 @@ def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
 
 
 def _names(values: Any) -> list[str]:
-    """A set of names; one "any" among them asks for nothing."""
+    """Return a sorted set of names; empty if "any" is one of them."""
     if any(value.lower() == "any" for value in values):
         return []
     return sorted(set(values) - {""})
@@ -122,7 +125,7 @@ def _tags(description: Mapping[str, Any]) -> list[str]:
 
 
 def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) -> str:
-    """Return why a job of these requirements must not be at this place, as far as a place is known; empty if it may."""
+    """Return why a job with these requirements must not run at this place, by the pilot's VO, the site and the CE; empty if it may."""
     if vo is not None and requirements["vo"] != vo:
         return f"the job is of VO {requirements['vo']}, the pilot of {vo}"
     asked = without_case(requirements)
