@@ -1,4 +1,4 @@
-"""`wms.resource.ads`: what sites offer. Key: site and computing element."""
+"""`wms.resource.ads`: the ads of computing elements. Key: site and computing element."""
 
 from typing import Annotated, TypeAlias
 
@@ -15,26 +15,26 @@ Several: TypeAlias = Annotated[list[Scalar | Record], msgspec.Meta(max_length=10
 
 
 class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
-    """A computing element as it is now; forgotten `lifetime_seconds` after it was received."""
+    """The ad of a computing element in its present state; it expires `lifetime_seconds` after it was received."""
 
     element: ComputingElement
     advertised_at: Moment
-    """By the site's clock: an older ad never replaces a newer one of the same element."""
+    """The time of the ad by the site's clock. An older ad never replaces a newer one of the same element."""
     lifetime_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 900.0
     attributes: Annotated[dict[GivenName, Scalar | Several | Record], msgspec.Meta(max_length=1_000)] = {}
-    """What jobs' expressions may look at, by the names of GLUE 1.3: `other.GlueCEPolicyMaxCPUTime` is minutes."""
+    """Attributes that jobs' expressions may reference, by the names of GLUE 1.3: `other.GlueCEPolicyMaxCPUTime` is in minutes."""
     expressions: Annotated[dict[GivenName, Expression], msgspec.Meta(max_length=100)] = {}
-    """Attributes that are expressions, as text: `AuthorizationCheck`."""
+    """Attributes that are expressions, as text, such as `AuthorizationCheck`."""
     requirements: Expression = ""
-    """What the site demands of a job (`other`); empty: nothing. What it demands of counts of jobs is the element's `rule`."""
+    """The site's requirements of a job (`other`); empty for none. Conditions on job counters belong in the element's `rule`."""
     observed_at: Moment | None = None
-    """When the source of its numbers counted jobs: what was sent later is not among them. None: when it was advertised."""
+    """The time at which the ad's source counted jobs; jobs and pilots sent later are not in its counts. None: `advertised_at`."""
     rank: Expression = ""
-    """Which jobs the site would rather have; empty: it does not care."""
+    """The expression by which the site ranks jobs; empty for no preference."""
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):
-    """The element goes away now, not at the end of its ad's life."""
+    """The immediate end of an element's ad, before its lifetime is over."""
 
     site: GivenName
     ce: GivenName

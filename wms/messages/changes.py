@@ -1,7 +1,7 @@
-"""`wms.queue.changes`: what came into the task queues and left them, for the matchers' indexes. One partition.
+"""`wms.queue.changes`: jobs that entered or left the task queues, for the matchers' indexes. One partition.
 
-A hint, never the truth: a matcher that misses one finds the job at its next load, and one that believes in a job
-that is gone has its claim refused by Postgres.
+The messages are hints; the database decides. A matcher that misses one finds the job at its next load. If a matcher tries to
+claim a job that is gone, Postgres refuses the claim.
 """
 
 from typing import Annotated, TypeAlias
@@ -20,38 +20,38 @@ Ranges: TypeAlias = Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_00
 
 
 class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
-    """Jobs wait in a queue now. The requirements come along for a matcher that does not know the queue yet."""
+    """Jobs that now wait in a queue, with its requirements for a matcher that does not know the queue yet."""
 
     tq_id: TaskQueueId
     requirements: Requirements
     user_priority: Priority
     job_ids: Jobs
     ranges: Ranges = ()
-    """Likewise jobs, those of sweeps: ranges of ids, both ends included."""
+    """Further jobs that now wait, from sweeps: ranges of ids, both ends included."""
 
 
 class JobsEntered(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-entered"):
-    """Jobs of many queues wait now. A matcher that does not know a queue reads what it requires."""
+    """Jobs that now wait in many queues. A matcher that does not know a queue reads its requirements from the database."""
 
     levels: Annotated[tuple[tuple[TaskQueueId, Priority, Jobs], ...], msgspec.Meta(max_length=100_000)]
     """Task queue, user priority, jobs."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
-    """Jobs that wait no more and that no matcher took: killed, held, removed."""
+    """Jobs that no longer wait although no matcher took them: killed, held, removed."""
 
     job_ids: Jobs
     ranges: Ranges = ()
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
-    """There is room again under limits that had none: (site, computing element, attribute, value) each."""
+    """The keys of limits that have room again: (site, computing element, attribute, value) each."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(max_length=100_000)]
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):
-    """Shares or limits are others now: read them anew. Without it they are read anew every few seconds."""
+    """The notice that shares or limits have changed, so that matchers read them now instead of a few seconds later."""
 
 
 Change = Entered | JobsEntered | Left | Opened | RulesChanged

@@ -1,6 +1,6 @@
-"""`wms.job.commands`: what users ask to be done. Key: the owner, so that one user's commands keep their order.
+"""`wms.job.commands`: commands of users. Key: the owner, so that one user's commands keep their order.
 
-Parts of long lists, which come in any order before what names them, have the command's id for a key.
+Parts of long lists have the command's id as their key. They may arrive in any order before the Submit that names them.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -26,24 +26,24 @@ from wms.messages.limits import Key, Kind, Limit
 TOPIC = "wms.job.commands"
 
 SUBMIT_LIMIT = 2_000
-"""Descriptions in one Submit; a tool splits more over several, with a command id each."""
+"""The most descriptions in one Submit; a tool splits more over several, with a command id each."""
 
 CHUNKS_LIMIT = 1_000
-"""In one AddChunks; the size of a message keeps them to a third of it anyway."""
+"""The most chunks in one AddChunks; the size limit of a message keeps them to a third of it anyway."""
 
 LISTS_LIMIT = 20
-"""Of one description."""
+"""The most lists in one description."""
 PARTS_LIMIT = 100_000
-"""Of the lists of one description."""
+"""The most parts of the lists of one description."""
 
 RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
 CHANGES_LIMIT = 64
 Changes: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=CHANGES_LIMIT)]
-"""Fields of a job description with their new values, as JSON; read as those of a submission are."""
+"""Fields of a job description with their new values, as JSON; parsed like the fields of a submission."""
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """Which jobs are meant: those for which every named part holds. A selector that names nothing selects nothing."""
+    """The selection of jobs that meet all of the given conditions. A selector without conditions selects no job."""
 
     ids: Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_000)] = ()
     """Ranges of job ids, both ends included."""
@@ -54,34 +54,34 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     """A pattern with `*` and `?`."""
     job_group: Name | None = None
     submission: Name | None = None
-    """Jobs of the asker's submission with this id; with `owner`, of that owner's."""
+    """The id of a submission of the sender, or of `owner` if given; selects its jobs."""
     changed_since: Moment | None = None
-    """Jobs that were submitted or changed their state since then."""
+    """The time since which a job must have been submitted or have changed its state."""
     everything: bool = False
-    """Every job that the asker may act on; must be said, never a default."""
+    """Whether to select every job that the sender may act on; never a default."""
 
 
 class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
-    """Keep a part of long lists of parameters, for a Submit that names this command: lists too long for one message."""
+    """A part of parameter lists too long for one message, stored for a Submit that names this command."""
 
     command_id: CommandId
     chunks: Annotated[tuple[RawLists, ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
-    """By name, the values of the jobs that follow those of the part before, each list as JSON: of a thousand jobs a chunk, of fewer
-    only in the last of all parts. Raw, so that what is wrong with values can be answered with its place."""
+    """Lists by name, each as JSON, with the values of the jobs that follow those of the previous part. A chunk has the values of a
+    thousand jobs; only in the last part may it have fewer. Raw, so that an error in a value can be reported with its place."""
     client: Client = ""
 
 
 class LongLists(msgspec.Struct, frozen=True):
-    """Where the lists of one description of a Submit are, which itself has none and says `array`."""
+    """The commands that carry the parameter lists of one description of a Submit; the description itself has `array` and no lists."""
 
     job: Count
-    """Its place among the descriptions."""
+    """The position of the description in the Submit, from 0."""
     parts: Annotated[tuple[CommandId, ...], msgspec.Meta(max_length=PARTS_LIMIT)]
-    """The AddChunks commands, in order."""
+    """The ids of the AddChunks commands, in order."""
 
 
 def of_one_each(lists: tuple[LongLists, ...]) -> str:
-    """Return what is wrong with the lists of several descriptions: each has its own, and each part belongs to one."""
+    """Return the fault of a Submit's lists, empty if there is none: descriptions and parts must each be named once."""
     jobs = [each.job for each in lists]
     if len(set(jobs)) < len(jobs):
         return "names one description twice"
@@ -90,40 +90,41 @@ def of_one_each(lists: tuple[LongLists, ...]) -> str:
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
-    """Take these jobs. All of them are taken or none; the same id with the same body is taken once."""
+    """A request to accept jobs, all or none; a command id takes effect once."""
 
     command_id: CommandId
     jobs: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=SUBMIT_LIMIT)]
-    """Job descriptions as JSON objects; read one by one, so that every error of every one can be named."""
+    """Job descriptions as JSON objects; parsed one by one, so that every error of every description can be reported."""
     client: Client = ""
-    """Which of the user's tools waits for the reply."""
+    """The id of the user's tool that waits for the reply."""
     lists: Annotated[
         tuple[LongLists, ...], msgspec.Meta(max_length=SUBMIT_LIMIT, extra={RULE: of_one_each})
     ] = ()
     strict: bool = False
-    """Refuse all of it if some job could run nowhere now."""
+    """Whether to refuse all jobs if some job could run nowhere now."""
     rehearsal: bool = False
-    """Answer as if, and store nothing: an answer without ids says that it would be taken."""
+    """Whether to check the jobs without storing them. A reply without ids means that they would be accepted."""
     hold: bool = False
-    """The jobs are Held from the beginning, until they are released."""
+    """Whether the jobs are Held from the beginning, until they are released."""
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
-    """Do this to the selected jobs; those for whose state it is illegal are left as they are and named."""
+    """An action on the selected jobs. Jobs whose state forbids it are left as they are and are listed in the reply."""
 
     command_id: CommandId
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
-    """`stop_and_hold` holds those too that a pilot has: they are stopped, and begin anew once they are released. `edit` changes what jobs ask for that
-    wait or are held."""
+    """`stop_and_hold` also holds jobs that a pilot has: they are stopped, and begin anew once they are released. `edit` changes the
+    requirements of jobs that wait or are held.
+    """
     selector: Selector
     reason: Reason = ""
     changes: Changes = {}
-    """Of `edit` and `reschedule`: what the jobs ask for from now on."""
+    """For `edit` and `reschedule`: the new values of fields in the jobs' descriptions."""
     client: Client = ""
 
 
 class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
-    """A group's share is this from now on, whatever the file says; what is not said stays as it is."""
+    """New values of a group's share, which override the configuration file; absent values stay as they are."""
 
     command_id: CommandId
     vo: GivenName
@@ -136,7 +137,7 @@ class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
 
 
 class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
-    """A group's share is again what the file says, or the default."""
+    """The return of a group's share to the configuration file, or to the default."""
 
     command_id: CommandId
     vo: GivenName
@@ -145,7 +146,7 @@ class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
 
 
 class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
-    """This limit holds from now on, in place of any of its kind for the same, whatever the file says."""
+    """A new limit, which replaces any of its kind with the same key and overrides the configuration file."""
 
     command_id: CommandId
     limit: Limit
@@ -153,7 +154,7 @@ class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
 
 
 class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
-    """No such limit holds from now on, whatever the file says; with `reset`, what the file says of it."""
+    """The removal of a limit, even one from the configuration file; with `reset`, the return to the file's limit."""
 
     command_id: CommandId
     kind: Kind
@@ -163,10 +164,10 @@ class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
 
 
 class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
-    """What operators want of a site, or of one element of it, from now on.
+    """An operator's action on a site, or on one of its computing elements.
 
-    `ban`, `drain`: no pilots and no work go there, and what runs goes on to its end; of a ban, pilots that have not begun are
-    called back. `unban`: it is as any other again. `test`: a canary tries it now. `forget`: what it advertised is gone, until it
+    `ban`, `drain`: no pilots and no jobs are sent there, and running jobs go on to their end; with a ban, pilots that have not begun
+    are called back. `unban`: it is used like any other again. `test`: a canary tests it now. `forget`: its ad is removed until it
     advertises itself again.
     """
 
@@ -174,34 +175,34 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     action: Literal["ban", "unban", "drain", "test", "forget"]
     site: GivenName
     ce: Name = ""
-    """Empty: the site with all its elements."""
+    """The computing element; empty for the site with all its elements."""
     reason: Reason = ""
     client: Client = ""
 
 
 ORDERED_AT_ONCE = 100
-"""Pilots in one order."""
+"""The most pilots in one order."""
 
 
 class StartPilots(msgspec.Struct, frozen=True, kw_only=True, tag="start-pilots"):
-    """Send private pilots, which take the jobs of the asker alone, or of the asker's group if it shares its jobs.
+    """An order for private pilots, which take only the sender's jobs, or the jobs of the sender's group if it shares them.
 
-    `group_wide`: they are the group's from the beginning, which must share its jobs. What was not sent after `within_seconds`
-    is sent no more.
+    `group_wide`: the pilots are the group's from the beginning; the group must share its jobs. Pilots not sent within
+    `within_seconds` are cancelled.
     """
 
     command_id: CommandId
     count: Annotated[int, msgspec.Meta(ge=1, le=ORDERED_AT_ONCE)] = 1
     site: Name = ""
     ce: Name = ""
-    """Empty: wherever there is room."""
+    """The computing element; empty for any with room."""
     group_wide: bool = False
     within_seconds: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 3_600.0
     client: Client = ""
 
 
 class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
-    """Send no more pilots for these orders, or with none named for any of the asker's."""
+    """The cancellation of pilots not yet sent, for these orders, or without any for all of the sender's orders."""
 
     command_id: CommandId
     orders: Annotated[tuple[JobNumber, ...], msgspec.Meta(max_length=100)] = ()

@@ -1,4 +1,4 @@
-"""`wms.job.events`: facts about jobs, for whoever wants them. Key: the job's lane, so that its facts keep their order."""
+"""`wms.job.events`: facts about jobs, for any subscriber. Key: the job's lane, so that its facts keep their order."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ TOPIC = "wms.job.events"
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
-    """The job moved. May come twice or late: `seq` rises by one a move, and a reader drops what it has seen."""
+    """One move of a job. It may arrive twice or late: `seq` rises by one a move, and readers drop a `seq` they have processed."""
 
     job_id: JobId
     seq: Sequence
@@ -28,13 +28,13 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
 
 
 class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-moved"):
-    """Moves that were made in one transaction, in their order: each means what it would mean alone."""
+    """Moves made in one transaction, in their order; each has the meaning of a single JobEvent."""
 
     events: Annotated[tuple[JobEvent, ...], msgspec.Meta(max_length=10_000)]
 
 
 class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
-    """These jobs were received and wait: the first two moves (`seq` 1 and 2) of each, told once for all of them."""
+    """Consecutive new jobs that were received and wait: the first two moves (`seq` 1 and 2) of each, in one message."""
 
     first: JobId
     count: Count
@@ -45,12 +45,12 @@ class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
 
 
 class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
-    """Why the waiting jobs of a task queue wait has changed. Key: the queue, as `tq-<id>`."""
+    """A change of the reason why the jobs of a task queue wait. Key: the queue, as `tq-<id>`."""
 
     tq_id: TaskQueueId
     at: Moment
     code: Word
-    """One of `wms.job.reasons.Wait`."""
+    """The reason: one of `wms.job.reasons.Wait`."""
     text: Text
     waiting: Total
     owner: Name
@@ -59,7 +59,7 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
 
 
 class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
-    """These jobs of a sweep, none of which a pilot has had, made the same move: a JobEvent of each, told once for all."""
+    """The same move of consecutive jobs of a sweep that no pilot has had: a JobEvent of each, in one message."""
 
     first: JobId
     count: Count
@@ -75,28 +75,28 @@ class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
 
 
 class ElementState(msgspec.Struct, frozen=True, kw_only=True, tag="element-state"):
-    """A computing element, or with `ce` empty a whole site, is another way now. Key: `ce-<site>-<ce>`."""
+    """A change of state of a computing element, or with `ce` empty of a whole site. Key: `ce-<site>-<ce>`."""
 
     site: Name
     ce: Name
     at: Moment
     event: Word
-    """One of `wms.provisioning.health.EVENTS`."""
+    """The event: one of `wms.provisioning.health.EVENTS`."""
     state: Word
-    """One of `wms.provisioning.health.STATES`."""
+    """The new state: one of `wms.provisioning.health.STATES`."""
     until: Moment | None = None
     reason: Text = ""
     said_by: Name = ""
-    """An operator, or the service that judged."""
+    """The operator or the service that caused the change."""
 
 
 Fact = JobEvent | JobsMoved | JobsQueued | SweepMoved | WaitReason | ElementState
 
 LANES = 4
-"""As many as the topic has partitions."""
+"""The number of lanes, equal to the partitions of the topic."""
 EVENTS_IN_A_MESSAGE = 500
 
 
 def lane(job_id: JobId) -> int:
-    """Return which of the lanes tells of a job."""
+    """Return the lane, from 0, that carries the facts about a job."""
     return job_id % LANES

@@ -1,7 +1,7 @@
-"""Inspection: the rules of a message's types that msgspec does not check, looked at right after decoding.
+"""Inspection: the rules of message types that msgspec does not check, checked right after decoding.
 
-A rule stands in the annotation of a type (`wms.bounds`). The rules of a union are compiled once into plain functions;
-types without rules cost nothing, and the place of a value is put together only when something is wrong with it.
+A rule is part of the annotation of a type (`wms.bounds`). The rules of a union are compiled once into plain functions. Types
+without rules cost nothing. The path of a value is composed only if a rule is broken.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from msgspec import inspect
 from wms.errors import Rejected
 
 Check: TypeAlias = Callable[[Any], None]
-"""Takes a value; raises Broken."""
+"""A function that checks a value and raises Broken if a rule does not hold."""
 
 
 class Broken(Exception):  # noqa: N818 - a rule is, and no fault of ours
-    """A rule does not hold; `place` is put together on the way out."""
+    """A broken rule, with its fault and the path of the value, which is composed while the error propagates."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__(wrong)
@@ -26,13 +26,13 @@ class Broken(Exception):  # noqa: N818 - a rule is, and no fault of ours
         self.place = ""
 
     def at(self, place: str) -> "Broken":
-        """Return it with the place around the value put before its place."""
+        """Return the error with `place`, the path of the enclosing value, put before its path."""
         self.place = place + self.place
         return self
 
 
 def checks(union: Any, rule: str) -> dict[type, Check]:
-    """Return by the type of a message what asks all rules of that name of its values, and raises Rejected."""
+    """Return, by message type, a function that checks all rules of the given name on a message and raises Rejected."""
     found = {each.cls: _check(each, rule) for each in _structs(inspect.type_info(union))}
     return {kind: partial(_ask_all, check) for kind, check in found.items() if check}
 

@@ -1,4 +1,4 @@
-"""Limits as messages have them: what is limited, and by how much."""
+"""Limits in messages: the key of a limit, and its bounds."""
 
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ Attribute: TypeAlias = Literal["owner", "owner_group", "vo", "setup", "job_type"
 
 
 class Key(NamedTuple):
-    """What is counted: jobs with this value of the attribute at this place; `ce` empty for the site as a whole."""
+    """The key of a limit's counter: the jobs with one value of an attribute at one place. `ce` is empty for the site as a whole."""
 
     site: Name
     ce: Name
@@ -20,10 +20,10 @@ class Key(NamedTuple):
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """One limit; `*` as site, computing element or value stands for each by itself.
+    """One limit; `*` as site, computing element or value applies it to each separately.
 
-    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
-    at once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` jobs are matched there, and `most` at
+    once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
     """
 
     kind: Kind = "running"
@@ -36,5 +36,5 @@ class Limit(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        """Return what it names, wild cards and all."""
+        """The place and pair that the limit names, wild cards included."""
         return Key(self.site, self.ce, self.attribute, self.value)

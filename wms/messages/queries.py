@@ -1,4 +1,4 @@
-"""`wms.job.queries`: what users ask to be told. Key: the owner. Nothing here changes anything."""
+"""`wms.job.queries`: queries of users. Key: the owner. A query never changes anything."""
 
 from typing import Annotated, Literal
 
@@ -14,115 +14,115 @@ PAGE_LIMIT = 1_000
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """What all queries carry: an id that the reply repeats, and the tool that waits for it."""
+    """The fields of all queries: an id that the reply repeats, and the id of the tool that waits for the reply."""
 
     query_id: MessageId
     client: Client = ""
 
 
 class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
-    """A page of jobs by ascending id (descending with `newest`), after `after`."""
+    """A query for a page of jobs by ascending id (descending with `newest`), after the id `after`."""
 
     selector: Selector
     after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     alone: bool = False
-    """Only jobs that are of no sweep."""
+    """Whether to list only jobs that belong to no sweep."""
 
 
 class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
-    """A page of sweeps by ascending id (descending with `newest`), after `after`, each with its jobs by state."""
+    """A query for a page of sweeps by ascending id (descending with `newest`), after the id `after`, each with its jobs by state."""
 
     owner: Name | None = None
     states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
-    """Only sweeps that have a job in one of these; all their jobs are counted."""
+    """States of which a sweep must have a job in one; all jobs of the sweep are counted."""
     after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     job_group: Name | None = None
     changed_since: Moment | None = None
-    """Only sweeps that were submitted since then, or that have a job that changed its state since."""
+    """The time since which a sweep must have been submitted, or one of its jobs have changed its state."""
 
 
 class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
-    """How many of the selected jobs are in each state."""
+    """A query for the number of selected jobs in each state."""
 
     selector: Selector
     by_reason: bool = False
-    """For which reasons, too."""
+    """Whether to count by reason as well."""
 
 
 class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):
-    """One job whole: description, attempts, history with reasons."""
+    """A query for one job in full: description, attempts, history with reasons."""
 
     job_id: JobNumber
 
 
 class WhyJob(Query, frozen=True, kw_only=True, tag="why-job"):
-    """Why the job is where it is, and for a waiting one which clause keeps it from each computing element."""
+    """A query for the reason of a job's state; for a waiting job, the clause that excludes it from each computing element."""
 
     job_id: JobNumber
 
 
 class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
-    """The last bytes that the job has printed so far: from its pilot while it runs, else from its last attempt."""
+    """A query for the last bytes that a job has printed: from its pilot while it runs, else from its last attempt."""
 
     job_id: JobNumber
     stream: Literal["stdout", "stderr"] = "stdout"
     offset: Bytes | None = None
-    """From this byte on; without it the last `limit` bytes."""
+    """The first byte to return; None for the last `limit` bytes."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
 
 
 class PagedQuery(Query, frozen=True, kw_only=True):
-    """What asks for a list by pages: the entries after the first `after`, at most `limit`, and no more than a message holds."""
+    """The fields of queries for lists by page: the entries after the first `after`, at most `limit`, and at most one message full."""
 
     after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
 
 
 class ListQueues(PagedQuery, frozen=True, kw_only=True, tag="list-queues"):
-    """The task queues with waiting jobs: requirements, jobs, priority."""
+    """A query for the task queues with waiting jobs: requirements, jobs, priority."""
 
 
 class ListSites(PagedQuery, frozen=True, kw_only=True, tag="list-sites"):
-    """The sites and computing elements that advertise themselves now."""
+    """A query for the sites and computing elements with an ad at present."""
 
 
 class ShowSite(Query, frozen=True, kw_only=True, tag="show-site"):
-    """A site, or one element of it, whole: how it is, how it came so, its canaries, and what the planner decides of it."""
+    """A query for a site, or one of its elements, in full: its state and history, its canaries, and the planner's last decision."""
 
     site: Name
     ce: Name = ""
 
 
 class ListPlans(PagedQuery, frozen=True, kw_only=True, tag="list-plans"):
-    """What the planner last decided of each element, and why."""
+    """A query for the planner's last decision on each element, with the reason."""
 
 
 class ListPilots(PagedQuery, frozen=True, kw_only=True, tag="list-pilots"):
-    """The pilots, alive ones first."""
+    """A query for the pilots, alive ones first."""
 
     ended: bool = False
 
 
 class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
-    """One pilot whole, with what it printed."""
+    """A query for one pilot in full, with its output."""
 
     pilot_id: PilotName
 
 
 class ListPilotOrders(PagedQuery, frozen=True, kw_only=True, tag="list-pilot-orders"):
-    """The orders for private pilots in the asker's reach, the newest first."""
+    """A query for the orders of private pilots that the sender may see, newest first."""
 
 
 class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):
-    """What groups are entitled to, and how they stand."""
+    """A query for the shares of groups, and their present usage."""
 
 
 class ListLimits(PagedQuery, frozen=True, kw_only=True, tag="list-limits"):
-    """Which limits hold, and how far what they count is."""
+    """A query for the limits in force, and the present counts."""
 
 
 Asked = (

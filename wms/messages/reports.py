@@ -1,4 +1,4 @@
-"""`wms.job.reports`: what job agents tell. Key: the pilot, so that one pilot's reports keep their order."""
+"""`wms.job.reports`: reports of job agents. Key: the pilot, so that one pilot's reports keep their order."""
 
 from typing import Annotated, Literal
 
@@ -30,7 +30,7 @@ REFUSED_LIMIT = 1_000_000_000
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt used."""
+    """The resources that an attempt used."""
 
     cpu_user_seconds: Seconds = 0.0
     cpu_system_seconds: Seconds = 0.0
@@ -40,7 +40,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """How an attempt ended, as its agent saw it."""
+    """The end of an attempt, as its agent observed it."""
 
     job_id: JobId
     epoch: Epoch
@@ -51,14 +51,14 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     signal: Signal | None = None
     started_at: Moment | None = None
-    """By the node's clock: shown, never reckoned with."""
+    """The start by the node's clock: for display, never used in computations."""
     usage: Usage = Usage()
     output_sha256: Digest | None = None
     output_bytes: Bytes = 0
     stdout_tail: Text = ""
     stderr_tail: Text = ""
     began: bool = True
-    """Whether its payload began: what did not costs the job none of its attempts."""
+    """Whether the payload began. If not, the job does not lose one of its attempts."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -67,30 +67,30 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """An offer that is given back since the node does not do what the job requires."""
+    """An offer that is returned because the node does not meet the job's requirements."""
 
     job_id: JobId
     epoch: Epoch
     text: Reason
-    """Which term is not true there, and the values it saw."""
+    """The term that is not true there, with the values it read."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt that is given back."""
+        """The attempt that is returned."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
-    """All that a pilot has to tell at one moment; sent again with the same id until it is answered.
+    """The report of a pilot at one moment; sent again with the same id until it is answered.
 
-    Applied in the order of the fields. Every part names job and epoch; what names another epoch than the job's, or
-    comes after the lease's end, changes nothing and is answered in `lost`.
+    Applied in the order of the fields. Every entry names job and epoch. An entry with another epoch than the job's, or one that
+    arrives after the lease's end, changes nothing and is answered in `lost`.
     """
 
     report_id: ReportId
     pilot_id: PilotId
     decline: Annotated[tuple[AttemptId, ...], Many] = ()
-    """Offers, and granted jobs whose payload was not begun, for others to have; it costs them no attempt."""
+    """Offers, and granted jobs whose payload was not begun, returned for other pilots; this costs the jobs no attempt."""
     accept: Annotated[tuple[AttemptId, ...], Many] = ()
     start: Annotated[tuple[AttemptId, ...], Many] = ()
     renew: Annotated[tuple[AttemptId, ...], Many] = ()
@@ -99,17 +99,17 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     slots: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     busy: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     reason: Reason = ""
-    """Why the pilot drains or ended."""
+    """The reason why the pilot drains or ended."""
     unfit: Annotated[tuple[Unfit, ...], Many] = ()
-    """Offers for others to have, like those in `decline`, each with its reason."""
+    """Offers returned for other pilots, like those in `decline`, each with its reason."""
     free_memory_mb: Megabytes | None = None
-    """What it has left for jobs; none: it does not say."""
+    """The memory left for jobs, in MB; None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
-    """How many messages for the pilot it passed over, since no service had signed them; any says that somebody forges orders."""
+    """The number of messages to the pilot that it ignored because no service had signed them; above 0, somebody forges orders."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
-    """The answer to a Peek."""
+    """The output of a job, in answer to a Peek."""
 
     pilot_id: PilotId
     job_id: JobId
@@ -122,7 +122,7 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
     client: Client
     asker: Name
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    """As in the Peek: without it the answer goes to nobody."""
+    """The ticket of the Peek; without it the answer is dropped."""
 
     @property
     def attempt_id(self) -> AttemptId:

@@ -1,4 +1,4 @@
-"""`wms.match.requests`: job agents ask for work. Key: the pilot."""
+"""`wms.match.requests`: match requests of job agents. Key: the pilot."""
 
 from typing import Annotated
 
@@ -13,20 +13,20 @@ SLOTS_LIMIT = 1_024
 
 
 class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request"):
-    """Give me up to `slots` jobs that fit this resource. The same id asked again brings the same offers.
+    """A request for up to `slots` jobs that fit this resource. A repeated request with the same id gets the same offers.
 
-    What the token binds (pilot, site, computing element, VO) overrules what the resource says.
+    Values bound by the token (pilot, site, computing element, VO) override the resource's fields.
     """
 
     request_id: RequestId
     pilot_id: PilotId
     resource: Resource
     slots: Annotated[int, msgspec.Meta(ge=1, le=SLOTS_LIMIT)] = 1
-    """How many jobs at most."""
+    """The most jobs to offer."""
     packed: bool = True
-    """The jobs are to run beside each other: what each takes is taken off the resource. If not, in turn."""
+    """Whether the jobs are to run side by side, so that each reduces the resource; if not, they run one after the other."""
     again: bool = False
-    """It was sent before: what it was offered then is looked up."""
+    """Whether the request was sent before, so that its former offers are looked up."""
 
 
 Request = MatchRequest

@@ -1,7 +1,7 @@
-"""`wms.site.<site>.inbox`: what job agents of one site are told. Key: the pilot, which passes over the others'.
+"""`wms.site.<site>.inbox`: messages to the job agents of one site. Key: the pilot; each pilot ignores messages to others.
 
-On the wire each is the `order` in an envelope, `{"macs": [...], "order": {...}}`, which says by the pilot's own key that the
-services made it (`wms.auth.orders`). An agent passes over and counts whatever is not so signed.
+On the wire each message is the `order` in an envelope, `{"macs": [...], "order": {...}}`. The MACs, made with the pilot's own key,
+prove that the services sent it (`wms.auth.orders`). An agent ignores and counts messages without a valid MAC.
 """
 
 from functools import lru_cache
@@ -20,12 +20,12 @@ AttemptIds = Annotated[tuple[AttemptId, ...], Many]
 
 @lru_cache(maxsize=4_096)
 def inbox(site: str) -> str:
-    """Return the topic of the site's inbox."""
+    """Return the name of the topic of a site's inbox."""
     return f"{PREFIX}{slug(site)}.inbox"
 
 
 class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job held for the pilot: its own only once its acceptance has been granted."""
+    """A job held for the pilot; the pilot has it only once its acceptance has been granted."""
 
     job_id: JobId
     epoch: Epoch
@@ -35,7 +35,7 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     description: msgspec.Raw
     array_index: Count | None = None
     parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
-    """Of a sweep's job, its own: those of the others stay behind."""
+    """The parameters of this job, if it belongs to a sweep; those of the sweep's other jobs are left out."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -44,7 +44,7 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
-    """Jobs for the request, held for `hold_seconds` from when the request was sent."""
+    """Jobs offered for a request, held for `hold_seconds` from the sending of the request."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -53,7 +53,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
 
 
 class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
-    """Nothing fits, why, and when to ask again."""
+    """The answer that no job fits, with the reason and the seconds until the next request."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -63,31 +63,31 @@ class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """What became of a report. A job in no list was reported to no effect, and needs none."""
+    """The outcome of a report. A reported job that is in none of the lists had no effect, and needs none."""
 
     pilot_id: PilotId
     report_id: ReportId
     granted: AttemptIds = ()
-    """Leases that are the pilot's for `lease_seconds`, counted from when it sent the report."""
+    """Leases that the pilot holds for `lease_seconds`, counted from when it sent the report."""
     lost: AttemptIds = ()
-    """Leases that are not the pilot's: stop at once, nothing more is accepted for them."""
+    """Leases that the pilot does not hold: it must stop these jobs at once, and further reports on them are refused."""
     kill: AttemptIds = ()
-    """Leases that are still the pilot's, but whose jobs are to be killed now."""
+    """Leases that the pilot still holds, but whose jobs it must kill now."""
     recorded: AttemptIds = ()
-    """Results that are durable."""
+    """Attempts whose results are stored durably."""
     lease_seconds: Seconds = 0.0
     drain: bool = False
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
-    """Kill these jobs now; repeated in every Answer until their end is reported."""
+    """An order to kill jobs now; repeated in every Answer until their end is reported."""
 
     pilot_id: PilotId
     jobs: AttemptIds
 
 
 class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
-    """Report what the job has printed; the answer goes back as `Peeked` with this `reply_to`."""
+    """An order to report a job's output; the answer is a `Peeked` with the same query id, asker and ticket."""
 
     pilot_id: PilotId
     job_id: JobId
@@ -100,16 +100,16 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     asker: Name
     """The owner of the inbox that the output goes to."""
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    """Goes back with the answer: it proves that this was asked, by whom and of which pilot."""
+    """The ticket that the answer must repeat; it proves the query, its sender and its pilot."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt whose output is asked for."""
+        """The attempt whose output is requested."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal"):
-    """A new token for the pilot, before the one that it has ends."""
+    """A new token for the pilot, sent before its present token expires."""
 
     pilot_id: PilotId
     sealed: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=32_768)], ...], msgspec.Meta(max_length=2)]

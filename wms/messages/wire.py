@@ -1,4 +1,4 @@
-"""Bytes to messages and back: JSON by msgspec, bounded before it is parsed."""
+"""Encoding and decoding of messages: JSON by msgspec, limited in size before it is parsed."""
 
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -9,7 +9,7 @@ from wms.errors import Rejected
 from wms.messages.inspection import checks
 
 PAYLOAD_LIMIT: Final = 950_000
-"""Bytes of one message: under the megabyte that Kafka brokers take by default, headers and framing included."""
+"""The most bytes of one message: below the megabyte that Kafka brokers accept by default, headers and framing included."""
 
 _BACKSLASH, _DELETE = 0x5C, 0x7F
 
@@ -19,7 +19,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(message: msgspec.Struct) -> bytes:
-    """Return the message as JSON; too large a one is Rejected here, where its sender can still mend it."""
+    """Return the message as JSON. Raises Rejected if it is too large, so that its sender can still split it."""
     payload = _encoder.encode(message)
     if len(payload) > PAYLOAD_LIMIT:
         raise Rejected(
@@ -31,12 +31,12 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def size(message: msgspec.Struct) -> int:
-    """Return how many bytes the message takes, be it too large or not."""
+    """Return the bytes that the message takes as JSON, even above the limit."""
     return len(_encoder.encode(message))
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """What can be read of a command or query that is otherwise wrong: by which id its sender waits for an answer, and where."""
+    """The readable fields of an otherwise faulty command or query: its id, and the client that waits for the answer."""
 
     command_id: MessageId | Literal[""] = ""
     query_id: MessageId | Literal[""] = ""
@@ -47,7 +47,7 @@ _envelopes: Final = msgspec.json.Decoder(Envelope)
 
 
 def envelope(payload: bytes) -> Envelope | None:
-    """Return the envelope of a message, its id under both names; None if it has none that an answer could name."""
+    """Return the envelope of a message, its id under both names; None if it has no valid id to answer to."""
     if len(payload) > PAYLOAD_LIMIT:
         return None
     try:
@@ -59,9 +59,9 @@ def envelope(payload: bytes) -> Envelope | None:
 
 
 class Codec(Generic[M]):
-    """Decodes one topic's messages. Not `Struct` by `Struct`: the union's tag says which it is.
+    """A decoder of one topic's messages, a union in which the tag gives the type.
 
-    `rules` False: the messages tell what was stored, perhaps before a rule came; types and ranges are checked still.
+    With `rules` False, only types and ranges are checked: the messages report stored values, perhaps older than a rule.
     """
 
     def __init__(self, union: Any, *, rules: bool = True) -> None:
@@ -71,7 +71,7 @@ class Codec(Generic[M]):
         self._text_rules = checks(union, TEXT_RULE) if rules else {}
 
     def decode(self, payload: bytes) -> M:
-        """Return the message, or raise Rejected: too large, not JSON, not UTF-8, not of this topic."""
+        """Return the decoded message. Raises Rejected if it is too large, not JSON, not UTF-8, breaks a rule, or is not of this topic."""
         if len(payload) > PAYLOAD_LIMIT:
             raise Rejected(
                 "MESSAGE_TOO_LARGE", f"{len(payload):,} bytes are over the limit of {PAYLOAD_LIMIT:,}"
