@@ -1,7 +1,7 @@
-"""A block: jobs of consecutive ids, one sweep's, that have had the same life so far and no rows of their own.
+"""A block: jobs of one sweep with consecutive ids that share their whole history and have no rows of their own.
 
-What is ordered of some of them cuts the block; what is ordered of all of them moves it as one. A job leaves its block for
-a row of its own when it is about to be given to a pilot.
+An order for some of its jobs cuts the block; an order for all of them moves it as one. A job leaves its block for a row of its
+own shortly before it is given to a pilot.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,7 +14,7 @@ from wms.job.job import Job, Steps
 from wms.job.state import Event, State
 
 Range = tuple[int, int]
-"""Ids, both ends included."""
+"""A range of ids, both ends included."""
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,16 +55,16 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """How many jobs these are."""
+        """The number of jobs in the block."""
         return self.last - self.first + 1
 
     def part(self, first: int, last: int) -> "Block":
-        """Return these jobs of it as a block of their own."""
+        """Return the jobs `first` to `last` as a block of their own."""
         assert self.first <= first <= last <= self.last
         return msgspec.structs.replace(self, first=JobId(first), last=JobId(last))
 
     def without(self, ranges: Iterable[Range]) -> Iterator["Block"]:
-        """Return what is left of it without these jobs; the ranges are in order and do not overlap."""
+        """Yield the blocks that remain without these ranges of jobs, which are in order and do not overlap."""
         free = int(self.first)
         for low, high in ranges:
             if free < low:
@@ -84,7 +84,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
             yield low, free - 1
 
     def moved(self, steps: Steps, at: datetime, source: str) -> "Block":
-        """Return it after these steps, none of which leads to a pilot."""
+        """Return the block after these steps, none of which leads to a pilot."""
         moves = tuple(
             Moved(
                 seq=self.event_seq + n,
@@ -108,7 +108,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def job(self, job_id: JobId) -> Job:
-        """Return one of its jobs as decisions see it."""
+        """Return one job of the block, with the facts that decisions need."""
         return Job(
             job_id=job_id,
             state=self.state,

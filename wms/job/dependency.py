@@ -7,28 +7,28 @@ from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
 
 WAITS: Final = frozenset({Code.DEPENDENCY, Code.DEPENDENCY_FAILED})
-"""Why a job is Held that goes on by itself once its predecessors have ended as they must."""
+"""The reasons of Held jobs that are released by themselves once their predecessors have ended as required."""
 
 
 def waits(predecessors: str) -> Reason:
-    """It waits for these, as people name them."""
+    """Return the reason of a job that waits for these predecessors, given as text for people."""
     return Reason(Code.DEPENDENCY, f"starts after {predecessors}")
 
 
 def failed(job_id: int, state: State, predecessors: str) -> Reason:
-    """It waits for these, one of which has ended otherwise."""
+    """Return the reason of a job one of whose predecessors, `job_id`, has ended otherwise than required."""
     return Reason(Code.DEPENDENCY_FAILED, f"job {job_id} is {state}; it starts after {predecessors}")
 
 
 def held(state: State, reason: Reason) -> Steps:
-    """It is Held for this reason from now on, whatever it was Held for."""
+    """Return the steps after which a job is Held for this reason, even if it was Held for another."""
     if state is State.HELD:
         return path(state, (Event.RELEASE, reason), (Event.HOLD, reason))
     return path(state, (Event.HOLD, reason))
 
 
 def released() -> Steps:
-    """Its predecessors have ended as they must."""
+    """Return the steps of a Held job whose predecessors have ended as required."""
     return path(State.HELD, (Event.RELEASE, Reason(Code.DEPENDENCY_MET)))
 
 

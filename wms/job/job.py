@@ -16,14 +16,14 @@ from wms.lease import Lease
 Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
 
 HANDOUT_LIMIT = 10
-"""How often a job may be lost before it begins, one time after the other, until it is held."""
+"""The number of consecutive losses before the payload began after which a job is held."""
 
 Stop = Literal["", "kill", "reschedule", "hold"]
-"""What the pilot that has a job was asked to stop it for."""
+"""The order for which a pilot was asked to stop its job; empty if there is none."""
 
 
 class StopOrder(msgspec.Struct, frozen=True, gc=False):
-    """Who had a pilot asked to stop a job, and the reason that was given."""
+    """The user who ordered a pilot to stop a job, and the user's reason."""
 
     source: str
     reason: str
@@ -37,13 +37,13 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     epoch: Epoch
     event_seq: int
     attempts: int
-    """Those that began, and the one that is open: an offer that stands, or a lease."""
+    """The number of attempts that began, plus the open one: an offer or a lease."""
     max_attempts: int
     unstarted: int = 0
-    """Times that a pilot took it and lost it before it began, one after the other."""
+    """The number of consecutive attempts that a pilot accepted and lost before the payload began."""
     stop_requested: Stop
     stop_order: StopOrder | None = None
-    """Whose request it is, where that is known."""
+    """The order behind `stop_requested`, if it is known."""
     tq_id: TaskQueueId
     user_priority: float
     owner: str
@@ -55,12 +55,12 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 
     @property
     def has_begun(self) -> bool:
-        """Whether its payload is known to have begun in the attempt that is open."""
+        """Whether the payload is known to have begun in the open attempt."""
         return self.state in AT_A_PILOT and self.state is not State.MATCHED
 
     @property
     def was_taken(self) -> bool:
-        """Whether a pilot accepted it."""
+        """Whether a pilot accepted the job."""
         return self.lease is not None and self.lease.phase == "accepted"
 
 
@@ -72,7 +72,7 @@ class Step(msgspec.Struct, frozen=True, gc=False):
     state: State
     reason: Reason
     source: str = ""
-    """Who made the move, where that is another than who reports it."""
+    """The originator of the move, if it is not the service that reports it."""
 
 
 Steps = tuple[Step, ...]
@@ -93,12 +93,12 @@ def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
 
 
 def started(job: Job) -> Steps:
-    """Its payload runs now; a second report of it changes nothing."""
+    """Return the steps of a job whose payload started; none if it was reported before."""
     return path(job.state, (Event.START, STARTED))
 
 
 def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> Steps:
-    """Its attempt under a valid lease ended like this; `began` tells whether the payload had begun."""
+    """Return the steps of a job whose attempt under a valid lease ended; `began`: whether the payload had begun."""
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
     if job.stop_requested in ("reschedule", "hold") and outcome == "killed":
@@ -140,7 +140,7 @@ def never_offered(job: Job, offer_bytes: int) -> Steps:
 
 
 def is_handout(job: Job, code: Code) -> bool:
-    """Whether a pilot that took the job was lost with it, rather than gave it back."""
+    """Return whether a pilot that accepted the job was lost with it, rather than returned it."""
     return job.was_taken and code not in UNCOUNTED
 
 
@@ -182,7 +182,7 @@ def _by_user(job: Job, steps: Steps) -> Steps:
 
 
 def killed(job: Job, reason: Reason) -> Steps:
-    """It ends Killed."""
+    """Return the steps that end the job as Killed, or as Failed where the state table allows no kill."""
     return path(job.state, (Event.KILL, reason)) or path(job.state, (Event.FAIL, reason))
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """Where a job is in its life."""
+    """The state of a job."""
 
     SUBMITTING = "Submitting"
     RECEIVED = "Received"
@@ -37,7 +37,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """What may happen to a job."""
+    """An event that may move a job to another state."""
 
     RECEIVE = "receive"
     CHECK = "check"
@@ -169,7 +169,7 @@ ENDED: Final = frozenset({State.DONE, State.FAILED, State.KILLED, State.DELETED}
 AT_A_PILOT: Final = frozenset(
     {State.MATCHED, State.RUNNING, State.STALLED, State.COMPLETING, State.COMPLETED}
 )
-"""The states in which a pilot has, or may have, the job: exactly those that go with a lease."""
+"""The states in which a pilot has, or may have, the job: exactly those with a lease."""
 
 
 def after(state: State, event: Event) -> State | None:

@@ -14,19 +14,19 @@ from wms.jobdesc.description import JobDescription, SandboxRef
 
 INDEX = "n"
 CHUNK = 1_000
-"""Jobs whose values travel and are kept together."""
+"""The number of jobs whose values are sent and stored together."""
 ARCHIVE = re.compile(r"([0-9a-f]{64}):(0|[1-9][0-9]{0,9})")
 """The value of an input parameter: digest and size of an archive in the sandbox store."""
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_array(description: JobDescription) -> bool:
-    """Tell whether the description stands for an array, be it of one job."""
+    """Return whether the description stands for an array, even of one job."""
     return description.array is not None or bool(description.parameters)
 
 
 def jobs_in(description: JobDescription) -> int:
-    """Return how many jobs the description makes."""
+    """Return the number of jobs of the description."""
     if description.array is not None:
         return description.array
     return next((len(values) for values in description.parameters.values()), 1)
@@ -82,7 +82,7 @@ def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:
 
 
 def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
-    """Return what puts the index and the own values of one job into a text."""
+    """Return a function that puts the index and the own values of one job into a text."""
     values = {**own, INDEX: str(index)}
 
     def replacement(found: re.Match[str]) -> str:

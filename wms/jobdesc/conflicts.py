@@ -1,4 +1,4 @@
-"""What is wrong between the fields of a description, each of which is right by itself."""
+"""Conflicts between the fields of a description, each of which is valid by itself."""
 
 import re
 from collections import Counter
@@ -45,7 +45,7 @@ TOLD = {
 
 
 def across(description: JobDescription) -> list[Finding]:
-    """Find what is wrong between fields, each of which is right by itself."""
+    """Return the conflicts between fields, each of which is valid by itself."""
     return [finding for rule in _ACROSS for finding in rule(description)]
 
 
@@ -273,15 +273,15 @@ _ASKED_OF_VALUES: tuple[Callable[[str], object], ...] = (str.isprintable, PLAIN.
 
 
 def _longest(values: Sequence[str]) -> str:
-    """Return the value of most bytes."""
+    """Return the value with the most bytes."""
     return max(values, key=len if "".join(values).isascii() else byte_length, default="")
 
 
 def size_of(lists: Mapping[str, Sequence[str]]) -> int:
-    """Return how many bytes the values of all lists are."""
+    """Return the number of bytes of all values of the lists."""
     return sum(byte_length("".join(values)) for values in lists.values())
 
 
 def byte_length(text: str) -> int:
-    """Return how many bytes of UTF-8 a text is."""
+    """Return the number of bytes of a text in UTF-8."""
     return len(text) if text.isascii() else len(text.encode())

@@ -22,13 +22,13 @@ _RANGE = re.compile(r"([1-9][0-9]{0,18})(?:-([1-9][0-9]{0,18}))?")
 
 
 class Predecessors(msgspec.Struct, frozen=True):
-    """Which jobs a job starts after."""
+    """The predecessors of a job, as ranges of ids."""
 
     all: Ranges
     any_end: Ranges = ()
-    """Those of them of which any end is enough; the others must be Done."""
+    """The predecessors that may end in any state; the others must be Done."""
     outputs_of: Ranges = ()
-    """Those of them whose outputs it gets."""
+    """The predecessors whose outputs the job gets."""
 
 
 def predecessors_of(description: JobDescription) -> Predecessors | None:
@@ -41,12 +41,12 @@ def predecessors_of(description: JobDescription) -> Predecessors | None:
 
 
 def ranges_of(entries: Iterable[int | str]) -> Ranges:
-    """Return the ids that the entries name; ValueError for one that names none."""
+    """Return the ids that the entries name. Raises ValueError for a malformed entry."""
     return joined(each for entry in entries for each in _ranges(entry))
 
 
 def count(ranges: Iterable[tuple[int, int]]) -> int:
-    """Return how many ids these are."""
+    """Return the number of ids in the ranges."""
     return sum(high - low + 1 for low, high in ranges)
 
 
