@@ -1,4 +1,4 @@
-"""Orders of administrators: shares, limits, sites. What they set holds until they reset it."""
+"""Orders of administrators: shares, limits, sites. They hold until they are reset."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
@@ -29,18 +29,18 @@ from wms.messages.commands import (
 )
 
 Said: TypeAlias = str
-"""What holds from now on, in words."""
+"""The new state, in words."""
 
 
 class OrderResult(msgspec.Struct, frozen=True):
-    """What an order came to."""
+    """The result of an order."""
 
     said: Said
     jobs: tuple[int, ...] = ()
 
 
 async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> None:
-    """Carry out one order, once however often it comes, and answer it."""
+    """Carry out an order once, however often it comes, and answer it."""
     owner = principal.owner
     before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
     digest = msgspec.json.encode(rule)
@@ -67,7 +67,7 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
 
 
 def _decoded(answer: str) -> OrderResult:
-    """Return what an order came to when it came before; words alone are what versions before wrote."""
+    """Return the earlier result of an order; older versions stored only its words."""
     found = msgspec.json.decode(answer, type=str | OrderResult)
     return OrderResult(found) if isinstance(found, str) else found
 
@@ -107,7 +107,7 @@ async def _reset_share(tx: Transaction, principal: Principal, rule: ResetShare) 
 
 
 def _ruled_by(principal: Principal, rule: SetShare | ResetShare) -> VoGroup:
-    """Return the group, if the principal may say what it is entitled to."""
+    """Return the group, if the principal may set its shares."""
     if not allowed(principal, "set_shares", "", rule.owner_group, rule.vo):
         raise Rejected(
             "NOT_ALLOWED",

@@ -1,4 +1,4 @@
-"""Answers that say no."""
+"""Refusals."""
 
 from wms.db.database import Transaction
 from wms.errors import Rejected
@@ -6,7 +6,7 @@ from wms.messages import replies
 
 
 def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejected) -> None:
-    """Tell the owner's tool that nothing was done and why."""
+    """Answer the owner's tool that nothing was done, and why."""
     answer = replies.Refused(
         reply_to=reply_to,
         client=client,

@@ -1,4 +1,4 @@
-"""Handles `wms.job.commands`: submissions together, orders one by one, each user's in the order they came."""
+"""Handles `wms.job.commands`: submissions together, orders one by one, each user's commands in order."""
 
 from functools import partial
 from itertools import groupby
@@ -25,11 +25,11 @@ class Commands:
     def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self._segments = segments
         self.submissions = Submissions(segments, foresight, admission)
-        # Of its own: what is remembered of submissions belongs to the thread that prepares them.
+        # A submission object of its own: the other's caches belong to the thread that prepares submissions.
         self.canaries = Canaries(Submissions(segments, SubmitCheck(segments), admission))
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
-        """Carry out what users ask."""
+        """Carry out commands."""
         for kind, group in groupby(batch, key=lambda each: type(each.message)):
             if kind is Submit:
                 await self.submissions.take(tx, [each for d in group if (each := _submission(d)) is not None])
@@ -52,7 +52,7 @@ class Commands:
 
 
 class Reading:
-    """Prepares submissions: reads and judges them beside the event loop, before their transaction."""
+    """Prepares submissions: parses and validates them outside the event loop, before their transaction."""
 
     def __init__(self, commands: Commands, db: Database, slices: Slices) -> None:
         self._submissions = commands.submissions
@@ -60,7 +60,7 @@ class Reading:
         self._slices = slices
 
     async def refresh(self) -> None:
-        """See which computing elements there are, if that is due."""
+        """Read the computing elements, if that is due."""
         foresight = self._submissions.foresight
         if foresight.is_due():
             async with self._db.transaction() as tx:
@@ -68,7 +68,7 @@ class Reading:
             await self._slices.call(partial(foresight.learn, known))
 
     def prepare(self, delivery: Delivery[Command]) -> Steps | None:
-        """Read and judge a submission."""
+        """Parse and validate a submission."""
         submission = _submission(delivery)
         if submission is None or not submission.is_allowed:
             return None
@@ -83,6 +83,6 @@ def _submission(delivery: Delivery[Command]) -> ReceivedSubmission | None:
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:
-    """Say to whom the token claims to be that it was not believed."""
+    """Answer the claimed owner of a token that it was not accepted."""
     if claimed:
         refuse(tx, claimed, message.command_id, message.client, fault)

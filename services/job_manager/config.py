@@ -1,4 +1,4 @@
-"""What the job manager is told."""
+"""The configuration of the job manager."""
 
 from typing import Annotated
 
@@ -12,10 +12,10 @@ from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
-    """How jobs are grouped."""
+    """The grouping of jobs into task queues."""
 
     cpu_segments: Annotated[tuple[CpuTime, ...], Meta(max_length=1_000)] = DEFAULT_SEGMENTS
-    """Upper bounds in seconds of CPU time; they increase. What is above the last belongs to it."""
+    """Upper bounds in seconds of CPU time, ascending. Longer jobs belong to the last segment."""
     removed_when_empty_seconds: Seconds = 300.0
 
     def __post_init__(self) -> None:
@@ -23,47 +23,47 @@ class QueueSettings(Section, frozen=True, kw_only=True):
 
 
 class SandboxStoreSettings(Section, frozen=True, kw_only=True):
-    """Where sandboxes are, and how long one that no job refers to is kept."""
+    """The sandbox store, and how long unreferenced sandboxes are kept."""
 
     url: Line = ""
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 
 class SubmissionSettings(Section, frozen=True, kw_only=True):
-    """How much each owner may submit; what is more is refused, with the time from which on it may be sent again."""
+    """The rate at which each owner may submit; more is refused, with the time when it may be sent again."""
 
     bytes_per_second: Annotated[int, msgspec.Meta(ge=1_000, le=10**12)] = 8_000_000
     burst_bytes: Annotated[int, msgspec.Meta(ge=2_000_000, le=10**12)] = 400_000_000
-    """So many at once, after a while without any."""
+    """Bytes that may come at once, after a while without any."""
 
 
 DAY = 86_400.0
 
 
 class RetentionSettings(Section, frozen=True, kw_only=True):
-    """How long what is over is kept. The bus keeps its messages for a week, and the audit holds them against this."""
+    """How long ended things are kept. The bus keeps its messages for a week, and the audit compares them with the tables."""
 
     ended_jobs_seconds: Seconds = 365 * DAY
-    """After its end a job is forgotten, with its history, its attempts and its description.
+    """Seconds after its end a job is deleted, with its history, its attempts and its description.
 
-    So are canaries, orders of operators, and what was said of elements so long ago and explains no more how they are.
+    So are canaries, orders of operators, and past moves of elements.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
-    """The same for a job that its owner has removed."""
+    """The same for a job that its owner removed."""
     submissions_seconds: Seconds = 30 * DAY
-    """For so long a submission that is sent again is known as the same. No longer than jobs are kept."""
+    """For so long a repeated submission is recognised. No longer than jobs are kept."""
     pilots_seconds: Seconds = 90 * DAY
-    """After its end a pilot is forgotten; the attempts that it made stay with their jobs."""
+    """Seconds after its end a pilot is deleted; its attempts stay with their jobs."""
     dead_letters_seconds: Seconds = 30 * DAY
-    """After they came, whether they were handled after all or not."""
+    """Seconds after their arrival, whether replayed or not."""
     dead_letters_most: Annotated[int, msgspec.Meta(ge=8, le=10_000_000)] = 10_000
-    """Of more the oldest go first. No sender has more than an eighth."""
+    """The most dead letters; the oldest are deleted first. No sender has more than an eighth."""
     dead_letters_bytes: Annotated[int, msgspec.Meta(ge=8_388_608, le=1_099_511_627_776)] = 268_435_456
-    """The same of their bytes, all together."""
+    """The most bytes of all dead letters."""
     unused_parts_seconds: Seconds = 3_600.0
-    """Of long lists of parameters whose submission has not come."""
+    """For parts of long lists of parameters without a submission."""
     offsets_seconds: Seconds = 90 * DAY
-    """Of clusters that were left for another."""
+    """For offsets of abandoned clusters."""
 
     def __post_init__(self) -> None:
         if self.submissions_seconds > min(self.ended_jobs_seconds, self.deleted_jobs_seconds):

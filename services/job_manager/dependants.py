@@ -1,4 +1,4 @@
-"""Held jobs that wait for others, when their users order something of them."""
+"""Held jobs with predecessors, when their users order something."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -17,10 +17,10 @@ from wms.job.state import State
 from wms.jobdesc.predecessors import Predecessors, Ranges, in_words
 
 Moving = list[tuple[Job, Steps]]
-"""Locked jobs, and the steps that were decided for them."""
+"""Locked jobs and their decided steps."""
 
 CONCERNED: frozenset[Action] = frozenset({"hold", "stop_and_hold", "release"})
-"""Orders that mean something else for a job that waits for others."""
+"""Orders that act differently on a job with pending predecessors."""
 
 
 class Dependants:
@@ -28,12 +28,12 @@ class Dependants:
 
     def __init__(self) -> None:
         self.codes: dict[JobId, str] = {}
-        """Why those with rows are held."""
+        """The hold reasons of those with rows."""
         self._awaits: list[tuple[Ranges, Reason]] = []
 
     @classmethod
     async def of_rows(cls, tx: Transaction, action: Action, held: Sequence[JobId]) -> Self:
-        """Find those of these held jobs that have rows."""
+        """Find those of these held jobs with rows."""
         found = cls()
         if action in CONCERNED and held:
             await found._look(tx, joined((each, each) for each in held))
@@ -45,7 +45,7 @@ class Dependants:
     async def of_parts(
         cls, tx: Transaction, action: Action, parts: Sequence[block.Part]
     ) -> tuple[Self, Sequence[block.Part]]:
-        """Find those in these blocks, whose sweeps are locked; return the blocks cut where what is waited for differs."""
+        """Find those in these blocks, whose sweeps are locked; return the blocks, cut where predecessors differ."""
         found = cls()
         held = [each for each, _ in parts if each.state is State.HELD]
         if action not in CONCERNED or not held:
@@ -72,7 +72,7 @@ class Dependants:
         return [(each, some) for each, some in parts if some]
 
     def decide(self, found: Job, action: Action, text: str, code: str) -> Ordered | None:
-        """Decide an order about a job that is held for this reason; None where predecessors do not matter."""
+        """Decide an order on a job that is held for this reason; None where predecessors do not matter."""
         awaits = next(
             (why for jobs, why in self._awaits if intersection([(found.job_id, found.job_id)], jobs)), None
         )
@@ -81,19 +81,19 @@ class Dependants:
     async def let_go(
         self, tx: Transaction, action: Action, released: Iterable[tuple[Iterable[Range], str]]
     ) -> None:
-        """Forget what jobs wait for whose user lets them start without it: of each the reason that they were held for."""
+        """Delete the dependencies of jobs whose user starts them anyway, with their hold reasons."""
         jobs = joined(each for ranges, code in released if code in WAITS for each in ranges)
         if action == "release" and jobs and self._awaits:
             await dependency.let_go(tx, jobs)
 
 
 async def change(tx: Transaction, waiting: Mapping[JobId, Predecessors], moving: Moving) -> Moving:
-    """Let held jobs wait for others than before; return the moves, with those that waited for others told what for now."""
+    """Change the predecessors of held jobs; return the moves, with the present reason of those that waited for others."""
     await dependency.let_go(tx, joined((each, each) for each in waiting))
     by_predecessors: dict[Predecessors, list[Range]] = {}
     for job_id, predecessors in waiting.items():
         by_predecessors.setdefault(predecessors, []).append((job_id, job_id))
-    # Who waits for nobody any more is let go as one whose predecessors have ended.
+    # A job without predecessors is released like one whose predecessors have ended.
     await dependency.insert(tx, ((joined(jobs), each) for each, jobs in by_predecessors.items()))
     return [(found, _told(steps, waiting[found.job_id])) for found, steps in moving]
 

@@ -1,7 +1,7 @@
-"""Jobs that start after others: taken with their submission, looked at until the others have ended, let go then.
+"""Jobs that start after others: stored with their submission, polled until the others have ended, then released.
 
-Nobody tells a dependency that a predecessor has ended: a loop looks at all that are pending, every second, at what is
-committed. So nothing is missed whatever dies when, and no pilot's report waits for the jobs of others.
+No event triggers a dependency: every second a loop looks at all pending ones and at committed states. So none is
+missed after a crash, and no pilot's report waits for the jobs of others.
 """
 
 import time
@@ -32,15 +32,15 @@ log = structlog.get_logger()
 
 PAGE = 500
 BATCH = 1_000
-"""Jobs with rows that move in one transaction."""
+"""The most jobs with rows that move in one transaction."""
 BORN_LIMIT = 1_000_000
-"""Of a submission all move with it; those with rows are as many as its descriptions."""
+"""The most jobs of a new submission that move with it; those with rows are as many as its descriptions."""
 LOOK_SECONDS = 2.0
-"""A round that took longer goes on in the next."""
+"""A longer round is continued by the next."""
 JOBS_LIMIT, RANGES_LIMIT = 2_000_000, 20_000
-"""Predecessors that the jobs of one message may name, all together."""
+"""The most predecessors that the jobs of one message may name, together."""
 REST = 5
-"""It rests so many times as long as a look at all took."""
+"""A full pass is followed by a pause of so many times its duration."""
 SET_ASIDE_SECONDS = 60.0
 NEVER_DONE = frozenset({State.KILLED, State.DELETED})
 _SOURCE = "job_manager"
@@ -50,14 +50,14 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 Waiting = Mapping[Predecessors, Ranges]
-"""Jobs by what they wait for."""
+"""Jobs by their predecessors."""
 
 
 # --- taking -------------------------------------------------------------------------------------------------------
 
 
 async def check(tx: Transaction, principal: Principal, wanted: Iterable[Predecessors]) -> None:
-    """Raise Rejected for predecessors that are not there, never can be Done, or are none of the asker's business."""
+    """Raise Rejected for predecessors that do not exist, cannot become Done, or are out of the asker's reach."""
     distinct = set(wanted)
     if not distinct:
         return
@@ -104,7 +104,7 @@ async def _check_visible(tx: Transaction, principal: Principal, action: Action, 
 
 
 async def take(tx: Transaction, waiting: Waiting, *, is_held: bool) -> None:
-    """Let jobs that this transaction has taken wait for others, unless these have ended; `is_held`: their user holds them."""
+    """Make jobs of this transaction wait for others, unless these have ended; `is_held`: their user holds them."""
     made = [
         Dependency(dependency_id=0, jobs=jobs, predecessors=each, pending=each.all)
         for each, jobs in waiting.items()
@@ -125,13 +125,13 @@ async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[Predec
 
 
 async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reason]:
-    """Return why the jobs of these dependencies wait, or would."""
+    """Return the hold reasons of the jobs of these dependencies."""
     told = zip(asked, await _progress(tx, asked), strict=True)
     return await _reasons(tx, [(each, now.failed) for each, now in told])
 
 
 async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]]) -> list[Reason]:
-    """Return the same of dependencies with the predecessor of each that failed, if one did."""
+    """Return the hold reason of each dependency, by its failed predecessor if it has one."""
     states = await dependency.states(tx, [each for _, each in told if each is not None])
     words = [in_words(each.predecessors.all) for each, _ in told]
     return [
@@ -144,7 +144,7 @@ async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]
 
 
 class Dependencies:
-    """Looks at all dependencies, page by page; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
+    """Polls all dependencies, page by page; any number of instances may. `monotonic` returns monotonic seconds."""
 
     def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
@@ -152,10 +152,10 @@ class Dependencies:
         self._after = self._idle_after = 0
         self._not_before = self._took = 0.0
         self._set_aside: dict[int, float] = {}
-        """Dependencies that could not be settled, and until when they are left alone."""
+        """Dependencies that failed to be settled, and when they are tried again."""
 
     async def look(self) -> bool:
-        """Look at the next page, and settle what has news; return whether there may be more."""
+        """Read the next page, and settle dependencies that changed; return whether there may be more."""
         began = self._monotonic()
         if began < self._not_before:
             return False
@@ -181,7 +181,7 @@ class Dependencies:
         return len(page) == PAGE
 
     async def _settle_or_set_aside(self, number: int) -> None:
-        """Settle one; what is wrong with it keeps no other waiting."""
+        """Settle one dependency; its failure delays no other."""
         if self._set_aside.get(number, 0.0) > self._monotonic():
             return
         try:
@@ -196,7 +196,7 @@ class Dependencies:
             self._set_aside[number] = self._monotonic() + SET_ASIDE_SECONDS
 
     async def forget_idle(self) -> bool:
-        """Forget dependencies whose jobs were killed or removed while they waited, a page; return whether there may be more."""
+        """Delete a page of dependencies whose jobs were killed or removed; return whether there may be more."""
         now = self._monotonic()
         self._set_aside = {number: until for number, until in self._set_aside.items() if until > now}
         async with self._db.transaction() as tx:
@@ -208,7 +208,7 @@ class Dependencies:
 
 
 async def settle(tx: Transaction, number: int) -> None:
-    """Look at one dependency under its lock: let its jobs go, or tell them what has become of their predecessors."""
+    """Settle one dependency under its lock: release its jobs, or update their reason."""
     found = await dependency.lock(tx, number)
     if found is None:
         return
@@ -232,20 +232,20 @@ async def _let_go(tx: Transaction, found: Dependency) -> None:
 
 
 async def _restate(tx: Transaction, found: Dependency, failed_id: int | None) -> bool:
-    """Tell the jobs that a predecessor has failed, or that none has any more; return whether all were told."""
+    """Update the jobs' reason: a predecessor failed, or none has any more. Return whether all were updated."""
     before = Code.DEPENDENCY if failed_id is not None else Code.DEPENDENCY_FAILED
     (reason,) = await _reasons(tx, [(found, failed_id)])
     return await _move(tx, [(found.jobs, held(State.HELD, reason))], State.HELD, [before], BATCH) < BATCH
 
 
 async def _give_inputs(tx: Transaction, found: Dependency) -> None:
-    """Add the outputs of predecessors to the inputs of the jobs that are still held."""
+    """Add the outputs of predecessors to the inputs of jobs that are still held."""
     archives = await dependency.outputs(tx, found.predecessors.outputs_of)
     directories = {each.directory for each in archives}
     changed: dict[int, str] = {}
     for description_id, body in (await dependency.bodies(tx, found.jobs)).items():
         description = _decoder.decode(body)
-        # Of a job that is like an old one, these were given already.
+        # A job that was retried from another has these inputs already.
         others = (each for each in description.input_sandbox if each.directory not in directories)
         after = msgspec.structs.replace(description, input_sandbox=(*others, *archives))
         changed[description_id] = _encoder.encode(after).decode()
@@ -259,11 +259,11 @@ async def _move(
     codes: Iterable[Code] | None,
     limit: int,
 ) -> int:
-    """Move those of the jobs that are in this state for one of these reasons; return how many with rows, at most `limit`."""
+    """Move those jobs that are in this state for one of these reasons; return how many with rows, at most `limit`."""
     wanted = None if codes is None else sorted(codes)
     jobs = joined(each for ranges, _ in moving for each in ranges)
     steps_of = _lookup(moving)
-    # Blocks first: what leaves them while their locks are waited for is found among the rows.
+    # Blocks first: jobs that leave them while locks are awaited are found among the rows.
     parts = await block.lock_selected(tx, JobFilter(ranges=jobs, scope=_EVERYBODY, states=(state,)))
     some = [(each, ranges) for each, ranges in parts if wanted is None or each.reason in wanted]
     await block.move(tx, [(each, ranges, steps_of(each.first)) for each, ranges in some], _SOURCE)
@@ -278,7 +278,7 @@ async def _move(
 
 
 def _lookup(moving: Iterable[tuple[Ranges, Steps]]) -> Callable[[int], Steps]:
-    """Return what finds the steps of a job by its id: those of the last range that begins before it."""
+    """Return a function from a job's id to its steps: those of the last range that begins before it."""
     ordered = sorted(((low, steps) for ranges, steps in moving for low, _ in ranges), key=itemgetter(0))
     lows = [low for low, _ in ordered]
     return lambda job_id: ordered[max(0, bisect_right(lows, job_id) - 1)][1]

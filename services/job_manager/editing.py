@@ -1,4 +1,4 @@
-"""Changes what jobs ask for: each gets its own new description, and is moved to the task queue that this leads to."""
+"""Edits jobs: each gets a description of its own, and moves to the task queue that fits it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -23,14 +23,14 @@ from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages.commands import Control
 
 Moving = list[tuple[Job, Steps]]
-"""Locked jobs, and the steps that were decided for them."""
+"""Locked jobs and their decided steps."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
 class _Outcome(msgspec.Struct, frozen=True):
-    """What the changes make of one description in one task queue."""
+    """The result of the changes for one description in one task queue."""
 
     required: Requirements | None = None
     body: str = ""
@@ -41,12 +41,12 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class Editing:
-    """The changes that one order makes."""
+    """The changes of one order."""
 
     def __init__(
         self, principal: Principal, changes: Changes, segments: tuple[int, ...], *, anew: bool
     ) -> None:
-        """`anew`: the jobs begin anew, and the attempts so far count no more."""
+        """`anew`: the jobs start over, and their earlier attempts no longer count."""
         self._anew = anew
         self._principal = principal
         self._changes = changes
@@ -56,20 +56,20 @@ class Editing:
 
     @classmethod
     def of(cls, principal: Principal, control: Control, segments: tuple[int, ...]) -> Self | None:
-        """Return what an order changes, None for one that changes nothing; InvalidDescription for wrong changes."""
+        """Return the changes of an order, None for none; raises InvalidDescription for wrong ones."""
         if not control.changes and control.action != "edit":
             return None
         return cls(principal, read_changes(control.changes), segments, anew=control.action == "reschedule")
 
     @property
     def words(self) -> str:
-        """What changes, as histories tell it."""
+        """The changed fields, as histories record them."""
         return in_words(self._changes)
 
     async def apply(
         self, tx: Transaction, ledger: JobBatch, moving: Moving
     ) -> tuple[Moving, dict[JobId, str]]:
-        """Change the jobs; return those that are to move on, and why others are left as they are."""
+        """Edit the jobs; return those that move, and why others are left unchanged."""
         if self._moves_after:
             await dependencies.check(tx, self._principal, [self._new_predecessors()])
         jobs = {found.job_id: found for found, _ in moving}
@@ -95,7 +95,7 @@ class Editing:
         return left, refused
 
     def _new_predecessors(self) -> Predecessors:
-        """Return the jobs that the changes name."""
+        """Return the predecessors that the changes name."""
         named = {name: self._changes.get(name, ()) for name in FIELDS}
         return predecessors_of(JobDescription(executable="-", **named)) or Predecessors(())
 
@@ -122,7 +122,7 @@ class Editing:
         except InvalidDescription as invalid:
             first = invalid.problems[0]
             return _Outcome(refused=f"{first.place} {first.message}")
-        # Whose the job is, and what the token said at its submission, stays.
+        # Owner and credentials stay those of the submission.
         required = requirements_of(
             after,
             before.owner,
@@ -143,7 +143,7 @@ def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueu
 
 
 async def _still_held(tx: Transaction, moving: Moving) -> Moving:
-    """Return the moves with held jobs Held again by whom, and for what, they were."""
+    """Return the moves, with held jobs Held again by the same holder and for the same reason."""
     held: Sequence[Job] = [found for found, steps in moving if steps[-1].state is State.HELD]
     if not held:
         return moving

@@ -1,4 +1,4 @@
-"""The jobs of one transaction as a unit of work: locked once, moved in memory, written once."""
+"""The jobs of one transaction as a unit of work: locked once, moved in memory, stored once."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,13 +16,13 @@ from wms.job.state import Event, State
 from wms.lease import holds
 
 PAYLOADS = "job_agent"
-"""The source of what payloads do; their ends their attempts tell."""
+"""The source of payloads' events, whose ends are stored in their attempts."""
 _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
-"""The step of the job that an attempt's end by its payload usually is."""
+"""The usual event of a job when its attempt ends by its payload."""
 
 
 class JobBatch:
-    """The jobs of one batch, and what is to be written of them."""
+    """The jobs of one batch and their pending changes."""
 
     def __init__(self, jobs: dict[JobId, Job], now: datetime, lease_seconds: float) -> None:
         self._locked = jobs
@@ -31,18 +31,18 @@ class JobBatch:
         self._accepted: set[JobId] = set()
         self._renewed: set[JobId] = set()
         self._started: dict[JobId, int] = {}
-        """The numbers of the starts in the jobs' histories."""
+        """The numbers of the starts in the jobs' histories, by job."""
         self._ended: dict[JobId, AttemptEnd] = {}
         self._now = now
         self._lease_seconds = lease_seconds
 
     @classmethod
     async def open(cls, tx: Transaction, job_ids: Iterable[JobId], lease_seconds: float) -> "JobBatch":
-        """Lock the jobs; those that do not exist are simply not there."""
+        """Lock the jobs; those that do not exist are left out."""
         return cls(await job.lock(tx, job_ids), await tx.now(), lease_seconds)
 
     def job(self, job_id: JobId) -> Job | None:
-        """Return the job as it is by now."""
+        """Return the job with its changes so far."""
         return self._jobs.get(job_id)
 
     def held(self, attempt_id: AttemptId, pilot_id: PilotId) -> Job | None:
@@ -53,7 +53,7 @@ class JobBatch:
         return found
 
     def accept(self, found: Job) -> None:
-        """The offer becomes the pilot's lease; a second acceptance only renews it."""
+        """Turn the offer into the pilot's lease; a second acceptance only renews it."""
         lease = found.lease
         assert lease is not None
         if lease.phase == "offered":
@@ -63,15 +63,15 @@ class JobBatch:
         self._renewed.add(found.job_id)
 
     def renew(self, found: Job) -> None:
-        """The lease goes on."""
+        """Renew the lease."""
         self._renewed.add(found.job_id)
 
     def end(self, found: Job, ended: AttemptEnd, steps: Steps) -> None:
-        """The attempt and its lease are over."""
+        """End the attempt and its lease."""
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
         began = found.has_begun or ended.ran or any(step.event is Event.START for step in steps)
-        # What did not begin is as if it had never been offered, but for a bound of its own.
+        # An attempt that did not begin does not count, apart from a bound of its own.
         unstarted = 0 if began else found.unstarted + is_handout(found, ended.reason)
         self._jobs[found.job_id] = msgspec.structs.replace(
             found,
@@ -85,12 +85,12 @@ class JobBatch:
             self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:
-        """The job takes these steps."""
+        """Move the job by these steps."""
         if steps:
             self._jobs[found.job_id] = msgspec.structs.replace(found, state=self._step(found, steps))
 
     def _step(self, found: Job, steps: Steps) -> State:
-        """Note the steps, and return the state that they lead to."""
+        """Add the steps, and return the state that they lead to."""
         if not steps:
             return found.state
         before = self._steps.get(found.job_id, ())
@@ -102,20 +102,20 @@ class JobBatch:
         return steps[-1].state
 
     def again_from_scratch(self, found: Job) -> None:
-        """Its user wants it tried again: the attempts so far count no more."""
+        """Reset the attempts, as its user starts it over."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0, unstarted=0)
 
     def released(self, found: Job) -> None:
-        """Its user lets it go on: what was lost before it began counts no more."""
+        """Reset the hand-outs that were lost before the start, as its user releases the job."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 
     def requeue(self, job_id: JobId, tq_id: TaskQueueId, user_priority: float) -> None:
-        """Its user wants something else of the place that it runs at: it waits in this queue from now on."""
+        """Put the job into another queue, as its user changed its requirements."""
         for jobs in (self._locked, self._jobs):
             jobs[job_id] = msgspec.structs.replace(jobs[job_id], tq_id=tq_id, user_priority=user_priority)
 
     async def write(self, tx: Transaction, source: str) -> None:
-        """Write everything, in few statements."""
+        """Store all changes, in few statements."""
         await attempt.accept(tx, self._renewed, self._lease_seconds)
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)
@@ -137,7 +137,7 @@ class JobBatch:
         await job.move(tx, moves, source)
 
     def _told_ends(self) -> dict[JobId, int]:
-        """Return the numbers of the jobs' last steps where the attempts' ends are all that there is to tell of them."""
+        """Return the numbers of the jobs' last steps, where the attempts' ends record them completely."""
         return {
             job_id: self._locked[job_id].event_seq + len(steps)
             for job_id, ended in self._ended.items()
@@ -145,7 +145,7 @@ class JobBatch:
         }
 
     def _completed(self, ended: AttemptEnd, end_seq: int | None) -> AttemptEnd:
-        """Add what else of the attempt happened in this transaction."""
+        """Add the attempt's other events of this transaction."""
         return msgspec.structs.replace(
             ended,
             accepted=ended.job_id in self._accepted,
@@ -163,7 +163,7 @@ class JobBatch:
 
     @property
     def lease_seconds(self) -> float:
-        """For how long what is accepted or renewed here is held."""
+        """The length of leases that are accepted or renewed here."""
         return self._lease_seconds
 
 

@@ -1,4 +1,4 @@
-"""What users order for jobs that exist: kill, hold, release, edit, reschedule, remove."""
+"""Orders of users on existing jobs: kill, hold, release, edit, reschedule, remove."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -29,34 +29,34 @@ BATCH = 2_000
 JOBS_LIMIT = 1_000_000
 NAMED_LIMIT = 100
 EDITED_LIMIT = 10_000
-"""Jobs of sweeps that an order gives rows to, since what they ask for is to differ from the rest's."""
+"""The most jobs of sweeps that an order gives rows, as their requirements will differ from the others'."""
 
 
 class _Done(msgspec.Struct):
-    """What became of an order so far."""
+    """The result of an order so far."""
 
     changed: int = 0
     unchanged: int = 0
     named: list[replies.Unchanged] = msgspec.field(default_factory=list)
     by_state: Counter[str] = msgspec.field(default_factory=Counter)
-    """How many were left as they were, by their states."""
+    """Numbers of unchanged jobs by their states."""
 
     def leave(self, found: Job, why: str) -> None:
-        """Note that a job was left as it was, and why."""
+        """Count an unchanged job, and note why."""
         self.unchanged += 1
         self.by_state[found.state] += 1
         self.named.append(replies.Unchanged(found.job_id, why))
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """A command, whose it is as histories tell it, and what it changes."""
+    """A command, its source for histories, and its changes."""
 
     control: Control
     source: str
     editing: Editing | None = None
 
     def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
-        """Return what it does to a job, with those that have predecessors: `code` is why it is held."""
+        """Return the steps of a job, also of one with predecessors: `code` is its hold reason."""
         special = dependants and dependants.decide(found, self.control.action, self.control.reason, code)
         if special:
             return special
@@ -67,7 +67,7 @@ class _Order(msgspec.Struct, frozen=True):
 async def carry_out(
     tx: Transaction, principal: Principal, control: Control, segments: tuple[int, ...]
 ) -> None:
-    """Carry out one order on every job that it means and that its sender may act on, and answer it."""
+    """Carry out an order on every selected job in the sender's reach, and answer it."""
     before = await submission.taken(tx, principal.owner, [control.command_id])
     if control.command_id in before:
         answer = msgspec.json.decode(before[control.command_id].answer, type=replies.Controlled)
@@ -85,21 +85,21 @@ async def carry_out(
 
 
 async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
-    """Kill jobs of the system's own, which are in no sweep."""
+    """Kill jobs of the system itself, which are in no sweep."""
     if ids:
         control = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
         await _order(tx, ids, _Order(control, "job_manager"), _Done())
 
 
 async def hold_new(tx: Transaction, owner: str, ranges: Sequence[Range]) -> None:
-    """Hold jobs that this transaction has taken, so that nobody else ever sees them wait."""
+    """Hold jobs of this transaction, so that nobody ever sees them wait."""
     selector = Selector(ids=joined(ranges))
     control = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
     await _order_all(tx, Scope(reach="all"), _Order(control, source_of(owner)), _Done())
 
 
 def source_of(owner: str) -> str:
-    """Return what histories call a user as the source of a move."""
+    """Return the source that histories record for a user."""
     return f"user {owner}"
 
 
@@ -131,7 +131,7 @@ def _check(control: Control) -> None:
 
 async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) -> None:
     after: int | None = None
-    # Blocks first: what leaves them while their locks are waited for is found among the rows.
+    # Blocks first: jobs that leave them while locks are awaited are found among the rows.
     parts = await block.lock_selected(tx, block.wanted(may, order.control.selector))
     if order.editing is not None:
         parts = await _give_rows(tx, parts, order)
@@ -145,7 +145,7 @@ async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) ->
 
 
 async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order) -> list[block.Part]:
-    """Give rows to the jobs of blocks that are to change; return the other blocks."""
+    """Give rows to jobs of blocks that change one by one; return the other blocks."""
     refused: list[block.Part] = []
     changing: list[block.Part] = []
     for each, ranges in parts:
@@ -163,7 +163,7 @@ async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order
 
 
 async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], order: _Order, done: _Done) -> None:
-    """Order what is in blocks: each job of a block as any other of it."""
+    """Carry out the order on blocks: all jobs of a block alike."""
     moves: list[block.Moving] = []
     dependants, parts = await Dependants.of_parts(tx, order.control.action, parts)
     for each, ranges in parts:
@@ -215,7 +215,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
 
 
 async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Editing, done: _Done) -> Moving:
-    """Change what the jobs ask for; return those with which the changes go."""
+    """Edit the jobs; return those for which the changes are possible."""
     jobs = {found.job_id: found for found, _ in moving}
     left, refused = await editing.apply(tx, ledger, moving)
     for job_id, why in refused.items():
@@ -246,7 +246,7 @@ def _tell_pilots(tx: Transaction, jobs: Sequence[Job]) -> None:
 
 
 async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:
-    """Say of single ids that named no job of the asker's that there is none: another's is not even confirmed."""
+    """Report single ids without a job in reach as unknown: the existence of others' jobs is not confirmed."""
     single = [JobId(low) for low, high in control.selector.ids if low == high]
     if not single:
         return

@@ -1,4 +1,4 @@
-"""Private pilots that users order: start, stop and list; whose they are the token alone says."""
+"""Orders for private pilots: start, stop and list. Only the token says whose they are."""
 
 from typing import Any
 
@@ -14,11 +14,11 @@ from wms.messages.commands import StartPilots, StopPilots
 from wms.provisioning.private import PilotOrder
 
 MISSING_MOST, ORDERS_MOST = 100, 20
-"""What one owner may have ordered and not got yet: pilots, and orders."""
+"""The most missing pilots, and orders with missing pilots, of one owner."""
 
 
 async def start(tx: Transaction, principal: Principal, order: StartPilots) -> str:
-    """Take an order for private pilots; return what holds now. Rejected: see the codes."""
+    """Accept an order for private pilots; return the new state. Raises Rejected."""
     if principal.kind != "user":
         raise Rejected("NOT_ALLOWED", "only users order private pilots", "use the token of a user")
     if order.group_wide and not principal.shares_jobs:
@@ -75,7 +75,7 @@ async def _check_quota(tx: Transaction, principal: Principal, count: int) -> Non
 
 
 async def stop(tx: Transaction, principal: Principal, order: StopPilots) -> str:
-    """Withdraw orders: no more pilots are sent for them. Return what was withdrawn."""
+    """Withdraw orders, so that no more pilots are sent for them. Return those withdrawn."""
     gone = await pilot_order.withdraw(tx, scope(principal, "order_pilots"), order.orders)
     lacking = sorted(set(order.orders) - set(gone))
     if lacking or not gone:

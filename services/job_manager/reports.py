@@ -1,4 +1,4 @@
-"""What job agents report: offers taken or declined, payloads begun and ended, leases renewed."""
+"""Handles reports of job agents: offers accepted or declined, payloads begun and ended, leases renewed."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -34,13 +34,13 @@ class Reports:
     def __init__(
         self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`orders` tell who asked for a running job's output; without them none is handed on."""
+        """`orders` proves who asked for a running job's output; without it none is passed on."""
         self._orders = orders
         self._terms = terms
         self._charging = UsageAccounting(half_life_hours)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
-        """Apply what the reports say and answer each."""
+        """Apply reports and answer each."""
         reports: list[tuple[Principal, Report]] = []
         for delivery in batch:
             principal, message = delivery.principal, delivery.message
@@ -71,7 +71,7 @@ class Reports:
         await _note_unfit(tx, unfit)
 
     async def _hand_on(self, tx: Transaction, peeked: Peeked) -> None:
-        """Pass a running job's output to who asked for it of this pilot, if the pilot still holds the job."""
+        """Pass on a running job's output to its asker, if the pilot still holds the job."""
         if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
@@ -101,7 +101,7 @@ def _named(report: Report) -> Iterable[JobId]:
 
 
 def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
-    """Return of which task queues pilots give jobs back, since their nodes do not do for them."""
+    """Return the task queues whose jobs pilots give back because their nodes do not fit."""
     return [
         (report.pilot_id, found.tq_id)
         for report in reports
@@ -111,7 +111,7 @@ def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, T
 
 
 async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueId]]) -> None:
-    """Remember it, so that no such job is counted as theirs."""
+    """Store it, so that no such job is counted as theirs."""
     if not unfit:
         return
     required = await task_queue.read(tx, {tq_id for _, tq_id in unfit})
@@ -123,7 +123,7 @@ async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueI
 
 
 def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
-    """Yield the results of attempts that are not, or not any more, their pilots': they may have been recorded before."""
+    """Yield the results of attempts that their pilots do not hold: they may have been recorded before."""
     for report in reports:
         for result in report.finish:
             if ledger.held(result.attempt_id, report.pilot_id) is None:
@@ -131,7 +131,7 @@ def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId
 
 
 class _Applied:
-    """One report applied to the ledger, and the answer that comes of it."""
+    """One report, applied to the batch, and its answer."""
 
     def __init__(self, ledger: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
         self._ledger = ledger
@@ -168,7 +168,7 @@ class _Applied:
 
     def _decline(self, attempt_id: AttemptId, why: str) -> None:
         found = self._ledger.held(attempt_id, self._report.pilot_id)
-        # A granted one may be given back as well, as long as its payload was not begun.
+        # A granted job may be given back as well, before its payload begins.
         if found is not None and found.state is State.MATCHED:
             reason = Reason(Code.OFFER_DECLINED, why)
             self._ledger.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
@@ -238,7 +238,7 @@ def _result(result: Result, *, began: bool) -> AttemptEnd:
         text=result.text,
         exit_code=result.exit_code,
         signal=result.signal,
-        # What never began used nothing, whatever its pilot says.
+        # A payload that never began used nothing, whatever its pilot reports.
         usage=result.usage if began else None,
         output_sha256=result.output_sha256,
         output_bytes=result.output_bytes or None,
@@ -253,7 +253,7 @@ def _has_run(result: Result) -> bool:
 
 
 def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:
-    """A pilot that ended left this job behind."""
+    """Take back a job from a pilot that ended."""
     found = ledger.job(job_id)
     if found is None or found.lease is None or found.lease.pilot_id not in pilots:
         return

@@ -1,4 +1,4 @@
-"""The job manager: its loops, and what they stand on."""
+"""The job manager's loops and their parts."""
 
 import time
 from functools import partial
@@ -24,11 +24,11 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 QUERY_SECONDS = 10.0
-"""What an answer may take: for so long the others of its partition wait."""
+"""The longest time of an answer, as the other queries of its partition wait."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Put its loops together."""
+    """Build the loops."""
     waiting_quota = WaitingQuota(host.db)
     await waiting_quota.refresh()
     host.every("waiting-limits", 2.0, waiting_quota.refresh)

@@ -1,4 +1,4 @@
-"""What operators order of sites and elements - ban, unban, drain, test - and what they are told of them."""
+"""Operators' orders on sites and elements - ban, unban, drain, test - and their views of them."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -26,9 +26,9 @@ from wms.why.notices import Since, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
-"""Of an ad in a list so much is shown, alone more; of a larger one the values that are short."""
+"""The most bytes of an ad in a list, and alone; of a larger ad only short values are shown."""
 TERMS = HealthPolicy()
-"""What operators order has no pause: these only bound how long a canary is out, which the pilot submitter judges."""
+"""Orders have no pause: these terms only bound how long a canary is out, which the pilot submitter judges."""
 EVERYWHERE = CeId("", "")
 
 UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
@@ -37,7 +37,7 @@ UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is
 async def carry_out(
     tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
 ) -> tuple[str, tuple[int, ...]]:
-    """Carry out one order; return what holds now in words, and the canaries that are out. Rejected: see the codes."""
+    """Carry out an order; return the new state in words, and the canaries that are out. Raises Rejected."""
     if not allowed(principal, "administer", "", "", ""):
         raise Rejected("NOT_ALLOWED", "you have no right to rule sites", "operators have: right operator")
     if not await canary.is_known(tx, rule.site, rule.ce):
@@ -66,7 +66,7 @@ async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
 
 
 async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
-    """Let an element be as any other; of a site all that was banned or drained there."""
+    """Reopen an element; with a site all that was banned or drained there."""
     known = await ce_state.read(tx)
     named = CeId(rule.site, rule.ce)
     places = [named] if rule.ce else [place for place in known if place.site == rule.site]
@@ -103,7 +103,7 @@ async def _test(
 
 
 async def _forget(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
-    """Remove the ads of an element, or of a site, whatever they say; a ban stays."""
+    """Remove the ads of an element or a site; a ban stays."""
     gone = await ad.forget(tx, rule.site, rule.ce)
     if not gone:
         raise Rejected(
@@ -129,7 +129,7 @@ async def list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> r
 
 
 async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> replies.SiteDetail:
-    """Return a site, or one element, with how it came to be as it is."""
+    """Return a site, or one element, with its history."""
     place = CeId(query.site, query.ce)
     read = await _reader(tx, WHOLE_AD_BYTES if query.ce else AD_BYTES, place)
     elements, _after = await read_page(read, 0, asked.PAGE_LIMIT)
@@ -157,7 +157,7 @@ def _is_of(each: Any, place: CeId) -> bool:
 
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
-    """Return what the planner last decided of each element."""
+    """Return the planner's last decision on each element."""
     lines = [_plan_line(*each) for each in await ce_plan.read(tx)]
     plans, after = page(lines, query.after, query.limit)
     return replies.Plans(query_id=query.query_id, client=query.client, plans=plans, after=after)
@@ -173,7 +173,7 @@ def _plan_line(decided_at: datetime, decision: ElementDecision) -> replies.PlanL
 async def _reader(
     tx: Transaction, ad_bytes: int, place: CeId = EVERYWHERE
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
-    """Return what reads lines of elements, of a site or of all: at most so many from a number on."""
+    """Return a reader of elements' lines, of a site or of all: at most so many from a number on."""
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
 
     async def read(after: int, limit: int) -> list[replies.SiteLine]:
@@ -187,7 +187,7 @@ async def _reader(
 
 
 def _said(element: str, most: int) -> dict[str, Any]:
-    """Return what an ad says; of one that is too large for a list of many what is short, and how large it is."""
+    """Return an ad's content; of one too large for a list its short values and its size."""
     said: dict[str, Any] = msgspec.json.decode(element)
     if len(element) <= most:
         return said
@@ -196,7 +196,7 @@ def _said(element: str, most: int) -> dict[str, Any]:
 
 
 def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
-    # After its life nothing comes until the next ad.
+    # Once an ad expires, nothing comes until the next.
     allowed = row["allowed"] if row["fresh"] or row["allowed"] is None else 0
     return replies.JobsThere(
         source=said.get("current_jobs", 0),

@@ -1,4 +1,4 @@
-"""Charges owners with the usage of their jobs, in the transaction that ends the attempts. Nothing where usage has no weight."""
+"""Charges owners with their jobs' usage, in the transaction that ends the attempts, if usage counts."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ _REMEMBERED = 100_000
 
 
 class UsageAccounting:
-    """Adds up wall time by processors; nothing is done where the half-life is 0."""
+    """Adds up wall time times processors; does nothing if the half-life is 0."""
 
     def __init__(self, half_life_hours: float) -> None:
         self._half_life_seconds = half_life_hours * HOUR

@@ -1,1 +1,1 @@
-"""Loops that keep the tables right: leases taken back, reasons kept, canaries sent, old history forgotten."""
+"""Maintenance loops: expired leases, wait reasons, canaries, retention."""

@@ -1,7 +1,7 @@
-"""Canaries: small jobs of the system's own, submitted as any others, by which a computing element is tried.
+"""Canaries: small jobs of the system's own, submitted like others, that test a computing element.
 
-Each is for one element alone, is tried once, and does what nearly every payload needs: it starts a shell, writes a file
-in its directory and reads it again, and finds the usual tools. What it prints stays with it, as with any job.
+Each is for one element and is tried once. It does what nearly every payload needs: it starts a shell, writes and
+reads a file in its directory, and finds the usual tools. Its output stays with it, as with any job.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ CPU_SECONDS, WALL_SECONDS = 60, 300
 
 
 def description(element: ComputingElement) -> JobDescription:
-    """Return a canary for an element: what it must ask for to be let in there, and nothing else."""
+    """Return the description of an element's canary, with the requirements to be let in and no others."""
     return JobDescription(
         executable="/bin/sh",
         arguments=("-c", SCRIPT),
@@ -52,13 +52,13 @@ def description(element: ComputingElement) -> JobDescription:
 
 
 class Canaries:
-    """Sends canaries. Any number of instances may run: one looks at a time."""
+    """Sends canaries. Any number of instances may run: one works at a time."""
 
     def __init__(self, submissions: Submissions) -> None:
         self._submissions = submissions
 
     async def look(self, db: Database) -> None:
-        """Send canaries to the elements that are to be tried, and kill those that were given up."""
+        """Send canaries to elements that need one, and kill those that took too long."""
         async with db.transaction() as tx:
             if not await canary.may_look(tx):
                 return
@@ -69,7 +69,7 @@ class Canaries:
     async def send(
         self, tx: Transaction, elements: Iterable[ComputingElement], vo: str, asked_by: str
     ) -> list[JobId]:
-        """Submit a canary for each element where none is out; return those that are out there now."""
+        """Submit a canary for each element without one; return all that are out."""
         out = {CeId(each.site, each.ce): each.job_id for each in await canary.out(tx)}
         for element in elements:
             place = element.ce_id

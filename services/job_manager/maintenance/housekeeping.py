@@ -1,4 +1,4 @@
-"""Housekeeping: long-empty task queues and unreferenced sandboxes go."""
+"""Housekeeping: removes long-empty task queues and unreferenced sandboxes."""
 
 import structlog
 
@@ -11,7 +11,7 @@ log = structlog.get_logger()
 
 
 class Housekeeping:
-    """Removes what nothing needs any more."""
+    """Removes unused rows and files."""
 
     def __init__(self, db: Database, queues: QueueSettings, sandboxes: SandboxStoreSettings) -> None:
         self._db = db

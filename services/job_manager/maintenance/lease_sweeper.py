@@ -1,4 +1,4 @@
-"""Takes back what pilots hold no more: offers never taken, leases never renewed."""
+"""Takes back jobs from pilots: offers that were not accepted, leases that were not renewed."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ SET_ASIDE_SECONDS = 60.0
 
 
 class LeaseSweeper:
-    """Sweeps expired leases; any number of instances may. `monotonic` is a clock of seconds that nobody sets."""
+    """Sweeps expired leases; any number of instances may. `monotonic` returns monotonic seconds."""
 
     def __init__(self, db: Database, terms: LeaseTerms, monotonic: Callable[[], float]) -> None:
         self._db = db
@@ -33,10 +33,10 @@ class LeaseSweeper:
         self._monotonic = monotonic
         self._steps = Steps()
         self._set_aside: dict[JobId, float] = {}
-        """Jobs whose leases could not be taken back, and until when they are left alone."""
+        """Jobs whose leases failed to be taken back, and when they are tried again."""
 
     async def sweep(self) -> bool:
-        """Take back a batch; return whether there may be more."""
+        """Take back a batch of jobs; return whether there may be more."""
         async with self._db.transaction() as tx:
             await self._heed_clock(tx)
             job_ids = await attempt.expired(tx, BATCH)
@@ -46,7 +46,7 @@ class LeaseSweeper:
         return len(wanted) == BATCH
 
     async def _take_back_or_divide(self, job_ids: list[JobId]) -> None:
-        """Take all back; a job at which that fails keeps no other from coming back."""
+        """Take all back; the failure of one job delays no other."""
         try:
             async with self._db.transaction() as tx:
                 await self._take_back(tx, job_ids)
@@ -62,7 +62,7 @@ class LeaseSweeper:
             await self._take_back_or_divide(job_ids[middle:])
 
     async def _heed_clock(self, tx: Transaction) -> None:
-        """Were the database's clock set, leases would end too soon, all at once, or too late."""
+        """Correct leases after the database's clock was set: otherwise they would end too soon, all at once, or too late."""
         step = self._steps.since(await tx.now(), self._monotonic())
         if step:
             log.warning("the database's clock was set", by_seconds=round(step, 1))
@@ -71,7 +71,7 @@ class LeaseSweeper:
     async def _take_back(self, tx: Transaction, job_ids: list[JobId]) -> None:
         ledger = await JobBatch.open(tx, job_ids, self._terms.lease_seconds)
         now = await tx.now()
-        # Under their locks: renewed meanwhile, or taken back by another instance?
+        # Read under their locks: a lease may have been renewed, or taken back by another instance.
         overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
         fates = await pilot.fates(tx, {each.lease.pilot_id for each in overdue if each.lease})
         offered = [each.job_id for each in overdue if each.lease and each.lease.phase == "offered"]
@@ -82,8 +82,8 @@ class LeaseSweeper:
         log.info("leases taken back", jobs=len(overdue))
 
     async def _too_large(self, tx: Transaction, offered: list[JobId]) -> dict[JobId, int]:
-        """Return how large the offers are that no message holds, so that no pilot was told of them."""
-        # What is under the limit of submissions fits; of the few others each offer is made again, as the matcher made it.
+        """Return the sizes of offers that fit no message, so that no pilot got them."""
+        # Jobs under the limit of submissions fit. For the few others the offer is built again, as by the matcher.
         sizes = {
             each.job_id: size(
                 Offer(
@@ -125,7 +125,7 @@ def _code(fate: Fate | None) -> Code:
 
 
 def _words(lease: Lease, fate: Fate | None) -> str:
-    """Say what became of the pilot: what its element said of it, and when it was heard of last."""
+    """Return what is known of the pilot: its element's last report, and its own last message."""
     what = "was not heard of" if lease.phase == "accepted" else "did not take it"
     if fate is None:
         return f"pilot {lease.pilot_id} {what}"

@@ -1,4 +1,4 @@
-"""Forgets what ended long ago, in small batches, a while at a time; and makes room for the history of what is to come."""
+"""Deletes old rows in small batches, and creates tables for the history to come."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,16 +13,16 @@ from wms.db.retention import Ages, RetentionRound
 log = structlog.get_logger()
 
 AHEAD = 4
-"""Partitions: room for twenty million jobs between two looks."""
+"""Partitions created ahead: room for twenty million jobs between two rounds."""
 BATCH = 2_000
 BATCHES = 50
-"""Of each kind in one round, so that a backlog is worked off without anybody waiting for it."""
+"""Batches of each kind in one round, so that a backlog shrinks without delaying anything."""
 SWEEPS = 100
 PARTS = 100
 
 
 class Retention:
-    """Keeps the tables from growing for ever."""
+    """Bounds the growth of tables."""
 
     def __init__(self, db: Database, settings: RetentionSettings) -> None:
         self._db = db
@@ -32,14 +32,14 @@ class Retention:
         self._after_sweep = 0
 
     async def make_room(self) -> None:
-        """Make partitions before anybody writes there."""
+        """Create partitions before they are needed."""
         async with self._db.transaction() as tx:
             made = await retention.make_partitions(tx, AHEAD)
         if made:
             log.info("partitions made", tables=made)
 
     async def forget(self) -> None:
-        """Forget some of what is old: submissions before their jobs, so that none names jobs that are gone."""
+        """Delete some old rows: submissions before their jobs, so that none names deleted jobs."""
         settings = self._settings
         counts = {
             "submissions": await self._batches(
@@ -68,7 +68,7 @@ class Retention:
             log.info("forgotten", **{name: count for name, count in counts.items() if count})
 
     async def bound_dead_letters(self) -> None:
-        """Keep the dead letters within their room: whoever sends junk fills no disk with it."""
+        """Keep dead letters within their room, so that no sender fills the disk."""
         room = LetterRoom(letters=self._settings.dead_letters_most, bytes=self._settings.dead_letters_bytes)
         async with self._db.transaction() as tx:
             gone = await dead_letter.bound(tx, room)
@@ -86,7 +86,7 @@ class Retention:
         return total
 
     async def _jobs(self, tx: Transaction) -> int:
-        """Look at the next jobs; return how many were forgotten, -1 if none but there are more to look at."""
+        """Look at the next jobs; return how many were deleted, -1 if none were and there are more."""
         look = await retention.forget_jobs(tx, self._after_job, BATCH, self._ages)
         self._after_job = look.last or 0
         return look.forgotten or (-1 if look.last else 0)

@@ -23,32 +23,32 @@ from wms.why.wait_tiers import Judgement, QueueOutlook, judge, judge_private
 log = structlog.get_logger()
 
 SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
-"""It rests so many times as long as it computed, and as it took with the waits for the database."""
+"""A round is followed by a pause of so many times its computing time, and a share of its waits for the database."""
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
-"""Pilots fill and empty all the time: between the tiers of queues that are served a change is told no sooner."""
+"""Seconds before a change between the tiers of served queues is published, as pilots fill and empty all the time."""
 CHANCE_STEP = 0.1
 SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000
 NEWCOMERS_SECONDS = 1.0
-"""So long queues that take long to parse are taken in each time."""
+"""Seconds in each round for queues that take long to parse."""
 
 
 class WaitReasons:
-    """Looks why queues wait. Any number of instances may run: one looks at a time."""
+    """Computes why queues wait. Any number of instances may run: one works at a time."""
 
     def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:
-        """`newcomers` prepares queues that take long to parse; None: all queues are taken in at once."""
+        """`newcomers` prepares queues that take long to parse; None: all queues are added at once."""
         self._db = db
         self._newcomers = newcomers
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
         self._faulty: set[TaskQueueId] = set()
-        """Queues that cannot be numbered: nobody says why they wait, and all others are looked at."""
+        """Queues that cannot be judged: they have no reason, and all others are judged."""
         self._not_before = 0.0
 
     async def look(self) -> None:
-        """Look, unless the last look was long and not long ago."""
+        """Compute reasons, unless the last round was long and recent."""
         await self._take_newcomers(NEWCOMERS_SECONDS)
         began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:
@@ -56,7 +56,7 @@ class WaitReasons:
         async with self._db.transaction() as tx:
             changed = await self._look(tx) if await wait_reason.may_look(tx) else 0
         took = time.monotonic() - began
-        # Mostly by its own work: where others keep the machine busy, to look so much less often is no help.
+        # Mostly its own computing time counts: on a busy machine a longer pause would not help.
         rest = max(SHARE_OF_TIME * (time.process_time() - worked), SHARE_OF_DATABASE * took)
         self._not_before = began + min(rest, LONGEST_REST_SECONDS)
         if changed:
@@ -127,7 +127,7 @@ class WaitReasons:
         return judge_private(judged, wanted, private) if judged else None
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
-        """Number the queues that are new; begin anew when most that are numbered are gone."""
+        """Add new queues; start over when most of the known ones are gone."""
         self._faulty &= waiting.keys()
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
             self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
@@ -143,7 +143,7 @@ class WaitReasons:
         return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)
 
     async def _take_newcomers(self, seconds: float) -> None:
-        """Number queues that were put off, for so long; nobody says why their jobs wait until then."""
+        """Add deferred queues, for so long; until then their jobs have no wait reason."""
         until = time.monotonic() + seconds
         while self._newcomers and time.monotonic() < until:
             if found := await self._newcomers.prepare_next():
@@ -160,7 +160,7 @@ class WaitReasons:
             self._numbers[tq_id] = len(self._numbers)
 
     def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
-        """Number all again but those at fault: the survey may have taken in a part of one."""
+        """Add all queues again except faulty ones, as the survey may hold a part of one."""
         found = {tq_id for tq_id, wanted in queues.items() if not _can_be_numbered(wanted)} | {faulty}
         self._faulty |= found
         whole = self._numbered() | dict(queues)
@@ -185,7 +185,7 @@ def _can_be_numbered(wanted: Requirements) -> bool:
 
 
 def _judged(tq_id: TaskQueueId, at: QueueOutlook) -> Judgement | None:
-    """Return why a queue waits; None when nobody can say, which is that queue's fault alone."""
+    """Return why a queue waits; None if its judgement fails, which affects no other queue."""
     try:
         return judge(at)
     except Exception:

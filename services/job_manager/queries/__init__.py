@@ -1,1 +1,1 @@
-"""Answers to what users ask: jobs, queues, sites, pilots, shares, and why a job waits."""
+"""Answers to queries of users: jobs, queues, sites, pilots, shares, and why a job waits."""

@@ -1,4 +1,4 @@
-"""Answers `wms.job.queries`: what users may see of jobs, queues, sites and pilots."""
+"""Answers `wms.job.queries`: users' views of jobs, queues, sites and pilots."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -28,7 +28,7 @@ from wms.messages import replies
 from wms.messages.site_inbox import Peek, inbox
 
 QUEUES_LIMIT = 10_000
-"""So many of the fullest are listed, page by page."""
+"""The most queues of a list, the fullest first."""
 
 
 class Queries:
@@ -37,7 +37,7 @@ class Queries:
     def __init__(
         self, segments: tuple[int, ...], half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`orders` vouch for who asked for a running job's output; without them none is handed on."""
+        """`orders` proves who asked for a running job's output; without it none is passed on."""
         self._orders = orders
         self._segments = segments
         self._half_life_hours = half_life_hours
@@ -51,7 +51,7 @@ class Queries:
             try:
                 reply = await self._answer(tx, await share.acting(tx, principal), query)
                 if reply is not None:
-                    # One that is too large is this query's fault alone.
+                    # A reply that is too large fails this query alone.
                     tx.send(replies.inbox(principal.owner), query.client, reply)
             except Rejected as fault:
                 refuse(tx, principal.owner, query.query_id, query.client, fault)
@@ -70,7 +70,7 @@ class Queries:
 
 
 async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claimed: str) -> None:
-    """Say to whom the token claims to be that it was not believed."""
+    """Answer the claimed owner of a token that it was not accepted."""
     if claimed:
         refuse(tx, claimed, query.query_id, query.client, fault)
 
@@ -86,7 +86,7 @@ async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJob
 
 
 def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
-    """Return a job as a list shows it: of one that waits the reason is why it does so now."""
+    """Return the list line of a job; a waiting one has its present wait reason."""
     waits = reasons.get(row["job_id"])
     return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
 

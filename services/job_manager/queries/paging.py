@@ -8,15 +8,15 @@ import msgspec
 T = TypeVar("T")
 
 REPLY_BYTES = 700_000
-"""Of all entries of a page; the brokers take a million."""
+"""The most bytes of a page's entries; brokers accept a million."""
 CHUNK = 50
-"""Entries that are read at a time, where each may be large."""
+"""Entries that are read at a time, if each may be large."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
-    """Return the first entries that fit into so many bytes together; the very first even if it does not."""
+    """Return the first entries that fit into so many bytes; the very first in any case."""
     taken: list[T] = []
     for each in entries:
         room -= len(_encoder.encode(each)) + 1
@@ -27,7 +27,7 @@ def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
 
 
 def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], int | None]:
-    """Return the entries from number `after` on that fit a page, and the number to go on from, None at the end."""
+    """Return the entries from number `after` on that fit a page, and the next page's number, None at the end."""
     taken = fitting(entries[after : after + limit])
     following = after + len(taken)
     return tuple(taken), following if following < len(entries) else None
@@ -36,7 +36,7 @@ def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], i
 async def read_page(
     read: Callable[[int, int], Awaitable[Sequence[T]]], after: int, limit: int
 ) -> tuple[tuple[T, ...], int | None]:
-    """Return a page likewise of entries that are read bit by bit: `read` returns those from a number on, at most so many."""
+    """Return such a page of entries that are read in parts: `read` returns at most so many from a number on."""
     entries: list[T] = []
     while len(entries) < limit:
         size = min(CHUNK, limit - len(entries))

@@ -1,11 +1,11 @@
-"""What makes a look at a running job's output one look: who asked for what, and which pilot is to tell."""
+"""The identity of a request for a running job's output: who asked for what, of which pilot."""
 
 from wms.messages.reports import Peeked
 from wms.messages.site_inbox import Peek
 
 
 def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
-    """Return the words that a ticket for the look is about, as they stand in the order and in its answer alike."""
+    """Return the words that a ticket proves, equal for the order and for its answer."""
     return (
         what.pilot_id,
         what.job_id,

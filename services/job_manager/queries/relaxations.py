@@ -1,4 +1,4 @@
-"""What jobs could ask for instead, as replies have it."""
+"""Counterfactuals in the form of replies."""
 
 from collections.abc import Iterable
 
@@ -18,7 +18,7 @@ def relaxations(
 
 
 def relaxation(before: Requirements, opening: Opening) -> replies.Relaxation:
-    """Return one change, and what it would open."""
+    """Return one change and the slots that it would open."""
     sites = sorted({place.element.site for place in opening.places})
     return replies.Relaxation(
         clauses=opening.clauses,

@@ -1,4 +1,4 @@
-"""How groups stand: what each is entitled to, what of it waits and runs, and which limits there are."""
+"""Groups with their shares, waiting and running jobs, and usage; and limits with their counts."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -24,7 +24,7 @@ HOUR = 3_600.0
 async def list_shares(
     tx: Transaction, principal: Principal, query: asked.ListShares, half_life_hours: float
 ) -> replies.Shares:
-    """Return the groups of the asker's VO, or of all for who may administer all."""
+    """Return the groups of the asker's VO, or of all VOs for administrators."""
     everywhere = scope(principal, "set_shares").reach == "all"
     vo = None if everywhere else principal.vo
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
@@ -35,7 +35,7 @@ async def list_shares(
 
 
 async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLimits) -> replies.LimitList:
-    """Return the limits, and how far the asker's jobs, or for operators everybody's, are."""
+    """Return the limits, with the counts of the asker's jobs, or of all for operators."""
     everything = allowed(principal, "administer", "", "", "")
     limits = [
         replies.LimitLine(
@@ -51,7 +51,7 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
         for key, count in (await limit.all_counts(tx)).items()
         if everything or key.attribute != "owner" or key.value == principal.owner
     ]
-    # One list after the other, by pages.
+    # Both lists, one after the other, in pages.
     lines, after = page([*limits, *counts], query.after, query.limit)
     return replies.LimitList(
         query_id=query.query_id,

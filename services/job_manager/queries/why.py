@@ -1,4 +1,4 @@
-"""Why a job is where it is, by the functions that matcher and planner themselves decide with."""
+"""Why a job is in its state, by the functions with which matcher and planner decide."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -44,18 +44,18 @@ from wms.why.wait_tiers import judge, judge_private, standing
 
 CES_LIMIT = 200
 AWAITED_SHOWN = 10
-"""Predecessors that are named."""
+"""The most predecessors that are named."""
 
 Losses: TypeAlias = Mapping[CeId, PilotLosses]
-"""By site and computing element."""
+"""Losses of pilots by element."""
 States: TypeAlias = Mapping[CeId, ElementHealth]
-"""Likewise; with no element of sites as a whole."""
+"""Health by element, or by site with an empty `ce`."""
 
 
 async def explain_job(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
-    """Return the sentence and its evidence."""
+    """Return the explanation: a sentence and its evidence."""
     if found.state is State.WAITING:
         return await _explain_waiting(tx, found, query, segments)
     last = (await read_model.history(tx, found.job_id))[-1]
@@ -73,7 +73,7 @@ async def explain_job(
 
 
 async def _awaited(tx: Transaction, found: Job) -> str:
-    """Return which predecessors a held job still waits for, those first that failed."""
+    """Return the predecessors that a held job waits for, failed ones first."""
     words = []
     for each in await dependency.of_jobs(tx, ((found.job_id, found.job_id),)):
         any_end = each.predecessors.any_end
@@ -103,7 +103,7 @@ def _summary(found: Job, last: asyncpg.Record) -> str:
 
 
 def _stop(found: Job) -> str:
-    """Return that its pilot was asked to stop it, by whom, and why."""
+    """Return the stop request of its pilot: by whom, and why."""
     if not found.stop_requested:
         return ""
     order = found.stop_order or StopOrder("", "")
@@ -145,7 +145,7 @@ async def _explain_waiting(
 
 
 def _avoided(known: States) -> tuple[Negative, ...]:
-    """Return which elements are avoided, as a condition beside the clauses."""
+    """Return the avoidance of elements, as a condition beside the clauses."""
     places = shut_out(known)
 
     def shut(asked: Requirements, at: Resource) -> Mismatch | None:
@@ -158,7 +158,7 @@ def _avoided(known: States) -> tuple[Negative, ...]:
 async def _limits(
     tx: Transaction, requirements: Requirements, places: Iterable[ElementSupply]
 ) -> tuple[Negative, ...]:
-    """Return what limits keep out, as a condition beside the clauses."""
+    """Return the limits, as a condition beside the clauses."""
     limits = LimitSet(limit.holding(await limit.said(tx)))
     elements = {place.element.ce_id: place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
@@ -175,7 +175,7 @@ async def _limits(
 
 
 def _said(found: BlockingLimit, element: ComputingElement, counts: Counts) -> Mismatch:
-    """Return what holds a job back; of what an element's ad lets come with the ad's own numbers."""
+    """Return the limit that blocks a job, with the ad's own numbers for an ad's limit."""
     if found.code == "MATCH_DELAY":
         return Mismatch(found.code, f"delay: {found.text}")
     count = counts.get(all_jobs(element.site, element.ce), Count())
@@ -194,7 +194,7 @@ def _forecast(found: Job, now: QueueNow | None) -> replies.Forecast | None:
 def _elements(
     requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: Ways
 ) -> tuple[replies.CeVerdict, ...]:
-    """Return the verdicts of the nearest elements; of those that fit the job's own rank goes before their free slots."""
+    """Return the verdicts of the nearest elements; among fitting ones the job's rank comes before free slots."""
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
 
     def nearness(verdict: Verdict) -> tuple[bool, int, float, int, int]:

@@ -1,1 +1,1 @@
-"""Submissions: read whole, checked against limits and against what sites offer, stored and answered."""
+"""Submissions: parsed, checked against quotas and against the sites' offers, stored and answered."""

@@ -1,4 +1,4 @@
-"""Accepts submissions: each is checked whole, stored whole and answered; many of one owner in few statements."""
+"""Accepts submissions: each is validated and stored as a whole, and answered; many of one owner in few statements."""
 
 import hashlib
 from collections import Counter
@@ -34,7 +34,7 @@ _KIND = attrgetter("kind")
 
 
 class ReceivedSubmission(msgspec.Struct, frozen=True):
-    """A Submit, its sender, and what was found out about it: a refusal, or None if it was not looked at yet."""
+    """A Submit, its sender and its preparation: a refusal, or None if it was not prepared."""
 
     principal: Principal
     command: Submit
@@ -42,12 +42,12 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Identity:
-        """Return whose the jobs will be."""
+        """Return the owner of the jobs."""
         return self.principal.identity
 
     @property
     def credentials(self) -> Credentials:
-        """Return what the token says of the sender beside."""
+        """Return the certificate credentials of the sender's token."""
         return Credentials(self.principal.certificate_subject, self.principal.fqans)
 
     @property
@@ -58,7 +58,7 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
 
 
 class Submissions:
-    """Takes what users submit."""
+    """Accepts submissions."""
 
     def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self.foresight = foresight
@@ -67,7 +67,7 @@ class Submissions:
         self._reader = DescriptionReader()
 
     async def take(self, tx: Transaction, submissions: Sequence[ReceivedSubmission]) -> None:
-        """Take or refuse each submission, and answer it."""
+        """Accept or refuse each submission, and answer it."""
         if any(each.prepared is None for each in submissions):
             await self.foresight.look(tx)
         by_owner: dict[tuple[Identity, Credentials], list[ReceivedSubmission]] = {}
@@ -81,7 +81,7 @@ class Submissions:
             await self._take_from(tx, identity, mine)
 
     async def place(self, tx: Transaction, identity: Identity, submit: Submit) -> Ranges:
-        """Take a submission of the system's own, which nobody waits for, and return the ids."""
+        """Accept a submission of the system itself, without an answer, and return the ids."""
         prepared = _found(done(self.prepare(identity, Credentials(), submit)))
         order = _order({}, submit, prepared)
         return (await store(tx, identity, [order]))[submit.command_id]
@@ -89,7 +89,7 @@ class Submissions:
     def prepare(
         self, identity: Identity, credentials: Credentials, submit: Submit
     ) -> Generator[None, None, PreparedSubmission | Rejected]:
-        """Find out, in steps, what can be found out without the database."""
+        """Prepare a submission, in steps, without the database."""
         try:
             return (yield from self._judge(identity, credentials, submit))
         except Rejected as fault:
@@ -169,7 +169,7 @@ R = TypeVar("R")
 
 
 def done(steps: Generator[None, None, R]) -> R:
-    """Do all steps at once and return what they come to."""
+    """Run all steps and return their result."""
     while True:
         try:
             next(steps)
@@ -204,7 +204,7 @@ def _kept(
 def _known(
     command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, Taken]
 ) -> bytes | None:
-    """Return the digest of what the command said when it came before, in this batch or earlier."""
+    """Return the digest of the command's earlier form, in this batch or before."""
     if command_id in orders:
         return orders[command_id].prepared.digest
     return before[command_id].digest if command_id in before else None

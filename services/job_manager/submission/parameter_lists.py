@@ -1,4 +1,4 @@
-"""Long lists of parameters: kept part by part, checked as they come, and found again by the submission that names them."""
+"""Long lists of parameters: checked and stored in parts as they come, and found by the submission that names them."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,18 +24,18 @@ from wms.messages.commands import AddChunks, LongLists, Submit
 
 UNUSED_PARTS = 1_000
 UNUSED_BYTES = 4 * PARAMETERS_LIMIT
-"""What one owner may have kept for submissions that are still to come: four of the largest."""
+"""The most bytes of one owner's unused parts: four of the largest lists."""
 
 _decoder = msgspec.json.Decoder(list[str])
 
 
 class KeptPart(msgspec.Struct, frozen=True):
-    """A part that is kept: where, and of how many jobs. Each of its values is right by itself."""
+    """A stored part: its number, and its number of jobs. Each of its values was validated."""
 
     kept: int
     count: int
     samples: dict[str, tuple[str, ...]]
-    """By name, few values: the rules of the description that will name this part are applied to them."""
+    """Sample values by name, for the rules of the description that will use this part."""
     size: int = 0
     """Bytes of all values."""
 
@@ -44,7 +44,7 @@ Parts = dict[CommandId, KeptPart]
 
 
 async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
-    """Keep a part, or refuse it, and answer."""
+    """Store a part, or refuse it, and answer."""
     try:
         await _keep(tx, principal, message)
     except Rejected as fault:
@@ -87,7 +87,7 @@ async def _check_room(tx: Transaction, owner: str, size: int) -> None:
 
 
 def _read(message: AddChunks) -> dict[str, tuple[str, ...]]:
-    """Return the values of all chunks by name; Rejected, with the places of all that is wrong, if they break a rule."""
+    """Return the values of all chunks by name; raises Rejected, with the places of all faults."""
     try:
         chunks = [{name: _decoder.decode(raw) for name, raw in chunk.items()} for chunk in message.chunks]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -111,7 +111,7 @@ def _are_regular(counts: Sequence[set[int]]) -> bool:
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
-    """Return the parts that these submissions name, those that no submission has used yet."""
+    """Return the unused parts that these submissions name."""
     named = [part for submit in submits for lists in submit.lists for part in lists.parts]
     if not named:
         return {}
@@ -126,7 +126,7 @@ async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
 
 
 def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple[KeptPart, ...]:
-    """Return the parts of one description, or raise what is wrong with them."""
+    """Return the parts of one description, or raise their fault."""
     missing = [each for each in lists.parts if each not in parts]
     if missing or len(set(lists.parts)) < len(lists.parts):
         raise Rejected(
@@ -152,7 +152,7 @@ def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple
 
 
 def _sampled(description: JobDescription, parts: Sequence[KeptPart]) -> JobDescription:
-    """Return the description with the samples of its lists in place of the lists."""
+    """Return the description with samples in place of its lists."""
     lists = {
         name: tuple(value for each in parts for value in each.samples[name]) for name in parts[0].samples
     }

@@ -1,4 +1,4 @@
-"""Reads the descriptions of a submission, and names every problem of each."""
+"""Parses the descriptions of a submission, and names every problem of each."""
 
 from collections.abc import Generator
 
@@ -15,20 +15,20 @@ from wms.jobdesc.validation import validate
 from wms.messages.commands import Submit
 
 AT_A_GLANCE = 64
-"""So many descriptions of known kinds are one step."""
+"""Descriptions of known kinds in one step."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
 class DescriptionReader:
-    """Reads descriptions, those of kinds that it has seen at a glance."""
+    """Parses descriptions; those of known kinds in a fast way."""
 
     def __init__(self) -> None:
         self._kinds = Kinds()
 
     def read(self, submit: Submit) -> Generator[None, None, list[Read]]:
-        """Return, in steps, the descriptions as they are to be stored; Rejected if one is wrong or they are too many."""
+        """Return, in steps, the descriptions as they are stored; raises Rejected if one is wrong or there are too many."""
         found: list[Read] = []
         problems: list[Problem] = []
         for n, job in enumerate(submit.jobs):
@@ -60,7 +60,7 @@ class DescriptionReader:
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
-    """Read what our own tools write. Encoded again it must be the same: then no key was doubled or passed over."""
+    """Read the form of our own tools. It must be equal when encoded again: then no key was doubled or ignored."""
     try:
         description = _decoder.decode(raw)
     except msgspec.DecodeError:

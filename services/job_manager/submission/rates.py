@@ -1,4 +1,4 @@
-"""Rates: how many bytes of submissions each owner may send."""
+"""Submission rates: the bytes that each owner may send."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,7 @@ from wms.messages.commands import AddChunks, Command, Submit
 
 
 class Rates:
-    """Knows what owners have sent. `monotonic` is a clock of seconds, `now` the wall's, for people."""
+    """Counts the bytes of owners. `monotonic` returns monotonic seconds, `now` the wall-clock time for people."""
 
     def __init__(
         self, settings: SubmissionSettings, monotonic: Callable[[], float], now: Callable[[], datetime]

@@ -26,25 +26,25 @@ _encoder = msgspec.json.Encoder()
 
 
 class PreparedSubmission(msgspec.Struct, frozen=True):
-    """What can be found out about a Submit without the database: read, found right, and judged."""
+    """A prepared Submit: parsed, validated and checked, without the database."""
 
     digest: bytes
     jobs: list[Read]
     required: dict[Kind, Requirements]
     count: int
-    """How many jobs the descriptions make."""
+    """The number of jobs of the descriptions."""
     foreseen: tuple[replies.Foreseen, ...]
     predecessors: dict[Kind, Predecessors] = {}
-    """What those wait for that start after others."""
+    """The predecessors of kinds that start after others."""
 
 
 class NewSubmission(msgspec.Struct, frozen=True):
-    """A Submit that is new and was found right, with the parts of its long lists."""
+    """A new, valid Submit, with the parts of its long lists."""
 
     command: Submit
     prepared: PreparedSubmission
     kept: dict[int, tuple[parameter_lists.KeptPart, ...]]
-    """The parts of the long lists of descriptions, by their places."""
+    """The parts of the descriptions' long lists, by the descriptions' places."""
 
 
 async def store(
@@ -110,7 +110,7 @@ async def hold(
 
 
 def _waiting(prepared: PreparedSubmission, first: int) -> dict[Predecessors, Ranges]:
-    """Return the jobs of a submission, whose ids begin at `first`, by what they wait for."""
+    """Return the jobs of a submission, whose ids begin at `first`, by their predecessors."""
     waiting: dict[Predecessors, list[tuple[int, int]]] = {}
     for kind in map(_KIND, prepared.jobs):
         if kind in prepared.predecessors:
@@ -161,7 +161,7 @@ async def _remember(
 
 
 def _ranges(orders: Sequence[NewSubmission], first: int) -> dict[CommandId, Ranges]:
-    """Share out the ids, which follow each other in the order of the submissions."""
+    """Divide the ids, which are consecutive in the order of the submissions."""
     answers: dict[CommandId, Ranges] = {}
     for order in orders:
         answers[order.command.command_id] = ((first, first + order.prepared.count - 1),)

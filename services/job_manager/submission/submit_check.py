@@ -24,14 +24,14 @@ from wms.why.wait_tiers import contradiction, judge, standing
 FRESH_SECONDS = 1.0
 REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024
 TOLD = 10
-"""So many distinct obstacles of one submission are told."""
+"""The most distinct obstacles that a submission's answer names."""
 
 
 Steady: TypeAlias = tuple[ComputingElement, str]
 
 
 class SubmitCheck:
-    """Looks at what could ever run jobs, and at what could now; `clock` tells monotonic seconds."""
+    """Checks whether known elements could run jobs, ever and now; `clock` returns monotonic seconds."""
 
     def __init__(self, segments: tuple[int, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self._segments = segments
@@ -43,18 +43,18 @@ class SubmitCheck:
         self._steady: set[tuple[Steady, bool]] = set()
         self._runs: dict[Requirements, bool] = {}
         self._asking: list[Requirements] = []
-        """Those of them that look at ads."""
+        """Those of them with expressions over ads."""
         self._obstacles: dict[Requirements, Foreseen] = {}
         self._bytes = 0
-        """Of expressions that it remembers."""
+        """Bytes of the kept expressions."""
 
     async def look(self, tx: Transaction) -> None:
-        """See which computing elements there are, unless it was done just now."""
+        """Read the computing elements, unless it was done just now."""
         if self.is_due():
             self.learn(await wait_reason.known(tx))
 
     def is_due(self) -> bool:
-        """Return whether it is time to look again; then it is not for a while."""
+        """Return whether the elements are to be read again; then they are not for a while."""
         now = self._clock()
         if now - self._looked_at < FRESH_SECONDS:
             return False
@@ -62,7 +62,7 @@ class SubmitCheck:
         return True
 
     def learn(self, elements: Iterable[KnownElement]) -> None:
-        """Take the computing elements as they are now. Not while another thread foresees."""
+        """Take the present computing elements. Not while another thread calls `foresee`."""
         known = [KnownElement(fixed(each.element), each.fresh) for each in elements]
         if known != self._known:
             self._known = known
@@ -74,7 +74,7 @@ class SubmitCheck:
             self._forget(known)
 
     def _forget(self, known: Iterable[KnownElement]) -> None:
-        """Forget what was found out: of jobs without requirements only what more than numbers in ads has changed."""
+        """Forget verdicts: of jobs without expressions only if more than numbers in ads changed."""
         steady = {(_steady(each.element), each.fresh) for each in known}
         if steady != self._steady:
             self._steady = steady
@@ -87,7 +87,7 @@ class SubmitCheck:
         self._asking.clear()
 
     def foresee(self, wanted: Mapping[Requirements, int]) -> Generator[None, None, tuple[Foreseen, ...]]:
-        """Return, in steps, what keeps jobs from running anywhere now or ever, by what so many of them require each."""
+        """Return, in steps, the obstacles that keep jobs from running anywhere now or ever, by requirements and their number."""
         hopeless: list[Foreseen] = []
         for each, count in wanted.items():
             if each not in self._runs:
@@ -107,7 +107,7 @@ class SubmitCheck:
         return runs
 
     def _make_room(self, wanted: Requirements) -> None:
-        """Forget all when it becomes too much: expressions are of any size."""
+        """Forget all verdicts when they take too much room, as expressions have any size."""
         self._bytes += len(wanted.requirements) + len(wanted.rank) + len(wanted.attributes)
         if len(self._runs) >= REMEMBERED or self._bytes > REMEMBERED_BYTES:
             self._runs.clear()
@@ -120,7 +120,7 @@ class SubmitCheck:
         return any(not wanted.obstacles(element) for element in self._near(requirements.sites))
 
     def _near(self, sites: Iterable[str]) -> Iterable[ComputingElement]:
-        """Return the elements that advertise themselves now, those at the sites named if any are."""
+        """Return the elements that advertise themselves now, only those at named sites if any are named."""
         return chain.from_iterable(
             (self._at_site.get(site, []) for site in folded(tuple(sites)))
             if sites
@@ -140,7 +140,7 @@ class SubmitCheck:
 
 
 def _steady(element: ComputingElement) -> Steady:
-    """Return what of an element all jobs are judged by: not the attributes of its ad, but what it requires by them."""
+    """Return the parts of an element by which all jobs are judged: not its ad's attributes, but its requirements."""
     if not isinstance(element, AdvertisedElement):
         return element, ""
     required = combined(element.ad, (), frozenset({"requirements"})).requirements
@@ -152,7 +152,7 @@ def _counted(foreseen: Foreseen, jobs: int) -> Foreseen:
 
 
 def in_words(foreseen: Iterable[Foreseen]) -> tuple[str, ...]:
-    """Return each as a line: what keeps how many jobs, and what would do."""
+    """Return a line on each obstacle: its jobs, and what would help."""
     return tuple(map(_in_words, foreseen))
 
 

@@ -11,9 +11,9 @@ from wms.errors import Rejected
 from wms.ids import CommandId, Identity
 
 SETTLED_AFTER = timedelta(seconds=10)
-"""Until then after a limit came there may be job managers that do not know it: its room is counted each time."""
+"""Until then other job managers may not know a new limit, so that its room is counted each time."""
 COUNTED_FOR = timedelta(seconds=1)
-"""How old a count may be by which a submission is refused, so that asking in vain again and again costs little."""
+"""The greatest age of a count by which a submission is refused, so that repeated refusals cost little."""
 
 
 class _Rule(NamedTuple):
@@ -22,14 +22,14 @@ class _Rule(NamedTuple):
 
 
 class WaitingQuota:
-    """Knows the limits on waiting jobs, as they were a moment ago."""
+    """The recent limits on waiting jobs."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._rules: dict[Whose, _Rule] = {}
 
     async def refresh(self) -> None:
-        """Read which limits hold."""
+        """Read the limits."""
         async with self._db.transaction() as tx:
             said = await limit.said(tx)
         self._rules = {
@@ -41,9 +41,9 @@ class WaitingQuota:
     async def refused(
         self, tx: Transaction, identity: Identity, sizes: Mapping[CommandId, int]
     ) -> dict[CommandId, Rejected]:
-        """Return which of the submissions of so many jobs each are refused; the others have their room from now on.
+        """Return the refused ones of submissions of so many jobs each; the others get their room.
 
-        The submissions are looked at in their order.
+        The submissions are checked in their order.
         """
         rules = dict(self._concerning(identity))
         if not rules or not sizes:
@@ -66,7 +66,7 @@ class WaitingQuota:
 
 
 class _Desk:
-    """The rooms that one batch of submissions of one owner takes from."""
+    """The rooms for one batch of submissions of one owner."""
 
     def __init__(self, rules: Mapping[Whose, _Rule], locked: LockedRooms) -> None:
         self.rooms = dict(locked.rooms)
@@ -76,7 +76,7 @@ class _Desk:
         self._counted: set[Whose] = set()
 
     async def admit(self, tx: Transaction, size: int) -> Rejected | None:
-        """Take the room of so many jobs, or return why there is none."""
+        """Take room for so many jobs, or return why there is none."""
         for whose, rule in self._rules.items():
             if self._doubtful(whose, rule, size):
                 left = rule.most - await waiting_limits.waiting(tx, whose) - self._admitted
@@ -91,7 +91,7 @@ class _Desk:
         return None
 
     def _doubtful(self, whose: Whose, rule: _Rule, size: int) -> bool:
-        """Tell whether the room must be counted before it is gone by."""
+        """Tell whether the room must be counted before it is used."""
         if whose in self._counted:
             return False
         room = self.rooms[whose]
