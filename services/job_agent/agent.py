@@ -56,7 +56,7 @@ class Agent:
         self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         self._node = NodeJudge(config, isolation=workplace.isolation_words)
-        log.info("payloads", isolation=workplace.isolation_words)
+        log.info("payload isolation", isolation=workplace.isolation_words)
         self._asking = MatchRequests(config, link, self._holdings, pace, self._node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)
@@ -133,7 +133,7 @@ class Agent:
             async with asyncio.timeout(GOODBYE_SECONDS):
                 await self._reporter.silence()
         except TimeoutError:
-            log.warning("ended without the last answer")
+            log.warning("ended without an answer to the last report")
 
     async def _hang_up(self) -> None:
         with contextlib.suppress(TimeoutError):
@@ -192,7 +192,7 @@ class Agent:
         if not len(self._holdings) and not self._asking.waiting:
             self._ended.set()
         elif now() > self._drains_until:
-            log.warning("left behind", jobs=len(self._holdings))
+            log.warning("jobs left behind", jobs=len(self._holdings))
             self._ended.set()
 
     # --- being told -------------------------------------------------------------------------------
@@ -252,10 +252,12 @@ class Agent:
         try:
             fault = self._node.fault(offered)
         except Exception as error:
-            log.exception("not judged", job=offered.job.job_id)
+            log.exception("offer not judged", job=offered.job.job_id)
             fault = f"its requirements cannot be judged here: {type(error).__name__}"
         if fault:
-            log.info("unfit", job=offered.job.job_id, epoch=offered.job.epoch, reason=fault)
+            log.info(
+                "offer does not fit the node", job=offered.job.job_id, epoch=offered.job.epoch, reason=fault
+            )
             self._reporter.unfit(offered.attempt_id, fault)
         return bool(fault)
 
@@ -304,7 +306,7 @@ class Agent:
             )
             await self._link.report(peeked)
         except Exception as error:  # noqa: BLE001 - who asked for it asks again
-            log.warning("not shown", job=peek.job_id, error=str(error))
+            log.warning("output not shown", job=peek.job_id, error=str(error))
 
     # --- leases and the link ----------------------------------------------------------------------
 
@@ -353,7 +355,7 @@ class Agent:
             try:
                 await self._link.open()
             except Unavailable as error:
-                log.warning("not connected", error=str(error))
+                log.warning("broker not reached", error=str(error))
                 await asyncio.sleep(pause)
             else:
                 return

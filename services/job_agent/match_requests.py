@@ -161,8 +161,8 @@ class MatchRequests:
 
     async def _send(self, asked: _Asked) -> None:
         asked.sent_at = now()
-        log.debug("asks", request=asked.request.request_id, slots=asked.request.slots)
+        log.debug("request sent", request=asked.request.request_id, slots=asked.request.slots)
         try:
             await self._link.ask(asked.request)
         except Unavailable as error:
-            log.warning("not asked, will be again", error=str(error))
+            log.warning("request not sent, will be again", error=str(error))

@@ -106,7 +106,7 @@ class Slots:
         for each in unbegun:
             self._holdings.drop(each)
         if unbegun:
-            log.info("given back", jobs=len(unbegun))
+            log.info("jobs given back", jobs=len(unbegun))
             self._reporter.decline([each.attempt_id for each in unbegun])
 
     def _finish_unbegun(self, holding: LeasedJob, reason: Reason) -> None:
@@ -180,7 +180,7 @@ class Slots:
         try:
             self._reporter.finish(result_of(holding.attempt_id, outcome))
         except Exception as error:
-            log.exception("result not told", job=holding.attempt_id.job_id)
+            log.exception("result not reported", job=holding.attempt_id.job_id)
             self._reporter.finish(
                 msgspec.structs.replace(
                     not_begun(holding.attempt_id, agent_fault(error)), began=outcome.began

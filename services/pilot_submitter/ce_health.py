@@ -105,7 +105,9 @@ class HealthJudge:
     ) -> None:
         after = await ce_state.move(tx, place, HealthChange(event, why, US, pause), self._terms)
         if after is not None:
-            log.warning("element", site=place.site, ce=place.ce, move=event, state=after.state, reason=why)
+            log.warning(
+                "element changed", site=place.site, ce=place.ce, move=event, state=after.state, reason=why
+            )
 
     async def _withdraw(self, pilots: Iterable[LivePilot]) -> None:
         asked = [each for each in pilots if each.pilot_id not in self._withdrawn]

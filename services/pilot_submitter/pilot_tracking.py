@@ -105,7 +105,7 @@ class PilotTracking:
             await pilot.update(tx, followed)
             await pilot.hurry_leases(tx, [each.pilot_id for each in news if each.ended and not each.lost])
         for each in news:
-            log.info("pilot", pilot=each.pilot_id, state=each.state, reason=each.reason)
+            log.info("pilot changed", pilot=each.pilot_id, state=each.state, reason=each.reason)
 
     async def fetch_outputs(self) -> bool:
         """Fetch and store the outputs of ended pilots, and remove the pilots from their elements; return whether there are more."""

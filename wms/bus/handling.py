@@ -181,7 +181,7 @@ class Handling(Generic[M]):
         except (*GONE, *RETRIED, Unavailable, PartitionLost):
             raise
         except Exception:
-            log.exception("nobody is told of a dead letter", consumer=self.feed.consumer)
+            log.exception("sender of a dead letter not told", consumer=self.feed.consumer)
             following = await self._bury(decoded, error, None)
         self._move(following)
 

@@ -145,7 +145,7 @@ class Relay:
                     await self._send(topic, [parcel])
                 return
             # It would be refused and swept again for ever.
-            log.error("never to be sent, dropped", topic=topic, messages=len(keys), error=str(error))  # noqa: TRY400
+            log.error("messages refused for good, dropped", topic=topic, messages=len(keys), error=str(error))  # noqa: TRY400
         else:
             self.sent += len(keys)
         faultpoint.reach("relay.after_send")

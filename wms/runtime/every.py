@@ -74,7 +74,7 @@ class Every:
             async with asyncio.timeout(self._endless_after):
                 more = bool(await self._act())
         except (*GONE, *RETRIED, Unavailable) as error:
-            log.warning("will be tried again", loop=self.name, error=repr(error))
+            log.warning("round failed, will be tried again", loop=self.name, error=repr(error))
             self._failed(self._began_at, error)
             return False
         except Exception as error:

@@ -339,5 +339,5 @@ async def _patiently(connect: Callable[[], Awaitable[T]]) -> T:
         except Unavailable as error:
             if time.monotonic() > deadline:
                 raise
-            log.info("waiting", error=str(error))
+            log.info("not connected yet", error=str(error))
             await asyncio.sleep(0.25)

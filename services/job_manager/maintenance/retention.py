@@ -65,7 +65,7 @@ class Retention:
         async with self._db.transaction() as tx:
             counts["partitions"] = await retention.drop_partitions(tx)
         if any(counts.values()):
-            log.info("forgotten", **{name: count for name, count in counts.items() if count})
+            log.info("old rows deleted", **{name: count for name, count in counts.items() if count})
 
     async def bound_dead_letters(self) -> None:
         """Keep dead letters within their room, so that no sender fills the disk."""
