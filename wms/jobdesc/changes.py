@@ -1,7 +1,7 @@
-"""Changes of a description: what a job asks for and which files it gets may change; what it does may not.
+"""Changes of a description: resource requests and files of a job may change, but not its payload.
 
-Fields are read and judged by the rules for submissions. A value replaces the one before; attributes and archives of the input
-sandbox are added to those that are there, and an empty value clears them.
+Fields are read and checked by the rules for submissions. A new value replaces the old one. Attributes and archives of the input
+sandbox are added to the old ones, and an empty value clears them.
 """
 
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ WHAT_IT_DOES: Final = frozenset(
         "input_from",
     }
 )
-"""What makes a job this job and no other."""
+"""The fields that identify the payload of a job, and therefore never change."""
 CHANGEABLE: Final = frozenset(RULES) - WHAT_IT_DOES
 ADDED: Final = ("attributes", "input_sandbox")
 
@@ -41,7 +41,7 @@ WORDS_LIMIT = 400
 
 
 def read_changes(said: Mapping[str, Any]) -> Changes:
-    """Return what is to change; InvalidDescription with every problem of it."""
+    """Return the changes that a table asks for. Raises InvalidDescription with every problem."""
     fields = table_of(msgspec.json.encode(said))
     findings = [*check_fields(fields), *_fixed(fields)]
     if not findings and not fields:
@@ -58,7 +58,7 @@ def _fixed(fields: Mapping[str, object]) -> list[Finding]:
 
 
 def changed(description: JobDescription, changes: Changes) -> JobDescription:
-    """Return the description with the changes; InvalidDescription if it is no right one any more."""
+    """Return the description with the changes. Raises InvalidDescription if the result is invalid."""
     after = msgspec.structs.replace(
         description, **{name: _value(description, name, value) for name, value in changes.items()}
     )
@@ -77,12 +77,12 @@ def _value(description: JobDescription, name: str, value: Any) -> Any:
 
 
 def default_of(name: str) -> Any:
-    """Return the value of a field that nobody has set."""
+    """Return the default value of a field."""
     return getattr(_DEFAULTS, name)
 
 
 def in_words(changes: Changes) -> str:
-    """Return the changes as histories tell them."""
+    """Return the changes as text for a job's history, cut if it is long."""
     told = ", ".join(f"{name} {_short(value)}" for name, value in changes.items())
     return told if len(told) <= WORDS_LIMIT else f"{told[: WORDS_LIMIT - 3]}..."
 

@@ -31,44 +31,44 @@ _encoder = msgspec.json.Encoder()
 
 
 class Kind(msgspec.Struct, frozen=True, eq=False):
-    """What descriptions have in common; its own hash, since it is looked up by what it is."""
+    """The common fields of descriptions of one kind; hashed by identity."""
 
     description: JobDescription
-    """One of them: its arguments, values of the environment and name mean nothing to the others."""
+    """One description of the kind; its arguments, values of the environment and name are its own."""
     jobs: int
-    """How many jobs each makes."""
+    """The number of jobs that each description makes."""
     is_array: bool
     called: str
-    """What jobs without a name are called."""
+    """The default name of the jobs."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """A description that was found right."""
+    """An encoded description that is known to be valid."""
 
     kind: Kind
     name: str
     text: str
-    """JSON."""
+    """The description as JSON."""
 
 
 def kind_of(description: JobDescription) -> Kind:
-    """Return a kind of the description's own."""
+    """Return a new kind with this description as its example."""
     called = description.executable.rpartition("/")[2][:200]
     return Kind(description, jobs_in(description), is_array(description), called)
 
 
 class Kinds:
-    """The kinds that were found right lately."""
+    """A bounded cache of the kinds whose descriptions were found valid."""
 
     def __init__(self) -> None:
         self._kinds = BoundedCache[tuple[str | bytes, ...], Kind](KINDS_LIMIT)
 
     def knows(self, raw: bytes) -> bool:
-        """Tell whether an encoded description is known to be right."""
+        """Return whether an encoded description is known to be valid."""
         return self.read(raw) is not None
 
     def read(self, raw: bytes) -> Read | None:
-        """Return what an encoded description says, if it is known to be right; None says nothing of it."""
+        """Return the description that an encoded text holds if it is known to be valid; None if it must be validated."""
         parts = _parts(raw)
         if parts is None:
             return None
@@ -77,7 +77,7 @@ class Kinds:
         return Read(kind, own.name, raw.decode()) if kind is not None and _is_plain(own) else None
 
     def remember(self, description: JobDescription) -> Kind:
-        """Return the kind of a description that was found right."""
+        """Store and return the kind of a valid description."""
         kind = kind_of(description)
         parts = None if kind.is_array else _parts(_encoder.encode(description))
         if parts is not None:

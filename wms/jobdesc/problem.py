@@ -1,4 +1,4 @@
-"""What is wrong with a description: each problem with its place and its remedy."""
+"""Problems of a description, each with its place and its remedy."""
 
 from collections.abc import Sequence
 
@@ -7,18 +7,18 @@ import msgspec
 from wms.errors import Rejected
 
 PROBLEMS_LIMIT = 1_000
-"""A reader stops looking after so many: nobody reads on."""
+"""The number of problems after which a reader stops."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One thing to mend before the description can be accepted."""
+    """One fault of a description."""
 
     place: str
     """Such as `jobs[3].arguments[2]`; empty for the document as a whole."""
     message: str
     remedy: str = ""
     line: int | None = None
-    """Of the text it was read from, counted from 1, where that is known."""
+    """The line of the source text, counted from 1; None if it is unknown."""
 
     def __str__(self) -> str:
         line = "" if self.line is None else f"line {self.line}"
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InvalidDescription(Rejected):
-    """The description as a whole is refused; `problems` has everything that is wrong with it."""
+    """The refusal of a description; `problems` has all its faults."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

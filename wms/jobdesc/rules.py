@@ -36,7 +36,7 @@ class Doubled(dict[str, object]):
 
 
 def doubled(table: object) -> Sequence[Finding]:
-    """Find the keys that were given twice."""
+    """Return a finding for each key that was given twice."""
     if not isinstance(table, Doubled):
         return FINE
     return [below(key, "the key is given twice", "keep one of them") for key in table.keys_given_twice]
@@ -48,7 +48,7 @@ def below(key: str, message: str, remedy: str = "") -> Finding:
 
 
 def brief(value: object) -> str:
-    """Describe a value of any type and size in a few words."""
+    """Return a short description of a value of any type and size."""
     match value:
         case bool() | None:
             said = {True: "true", False: "false", None: "nothing"}[value]
@@ -70,7 +70,7 @@ def brief(value: object) -> str:
 
 
 def truth(value: object) -> Sequence[Finding]:
-    """Find what is wrong with a truth."""
+    """Return the finding for a value that is no boolean."""
     return FINE if isinstance(value, bool) else [("", f"must be true or false, not {brief(value)}", "")]
 
 

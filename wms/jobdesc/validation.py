@@ -103,9 +103,9 @@ _IDENTITY = {"owner", "ownergroup", "group", "vo", "user"}
 
 
 def validate(description: JobDescription, place: str = "") -> list[Problem]:
-    """Return everything that is wrong with the description: an empty list when it may be accepted.
+    """Return all problems of a description; empty if it is valid.
 
-    `place` is put before the place of each problem, as `jobs[3]`.
+    `place` is put before the place of each problem, such as `jobs[3]`.
     """
     findings = [
         (f".{name}{sub}", message, remedy)
@@ -117,7 +117,7 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
 
 
 def check_fields(fields: Mapping[str, object]) -> list[Finding]:
-    """Find what is wrong with single fields of a table as a parser gave it, unknown keys included."""
+    """Return the findings for the single fields of a parsed table, unknown keys included."""
     findings = list(rules.doubled(fields))
     for name, value in fields.items():
         rule = RULES.get(name)
@@ -139,7 +139,7 @@ def problems(findings: Iterable[Finding], place: str = "", line: int | None = No
 
 
 def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
-    """Return what to do about an unknown key."""
+    """Return the remedy for an unknown key: the likely key, or to leave it out."""
     # A hostile key may be very long, and difflib is quadratic.
     plain = re.sub(r"[^a-z0-9]", "", unknown[:64].lower())
     if plain in _IDENTITY:
