@@ -36,9 +36,9 @@ from services.job_manager.submission.accept import ReceivedSubmission
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
-from wms.db import job, limit
+from wms.db import claim, limit
+from wms.db.claim import Claim, Claimed
 from wms.db.database import Transaction
-from wms.db.job import Claim, Claimed
 from wms.ids import AttemptId, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.lease import LeaseTerms
@@ -165,7 +165,7 @@ class Churn:
 
     @staticmethod
     async def _claim(claims: Sequence[Claim], tx: Transaction) -> list[Claimed]:
-        return await job.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
+        return await claim.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
 
     async def accept(self) -> None:
         await self._each(lambda part: {"accept": part})

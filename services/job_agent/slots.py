@@ -8,8 +8,9 @@ import structlog
 from msgspec.structs import replace
 
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
+from services.job_agent.payload.limit_enforcement import GRACE_SECONDS
 from services.job_agent.payload.outcome import PayloadOutcome, agent_fault, not_begun, result_of
-from services.job_agent.payload.run import GRACE_SECONDS, Payload, Workplace
+from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import Reporter

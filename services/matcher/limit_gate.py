@@ -12,8 +12,8 @@ from math import inf
 from typing import NamedTuple, TypeAlias
 
 from wms.db import limit
+from wms.db.claim import Claim, Claimed
 from wms.db.database import Transaction
-from wms.db.job import Claim, Claimed
 from wms.db.limit import AdvertisedLimits, LockedCounter
 from wms.ids import CeId, JobId
 from wms.matching.limits import (

@@ -12,9 +12,9 @@ from services.matcher.limit_gate import LimitGate
 from services.matcher.pilot_allowance import AskingPilots
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, task_queue
+from wms.db import block, claim, task_queue
+from wms.db.claim import Claim, Claimed
 from wms.db.database import Transaction
-from wms.db.job import Claim, Claimed
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
@@ -176,7 +176,7 @@ class Matching:
     ) -> dict[RequestId, list[Claimed]]:
         """Return the earlier offers of these requests, if the same pilots made them."""
         again = [request_id for request_id, request in requests.items() if request.again]
-        found = await job.offered(tx, again) if again else {}
+        found = await claim.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
 
     def _bound(self, batch: Iterable[Delivery[MatchRequest]]) -> dict[RequestId, VerifiedRequest]:
@@ -231,13 +231,13 @@ class Matching:
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
         """Claim jobs; one without a row may be in a block of its sweep, and gets its row now."""
-        claimed = await job.claim(tx, claims, self._terms.offer_seconds, generation)
+        claimed = await claim.claim(tx, claims, self._terms.offer_seconds, generation)
         if claimed is None or len(claimed) == len(claims):
             return claimed
         found = {each.job_id for each in claimed}
         missed = [each for each in claims if each.job_id not in found]
         if await block.expand(tx, [each.job_id for each in missed]):
-            claimed += await job.claim(tx, missed, self._terms.offer_seconds, generation) or []
+            claimed += await claim.claim(tx, missed, self._terms.offer_seconds, generation) or []
         return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:

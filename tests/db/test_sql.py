@@ -52,7 +52,7 @@ def test_each_block_is_used_exactly_once(path: Path) -> None:
 HOT = {
     ("job", "lock"): "job_pkey",
     ("job", "move"): "job_pkey",
-    ("job", "claim"): "job_pkey",
+    ("claim", "claim"): "job_pkey",
     ("job", "leases"): "lease_pkey",
     ("attempt", "finish"): "lease_pkey",
     ("offset", "advance"): "consumer_offset_pkey",

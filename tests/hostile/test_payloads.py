@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from services.job_agent.payload.container import COUNTS_TASKS
-from services.job_agent.payload.limits import PROCESSES, TASKS_PER_PROCESS
+from services.job_agent.payload.limit_enforcement import PROCESSES, TASKS_PER_PROCESS
 from tests.hostile import payloads
 from tests.hostile.innocent import PATIENCE_SECONDS, Innocent
 from tests.hostile.target import Target

@@ -28,8 +28,9 @@ from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import job, limit
-from wms.db.job import Claim
+from wms.db import claim as db_claim
+from wms.db import limit
+from wms.db.claim import Claim
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import CeId, PilotId, RequestId
 from wms.matching.limits import LimitKey, LimitRule
@@ -215,7 +216,7 @@ async def test_an_ad_waits_for_the_claims_that_do_not_know_it(the_world: World) 
         known = await limit.advertising(tx)
         (waiting, *_) = await tx.fetch("select job_id, tq_id from job where state = 'Waiting'")
         claim = Claim(waiting["job_id"], PilotId("p-1"), RequestId("r-late"), "A", "ce", waiting["tq_id"])
-        assert await job.claim(tx, [claim], 30.0, known.generation)
+        assert await db_claim.claim(tx, [claim], 30.0, known.generation)
         advertising = asyncio.create_task(advertise(the_world, said(300, max_jobs=1)))
         await eventually(lambda: waits_for_a_lock(the_world))
         assert not advertising.done()

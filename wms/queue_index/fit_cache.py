@@ -21,10 +21,10 @@ from wms.queue_index.clause_columns import (
     SiteExpressionColumn,
     column_of,
 )
-from wms.queue_index.draw_pool import Market, Pools
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.named_values import NamedValues
-from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.queue_draw import QueueDraw
+from wms.queue_index.queue_pools import Market, Pools
 from wms.queue_index.significant_attributes import AdClass, Place, SignificantAttributes
 from wms.site import Resource
 
@@ -35,7 +35,7 @@ _REFUSED = -1
 class View:
     """The queues that fit one kind of resource, one bit a slot, and its views of the pools that it draws from."""
 
-    __slots__ = ("_face", "_levels", "_market", "_pools", "_sights", "fit", "judged", "resource")
+    __slots__ = ("_draws", "_face", "_levels", "_market", "_pools", "fit", "judged", "resource")
 
     def __init__(self, resource: Resource, face: AdClass | None, market: Market) -> None:
         self.resource = resource
@@ -46,7 +46,7 @@ class View:
         self.fit = b""
         self.judged = 0
         self._market = market
-        self._sights: list[ResourceView] = []
+        self._draws: list[QueueDraw] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
         """Judge all queues anew with the columns' verdicts, up to the given number of slots."""
@@ -65,17 +65,17 @@ class View:
         self._levels = column.levels(face, rank, np.frombuffer(self.fit, dtype=np.uint8))
         self._pools = 0
 
-    def sights(self) -> list[ResourceView]:
+    def draws(self) -> list[QueueDraw]:
         """Return the resource's views of its pools, highest CPU segment first and, within a pool, highest rank first."""
         pools = self._market.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
             if self._levels:
-                self._sights = [ResourceView(pool, level) for pool in pools for level in self._levels]
+                self._draws = [QueueDraw(pool, level) for pool in pools for level in self._levels]
             else:
-                known = {sight.pool: sight for sight in self._sights}
-                self._sights = [known.get(pool) or ResourceView(pool) for pool in pools]
-        return self._sights
+                known = {draw.pool: draw for draw in self._draws}
+                self._draws = [known.get(pool) or QueueDraw(pool) for pool in pools]
+        return self._draws
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):

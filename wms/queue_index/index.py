@@ -26,9 +26,9 @@ from wms.matching.closures import Closures, Pair
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
-from wms.queue_index.draw_pool import Pools
 from wms.queue_index.fit_cache import FitCache, NoFit, View
 from wms.queue_index.job_levels import JobLevels
+from wms.queue_index.queue_pools import Pools
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.waiting_jobs import UNROLLED, IdRange, MatcherShare, WaitingJobs
 from wms.queue_index.weights import Weights
@@ -533,15 +533,15 @@ class QueueIndex:
         """Return the slot of the queue that is drawn; -1 when no fitting queue has a job."""
         if self._weighing.dirty:
             self._weighing.refresh()
-        for sight in view.sights():
-            pool = sight.pool
-            if pool.segment > cpu_time or sight.empty == pool.tier.arrivals:
+        for draw in view.draws():
+            pool = draw.pool
+            if pool.segment > cpu_time or draw.empty == pool.tier.arrivals:
                 continue
-            slot = sight.draw(fit, chance)
+            slot = draw.next(fit, chance)
             if slot >= 0:
                 return slot
             if fit is view.fit:
-                sight.empty = pool.tier.arrivals
+                draw.empty = pool.tier.arrivals
         return -1
 
     def _take(self, slot: int, chance: Chance) -> Pick:

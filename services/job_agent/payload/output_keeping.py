@@ -4,7 +4,7 @@ import asyncio
 
 import msgspec
 
-from services.job_agent.payload.limits import size
+from services.job_agent.payload.limit_enforcement import size
 from services.job_agent.payload.workdir import Harvest, Workdir
 from wms.errors import Rejected, Unavailable
 from wms.job.reasons import Code, Reason

@@ -12,7 +12,13 @@ import structlog
 
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
-from services.job_agent.payload.limits import PayloadLimits, limits_of, struck, wall_struck
+from services.job_agent.payload.limit_enforcement import (
+    GRACE_SECONDS,
+    PayloadLimits,
+    enforce,
+    limits_of,
+    wall_struck,
+)
 from services.job_agent.payload.outcome import PayloadOutcome
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.output_keeping import keep_outputs
@@ -32,15 +38,6 @@ from wms.transfer import SandboxStore
 log = structlog.get_logger()
 
 NAMESPACES, NOT_ISOLATED = "namespaces", "none"
-GRACE_SECONDS = 0.5
-# A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
-URGENT_GRACE_SECONDS = 0.2
-# One that forks without end starts more while it is asked at all.
-GRACE_BY_REASON = {
-    Code.MEMORY_LIMIT: URGENT_GRACE_SECONDS,
-    Code.DISK_LIMIT: URGENT_GRACE_SECONDS,
-    Code.PROCESS_LIMIT: 0.0,
-}
 
 
 class Workplace:
@@ -297,9 +294,9 @@ class Payload:
         return ended
 
     def _judge(self) -> None:
-        """Stop the payload if what was just seen of it is over a limit."""
-        if self._watched and not self._stopped_for and (reason := struck(self._limits, self._watched.usage)):
-            self.kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
+        """Kill the payload if its last sample is over a limit."""
+        if self._watched and not self._stopped_for:
+            enforce(self._limits, self._watched.usage, self.kill)
 
     def _end(self, process: Process, grace: float) -> None:
         if grace <= 0:

@@ -17,7 +17,7 @@ import msgspec
 import structlog
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, nearness
+from services.job_agent.payload.limit_enforcement import PayloadLimits, PayloadUsage, nearness
 from services.job_agent.payload.processes import Process
 from services.job_agent.threads import Threads
 

@@ -6,7 +6,7 @@ from datetime import datetime
 import structlog
 
 from services.job_manager.job_batch import JobBatch
-from wms.db import attempt, job, pilot
+from wms.db import attempt, claim, pilot
 from wms.db.attempt import AttemptEnd
 from wms.db.database import GONE, RETRIED, Database, Transaction
 from wms.db.pilot import Fate
@@ -93,7 +93,7 @@ class LeaseSweeper:
                     hold_seconds=self._terms.offer_seconds,
                 )
             )
-            for each in await job.large_offers(tx, offered, OFFER_LIMIT)
+            for each in await claim.large_offers(tx, offered, OFFER_LIMIT)
         }
         return {job_id: taken for job_id, taken in sizes.items() if taken > PAYLOAD_LIMIT}
 

@@ -8,8 +8,8 @@ import pytest
 from services.job_manager import job_orders as ordering
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
-from wms.db import job, limit
-from wms.db.job import Claim
+from wms.db import claim, limit
+from wms.db.claim import Claim
 from wms.ids import CommandId, PilotId, RequestId
 from wms.job.reasons import Code
 from wms.messages import replies
@@ -72,8 +72,8 @@ async def test_what_was_drawn_before_an_edit_is_not_claimed_after_it(the_world: 
         claims = [
             Claim(job_id, PilotId("p-1"), RequestId("r"), "A", "ce", tq_id) for tq_id in (before, after)
         ]
-        assert await job.claim(tx, claims[:1], 30.0, known) == []
-        (claimed,) = await job.claim(tx, claims[1:], 30.0, known) or []
+        assert await claim.claim(tx, claims[:1], 30.0, known) == []
+        (claimed,) = await claim.claim(tx, claims[1:], 30.0, known) or []
         await tx.execute("update job set state = 'Waiting', epoch = 0, event_seq = 4, attempts = 0")
         await tx.execute("delete from lease")
     assert claimed.job_id == job_id

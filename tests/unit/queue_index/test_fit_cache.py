@@ -11,8 +11,8 @@ from tests.unit.matching.strategies import asks, mismatches, offers, requirement
 from wms.matching.ads import advertised
 from wms.matching.clauses import CPU_TIME
 from wms.matching.grouping import Requirements
-from wms.queue_index.draw_pool import Pools
 from wms.queue_index.fit_cache import ClauseCount, FitCache, NoFit, View
+from wms.queue_index.queue_pools import Pools
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.weights import Weights
 from wms.site import Resource

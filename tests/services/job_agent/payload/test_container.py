@@ -17,7 +17,7 @@ import pytest_asyncio
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.container import COUNTS_TASKS, TASKS_LEAST
 from services.job_agent.payload.isolation import PayloadIsolation
-from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.outcome import PayloadOutcome
 from services.job_agent.payload.run import NAMESPACES, Payload, Workplace
 from tests.services.job_agent.payload.processes import CAN_ISOLATE, a_line, alive, new_tag, until

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.outcome import PayloadOutcome, result_of
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.run import Payload, Workplace

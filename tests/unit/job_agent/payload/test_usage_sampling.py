@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.usage_sampling import (
     Tree,
     Watched,

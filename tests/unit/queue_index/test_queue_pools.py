@@ -11,8 +11,8 @@ from tests.unit.matching.strategies import asks, of_v, offers
 from wms.matching.draw_law import Chance, Law
 from wms.matching.grouping import Requirements
 from wms.matching.shares import GroupShare
-from wms.queue_index.draw_pool import Market, Pools
-from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.queue_draw import QueueDraw
+from wms.queue_index.queue_pools import Market, Pools
 from wms.queue_index.weights import Weights
 
 SHARP = 1e-4
@@ -41,11 +41,11 @@ class Scene:
         """Draw from the only pool with the jobs put back."""
         self.weights.refresh()
         (pool,) = self.pools.market(offers()).pools
-        view, chance = ResourceView(pool), Chance(np.random.default_rng(seed))
+        view, chance = QueueDraw(pool), Chance(np.random.default_rng(seed))
         mask = np.zeros(self.count, dtype=bool)
         mask[list(fitting)] = True
         fit = np.packbits(mask, bitorder="little").tobytes()
-        return Counter(view.draw(fit, chance) for _ in range(draws))
+        return Counter(view.next(fit, chance) for _ in range(draws))
 
 
 def segments(market: Market) -> dict[int, list[int]]:

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.limits import PayloadLimits
+from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.run import Payload, Workplace
 from tests.services.job_agent.payload.processes import DAEMON, ISOLATIONS, STAY, a_line, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName

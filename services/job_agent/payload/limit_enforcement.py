@@ -1,4 +1,6 @@
-"""What a payload may use, and the naming of the limit that struck."""
+"""The limits of a payload, and its end when it uses more: of memory, disk, CPU time or processes."""
+
+from typing import Protocol
 
 import msgspec
 
@@ -11,6 +13,18 @@ PROCESSES = 1_000
 """Processes for each processor that a job asked for: far more than programs have, far fewer than a node can bear."""
 TASKS_PER_PROCESS = 4
 """The kernel's own bound in a container counts threads, too."""
+
+
+GRACE_SECONDS = 0.5
+"""Between SIGTERM and SIGKILL."""
+# A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
+URGENT_GRACE_SECONDS = 0.2
+# One that forks without end starts more while it is asked at all.
+GRACE_BY_REASON = {
+    Code.MEMORY_LIMIT: URGENT_GRACE_SECONDS,
+    Code.DISK_LIMIT: URGENT_GRACE_SECONDS,
+    Code.PROCESS_LIMIT: 0.0,
+}
 
 
 class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,6 +71,19 @@ def limits_of(description: JobDescription) -> PayloadLimits:
         disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
         living=PROCESSES * max(1, description.processors),
     )
+
+
+class _Kill(Protocol):
+    """Ends a payload."""
+
+    def __call__(self, reason: Reason, *, grace: float) -> None:
+        """Send SIGTERM now and SIGKILL after `grace` seconds; the payload's outcome has this reason."""
+
+
+def enforce(limits: PayloadLimits, usage: PayloadUsage, kill: _Kill) -> None:
+    """Kill a payload that uses more than a limit allows; the limit that it broke says how much grace it gets."""
+    if reason := struck(limits, usage):
+        kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
 
 
 def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:

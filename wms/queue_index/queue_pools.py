@@ -1,6 +1,6 @@
 """Pools of queues: those of one setup, VO and CPU segment, from which a resource draws, highest segment first.
 
-Private pilots have pools of their group or owner besides. Which queues of a pool a resource fits is for `resource_view`.
+Private pilots have pools of their group or owner besides. Which queues of a pool a resource fits is for `queue_draw`.
 """
 
 from typing import Protocol
@@ -20,7 +20,7 @@ class Versioned(Protocol):
     version: int
 
 
-class DrawPool:
+class QueuePool:
     """Queues of one CPU segment; `source` says when their weights have changed."""
 
     __slots__ = ("law", "segment", "slots", "source", "tier", "weighing")
@@ -43,14 +43,14 @@ class Market:
         self._weighing = weighing
         self._source = source
         self._law: Law = law
-        self.pools: list[DrawPool] = []
+        self.pools: list[QueuePool] = []
 
     def append(self, slot: int, requirements: Requirements) -> None:
         """Add a queue."""
         segment = requirements.cpu_segment
         pool = next((each for each in self.pools if each.segment == segment), None)
         if pool is None:
-            pool = DrawPool(
+            pool = QueuePool(
                 segment, self._weighing.tier(requirements), self._weighing, self._source, self._law
             )
             self.pools.append(pool)

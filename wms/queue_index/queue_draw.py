@@ -14,7 +14,7 @@ from wms.matching import shares
 from wms.matching.draw_law import Chance
 
 if TYPE_CHECKING:
-    from wms.queue_index.draw_pool import DrawPool
+    from wms.queue_index.queue_pools import QueuePool
 
 Slots = NDArray[np.intp]
 
@@ -26,7 +26,7 @@ _PATIENCE = 64
 """For each so many queues that a resource sees, it lets one change of the weights pass before it looks again."""
 
 
-class ResourceView:
+class QueueDraw:
     """The queues of a pool that one kind of resource fits; not safe for threads."""
 
     __slots__ = (
@@ -34,7 +34,7 @@ class ResourceView:
         "_slots", "_version", "empty", "level", "pool",
     )  # fmt: skip
 
-    def __init__(self, pool: "DrawPool", level: bytes | None = None) -> None:
+    def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
         self.pool = pool
         self.level = level
         """Only these queues, by their bits, are drawn from; None for all that fit."""
@@ -60,7 +60,7 @@ class ResourceView:
         """By place, which part of its class's weight the resource sees."""
         self._version = self._arrivals = self._emptied = -1
 
-    def draw(self, fit: bytes, chance: Chance) -> int:
+    def next(self, fit: bytes, chance: Chance) -> int:
         """Return the slot of the queue that comes first among those whose bit is set; -1 when none of them has a job."""
         tier = self.pool.tier
         now = self.pool.source.version, tier.arrivals, tier.emptied

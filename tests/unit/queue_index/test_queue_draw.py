@@ -9,8 +9,8 @@ from tests.unit.matching.reference import goodness
 from tests.unit.matching.strategies import asks, of_v, offers
 from wms.matching.draw_law import Chance, Law
 from wms.matching.shares import GroupShare
-from wms.queue_index.draw_pool import DrawPool, Pools
-from wms.queue_index.resource_view import ResourceView
+from wms.queue_index.queue_draw import QueueDraw
+from wms.queue_index.queue_pools import Pools, QueuePool
 from wms.queue_index.weights import Weights
 
 SHARP = 1e-4
@@ -29,10 +29,10 @@ class Scene:
             self.pools.append(asks(owner_group=f"g{slot}"))
             self.weights.note(slot, 1, 1.0)
         self.chance = Chance(np.random.default_rng(1))
-        self.view = ResourceView(self.pool)
+        self.view = QueueDraw(self.pool)
 
     @property
-    def pool(self) -> DrawPool:
+    def pool(self) -> QueuePool:
         (pool,) = self.pools.market(offers()).pools
         return pool
 
@@ -43,7 +43,7 @@ class Scene:
 
     def drawn(self, draws: int, fit: bytes) -> Counter[int]:
         self.weights.refresh()
-        return Counter(self.view.draw(fit, self.chance) for _ in range(draws))
+        return Counter(self.view.next(fit, self.chance) for _ in range(draws))
 
 
 @pytest.mark.parametrize("queues", [5, 60], ids=["few", "many"])
@@ -76,7 +76,7 @@ def test_other_queues_that_fit_are_seen_at_once() -> None:
 
 def test_a_view_of_one_level_draws_from_that_alone() -> None:
     scene = Scene(30)
-    scene.view = ResourceView(scene.pool, scene.bits(3, 4))
+    scene.view = QueueDraw(scene.pool, scene.bits(3, 4))
     assert set(scene.drawn(20, scene.bits(4, 5))) == {4}
     assert set(scene.drawn(20, scene.bits(3, 4, 5))) == {3, 4}
 

@@ -2,8 +2,16 @@
 
 import pytest
 
-from services.job_agent.payload.limits import PayloadLimits, PayloadUsage, limits_of, nearness, size, struck
-from wms.job.reasons import Code
+from services.job_agent.payload.limit_enforcement import (
+    PayloadLimits,
+    PayloadUsage,
+    enforce,
+    limits_of,
+    nearness,
+    size,
+    struck,
+)
+from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 
 
@@ -67,3 +75,24 @@ def test_sizes_for_people() -> None:
     assert [size(n) for n in (0, 1023, 1024, 1.5 * 1024**2, 2.1 * 1024**3)] == [
         "0 B", "1023 B", "1.0 KiB", "1.5 MiB", "2.1 GiB"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("usage", "killed"),
+    [
+        (PayloadUsage(memory_bytes=101), [(Code.MEMORY_LIMIT, 0.2)]),
+        (PayloadUsage(processes=11), [(Code.PROCESS_LIMIT, 0.0)]),
+        (PayloadUsage(cpu_seconds=61), [(Code.CPU_LIMIT, 0.5)]),
+        (PayloadUsage(memory_bytes=100, processes=10, cpu_seconds=60), []),
+    ],
+)
+def test_who_harms_neighbours_is_killed_with_less_grace(
+    usage: PayloadUsage, killed: list[tuple[Code, float]]
+) -> None:
+    calls: list[tuple[str, float]] = []
+
+    def kill(reason: Reason, *, grace: float) -> None:
+        calls.append((reason.code, grace))
+
+    enforce(PayloadLimits(memory_bytes=100, cpu_seconds=60, living=10), usage, kill)
+    assert calls == killed
