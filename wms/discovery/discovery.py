@@ -86,11 +86,11 @@ class Discovery:
         await asyncio.gather(*flights, return_exceptions=True)
 
     async def find(self, roots: Sequence[Address]) -> Found:
-        """Return what the hierarchy below the roots holds, at the latest when the time for the whole is over."""
+        """Return the elements below the roots, at the latest when the time for the whole discovery is over."""
         return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
 
     def recall(self, key: str) -> Recalled:
-        """Return what is remembered of a server."""
+        """Return the remembered answer or failure of a server."""
         return self._memory.recall(key, self._clock())
 
     def flight(self, address: Address) -> "asyncio.Task[None]":
@@ -121,7 +121,7 @@ class Discovery:
 
 
 class _Finding:
-    """One caller's walk."""
+    """One walk on behalf of one caller."""
 
     def __init__(self, discovery: Discovery, walk: Walk, pace: DiscoveryLimits) -> None:
         self._discovery = discovery
@@ -173,7 +173,7 @@ class _Finding:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
-        """Take the answers that have come."""
+        """Process the answers that have come."""
         for each in [each for each in self._awaited.values() if each.flight in done]:
             del self._awaited[each.address.key]
             each.flight.result()

@@ -13,14 +13,14 @@ State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 
 
 class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long answers and failures are remembered."""
+    """Lifetimes of remembered answers and failures, and bounds of the memory."""
 
     fresh_seconds: float = 30.0
-    """A server is not asked again for so long; what ARC publishes is about as old."""
+    """Seconds during which an answer is fresh and the server is not asked again; ARC's data are about as old."""
     keep_seconds: float = 600.0
-    """An answer may stand in for a late one for so long."""
+    """Seconds during which an answer may replace a late one."""
     rest_seconds: float = 30.0
-    """A server that failed is left alone for so long, and twice as long after each further failure."""
+    """Seconds for which a server is not asked after a failure; they double with each further failure."""
     rest_limit_seconds: float = 900.0
     servers: int = 10_000
     """The most servers to remember; the one unused for longest is forgotten first."""
@@ -29,7 +29,7 @@ class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Recalled(NamedTuple):
-    """What is remembered of a server."""
+    """The remembered answer or failure of a server."""
 
     state: State
     told: ServerAnswer | None = None
@@ -47,7 +47,7 @@ class _Server(msgspec.Struct):
 
 
 class Memory:
-    """What is remembered of servers, by their keys."""
+    """The remembered answers and failures of servers, by the keys of their addresses."""
 
     def __init__(self, terms: CacheLifetimes, rng: Callable[[], float]) -> None:
         self._terms = terms
@@ -56,9 +56,9 @@ class Memory:
         self._elements = 0
 
     def recall(self, key: str, now: float) -> Recalled:
-        """Return what is remembered of a server.
+        """Return the remembered answer or failure of a server.
 
-        Fresh: it need not be asked. Stale: its answer stands in until it answers again. Resting: it failed and is not asked.
+        Fresh: it need not be asked. Stale: its answer is used until it answers again. Resting: it failed and is not asked.
         """
         server = self._servers.get(key)
         if server is None:

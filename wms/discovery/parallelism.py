@@ -23,7 +23,7 @@ class Parallelism:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it."""
+        """Wait for a free slot, and hold it while a server is asked."""
         await self._quick.acquire()
         place = _Place()
         self._watch(place)

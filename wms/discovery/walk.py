@@ -93,7 +93,7 @@ class Walk:
     def answered(
         self, address: Address, told: ServerAnswer, outcome: Outcome, age_seconds: float = 0.0
     ) -> list[Address]:
-        """Take an answer, and return the new servers to ask."""
+        """Record a server's answer, and return the new servers to ask."""
         server = self._servers[address.key]
         server.outcome, server.age = outcome, age_seconds
         server.told = self._bounded(server, told)
@@ -111,7 +111,7 @@ class Walk:
         return ServerAnswer(leads=told.leads)
 
     def failed(self, address: Address, outcome: Outcome, why: str) -> None:
-        """Take a failure."""
+        """Record a server's failure."""
         server = self._servers[address.key]
         server.outcome, server.why = outcome, why
 

@@ -96,7 +96,7 @@ class BatchDispatcher(ABC):
         return [name for name, job in (await self._jobs()).items() if not job.is_over]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Read the ends of their logs."""
+        """Return the ends of the pilots' logs."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:

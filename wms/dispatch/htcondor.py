@@ -24,7 +24,7 @@ from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 100
 HELD_SECONDS = 600
-"""A job that HTCondor holds for so long is removed."""
+"""The seconds after which a job that HTCondor holds is removed."""
 FILES = ("pilot.sh", "config.toml", "token")
 ATTRIBUTES = "WmsPilot,ClusterId,ProcId,JobStatus,ExitCode,ExitBySignal,ExitSignal,HoldReason,RemoveReason"
 UNREACHABLE = re.compile(

@@ -44,7 +44,7 @@ class LocalDispatcher:
         return await asyncio.to_thread(lambda: [self._start(order) for order in orders])
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Look at the pilots' processes."""
+        """Return the states of the pilots' processes."""
         return await asyncio.to_thread(lambda: [self._look(pilot_id) for pilot_id in pilot_ids])
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
@@ -55,7 +55,7 @@ class LocalDispatcher:
                 process.send_signal(signal.SIGTERM)
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Read the ends of their logs."""
+        """Return the ends of the pilots' logs."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:

@@ -250,7 +250,7 @@ class HostMapping:
         return changed, self._spelt(rule.option, text)
 
     def _more(self, request: Request, rule: Rule, number: int) -> tuple[Request, str]:
-        """Return the request for at least so much, and the option that says it."""
+        """Return the request with at least this number in the rule's field, and the option for it."""
         most = max(getattr(request, rule.field), number)
         changes: dict[str, Any] = {rule.field: most}
         option, unit = _OPTIONS[self._kind][rule.field]
@@ -295,7 +295,7 @@ class HostMapping:
 
 
 class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
-    """A bound cannot be asked for; the text says why."""
+    """A bound that no option can ask for; the text has the reason."""
 
 
 _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}

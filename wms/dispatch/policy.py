@@ -44,12 +44,12 @@ def attributes(policy: JobPolicy) -> dict[str, str]:
 
 
 def environment(policy: JobPolicy) -> dict[str, str]:
-    """Return the same as environment: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, ..."""
+    """Return the requirements as environment variables: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, ..."""
     return {f"{PREFIX}{name.upper()}": value for name, value in attributes(policy).items()}
 
 
 def comment(policy: JobPolicy) -> str:
-    """Return the same on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are no requirements."""
+    """Return the requirements on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are none."""
     said = attributes(policy)
     return (
         f"wms {'; '.join(f'{name}={value}' for name, value in said.items())}"[:COMMENT_LIMIT] if said else ""
@@ -57,7 +57,7 @@ def comment(policy: JobPolicy) -> str:
 
 
 def of_ad(policy: JobPolicy) -> Mapping[str, str]:
-    """Return the same by the names of attributes of an ad: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, ..."""
+    """Return the requirements by names of ad attributes: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, ..."""
     return {
         "WmsPolicy" + "".join(part.capitalize() for part in name.split("_")): value
         for name, value in attributes(policy).items()

@@ -19,7 +19,7 @@ from wms.dispatch.commands import Tools
 from wms.errors import Unavailable, shown
 
 MEMORY_BYTES = 256 * 2**20
-"""The address space of each process."""
+"""Bytes of address space of each process."""
 PROCESSES = 16
 FILE_BYTES = 2**20
 OPEN_FILES = 64
