@@ -75,7 +75,7 @@ ADVICE: dict[Code, str] = {
 
 
 class Wait(StrEnum):
-    """Why a job that waits does so, the gravest first: for ever, as things stand, for a while, and next."""
+    """The reason why a job waits, the gravest first."""
 
     NEVER_POSSIBLE = "NEVER_POSSIBLE"
     IMPOSSIBLE_NOW = "IMPOSSIBLE_NOW"
@@ -108,9 +108,9 @@ class Reason(msgspec.Struct, frozen=True):
 
 
 LOST_WITH_PILOT = frozenset({Code.PILOT_DIED, Code.NODE_LOST, Code.PILOT_FORGOTTEN})
-"""What an element says of a pilot that is no more: it saw it end, it lost its node, or it knows of no such job.
+"""The reasons by which an element reports a lost pilot: its end was seen, its node was lost, or its job is unknown.
 
-Only the first is certain: on a node that is out of sight, and in a batch system that forgets, a pilot may work on.
+Only the first is certain. A pilot may work on at a node out of sight, or after the batch system forgot its job.
 """
 
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})

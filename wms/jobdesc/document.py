@@ -18,10 +18,10 @@ SIZE_LIMIT = 16 * 1024 * 1024
 DEPTH_LIMIT = 16
 DESCRIPTIONS_LIMIT = 100_000
 JOBS_LIMIT = ARRAY_LIMIT
-"""Jobs of one document, those of its arrays counted in."""
+"""The most jobs of one document, including those of its arrays."""
 
 Entry: TypeAlias = tuple[str, int | None, object]
-"""One job of a document: its place, its line where known, and what the parser gave."""
+"""One job of a document: its place, its line if known, and its parsed value."""
 
 _MANY = ("jobs", "job", "defaults")
 

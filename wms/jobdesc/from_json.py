@@ -40,7 +40,7 @@ def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> l
 
 
 def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
-    """Return the one object of a JSON document of at most `limit` bytes, as its parser gave it; Rejected if it is none."""
+    """Return the parsed object of a JSON document of at most `limit` bytes. Raises Rejected if it is no object."""
     tree = _parsed(text_of(data, limit))
     if not isinstance(tree, Mapping):
         raise unreadable("must be a table")
@@ -48,7 +48,7 @@ def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
 
 
 def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:
-    """Tell whether brackets outside strings are nested deeper than the limit; linear in the text, without recursion."""
+    """Return whether brackets outside strings are nested deeper than the limit; linear in the text, without recursion."""
     if text.count("[") + text.count("{") <= limit:
         return False
     brackets = _NO_BRACKET.sub("", strings.sub("", text))

@@ -16,7 +16,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def large_offers(description: JobDescription) -> Iterator[Finding]:
-    """Find whether the largest of the jobs that the description makes is too large to be offered."""
+    """Return a finding if the largest offer of the description's jobs exceeds `OFFER_LIMIT`."""
     size = len(_encoder.encode(without_lists(description)))
     size += sum(_widest(values) + len(name) for name, values in description.parameters.items())
     if size > OFFER_LIMIT:

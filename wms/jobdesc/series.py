@@ -16,7 +16,7 @@ _LARGEST = 2**63
 
 
 def expanded(entry: Mapping[str, object]) -> tuple[Mapping[str, object], list[Finding]]:
-    """Return a job's table with lists in place of its series, and what is wrong with these; such are left out."""
+    """Return a job's table with lists in place of its series, and the findings for malformed series, which are left out."""
     given = entry.get("parameters")
     if not isinstance(given, Mapping) or not any(isinstance(each, Mapping) for each in given.values()):
         return entry, []

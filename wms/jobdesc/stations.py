@@ -4,7 +4,7 @@ from wms.classad.expression import Expression
 from wms.classad.tree import Call, Literal, NameScope, Node, Reference, chain
 
 STATIONS = "StationNames"
-"""The attribute of an element's ad that names the stations there."""
+"""The attribute of an element's ad with the names of its SAM stations."""
 
 
 def required_text(requirements: str, stations: tuple[str, ...]) -> str:
