@@ -283,7 +283,7 @@ def private(resource: Resource, owner: PilotOwner, *, job_sharing: bool) -> Reso
 
 
 STARTING_SECONDS = 30.0
-"""The most seconds of its life that a pilot uses before its first match request."""
+"""Seconds of a pilot's lifetime that are set aside for its start, before its first match request."""
 
 
 # Ads come anew all the time, and doors stay what they are.

@@ -97,7 +97,7 @@ class LeasedJobs:
 
     @property
     def processors(self) -> int:
-        """The slots that all held jobs take together, or will take once they run."""
+        """Return the number of slots of all leased jobs, whether they run yet or not."""
         return processors(self._all.values())
 
     @property

@@ -12,7 +12,7 @@ from wms.matching.queue_stats import Level
 from wms.queue_index.index import QueueIndex
 
 SHARE_OF_TIME = 50
-"""A round pauses for so many times its processor time. With wall time a busy machine would delay pilots."""
+"""After a round the writer pauses for this multiple of the CPU time that it took. Wall time would delay pilots on a busy machine."""
 LONGEST_REST_SECONDS = 3.0
 """The longest pause: shorter than the silence after which another matcher takes over, and short enough to send pilots within five seconds."""
 WEIGHT_STEP = 0.02

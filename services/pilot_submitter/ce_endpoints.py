@@ -220,7 +220,7 @@ class CeEndpoints:
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
-        """Return the revision of each mapping script's answers, which grows with every change of them."""
+        """Return one revision number for each mapping script; it increases whenever the answers of the script change."""
         return tuple(door.script.revision for door in self._doors.values() if door.script)
 
     async def ask_scripts(self) -> bool:

@@ -26,7 +26,7 @@ _XERIAL_HEAD: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES: Final = 16
 
 FAULT: Final = object()
-"""The header name under which a faulty record carries its reason. It is an object, which no sender can send."""
+"""The header name under which a faulty record carries its reason. It is an object and not a text, so that no sender can forge it."""
 
 
 class TooLarge(WmsError):  # noqa: N818 - an outcome

@@ -19,7 +19,7 @@ from wms.errors import Rejected
 
 
 class Sketch(NamedTuple):
-    """An ad whose attributes `free`, in lower case, are unknown yet; attributes neither in the ad nor in `free` are undefined."""
+    """A partly known ad: the attributes named in `free` (lower case) have no known value yet. All others that are absent are undefined."""
 
     ad: Ad
     free: frozenset[str]

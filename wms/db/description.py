@@ -38,7 +38,7 @@ class Requeued(msgspec.Struct, frozen=True):
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
-    """Return the descriptions of the jobs that have rows; other jobs are absent."""
+    """Return the descriptions of the given jobs that have a row; jobs that are in a block alone are left out."""
     return [Stored(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 

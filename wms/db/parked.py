@@ -43,7 +43,7 @@ class Head(msgspec.Struct, frozen=True):
     limit: int
     """The most messages."""
     size: int
-    """The most bytes of payloads."""
+    """The greatest total size of the payloads that are taken at once, in bytes; the first is taken whatever its size."""
 
 
 async def first(

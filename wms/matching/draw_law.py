@@ -1,4 +1,4 @@
-"""The laws of the draw, and the random numbers for them.
+"""The two laws of the random draw, and the random numbers for them. The draw of a queue is in `wms.queue_index.queue_draw`.
 
 Each queue of weight p gets a random key; the smallest key is drawn. The law `dirac` uses the key U/p with U uniform on [0, 1):
 of two queues with weights 2 and 1, they come first in 75 % and 25 % of the draws. The law `proportional` uses -ln(U)/p, which

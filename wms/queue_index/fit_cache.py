@@ -152,7 +152,7 @@ class FitCache:
         )
 
     def append(self, requirements: Requirements) -> None:
-        """Add the queue of the next slot."""
+        """Add a queue with these requirements; it gets the next slot."""
         for column in self._columns:
             column.append(requirements)
         self._segments.append(requirements.cpu_segment)

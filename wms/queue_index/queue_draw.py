@@ -27,7 +27,7 @@ _PATIENCE = 64
 
 
 class QueueDraw:
-    """The queues of a pool that one kind of resource fits; not safe for threads."""
+    """Draws queues of one pool for one kind of resource; not safe for threads."""
 
     __slots__ = (
         "_ahead", "_arrivals", "_at_once", "_chance", "_classes", "_emptied", "_factors", "_fit", "_now", "_parts", "_pruned",
@@ -39,7 +39,7 @@ class QueueDraw:
         self.level = level
         """Only these queues, by their bits, are drawn from; None for all that fit."""
         self.empty = -1
-        """It found nothing in the pool when so many queues had arrived."""
+        """The value of `Tier.arrivals` at which no queue here had a job; -1 if that was never so."""
         self._ahead: list[int] = []
         """Queues that come next while nothing changes."""
         self._at_once = 1
@@ -49,15 +49,15 @@ class QueueDraw:
         self._chance: Chance | None = None
         self._fit = b""
         self._slots: Slots = np.empty(0, dtype=np.intp)
-        """Those that fit, whether they have jobs or not."""
+        """The slots of the queues that fit, with or without jobs."""
         self._pruned = False
-        """Whether only those are left that had jobs when so many queues had arrived."""
+        """Whether queues without jobs were left out. They come back when `Tier.arrivals` moves."""
         self._parts: Slots = np.empty(0, dtype=np.intp)
-        """The places, in the slots, of queues that share their class with others."""
+        """Positions in `_slots` of the queues whose share class has other queues too."""
         self._classes = self._parts
-        """Of these, their classes."""
+        """The share classes of the queues at these places."""
         self._factors = np.ones(0)
-        """By place, which part of its class's weight the resource sees."""
+        """For each of the slots, the share of its class's weight that the resource sees."""
         self._version = self._arrivals = self._emptied = -1
 
     def next(self, fit: bytes, chance: Chance) -> int:

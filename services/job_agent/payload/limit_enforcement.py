@@ -16,7 +16,7 @@ TASKS_PER_PROCESS = 4
 
 
 GRACE_SECONDS = 0.5
-"""Between SIGTERM and SIGKILL."""
+"""Seconds between SIGTERM and SIGKILL."""
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
 URGENT_GRACE_SECONDS = 0.2
 # One that forks without end starts more while it is asked at all.
@@ -28,23 +28,23 @@ GRACE_BY_REASON = {
 
 
 class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payload may use; None is as much as it likes."""
+    """The limits of one payload; None stands for no limit."""
 
     cpu_seconds: float | None = None
-    """User and system, of all its processes, those that ended included."""
+    """User and system CPU time of all its processes, those that ended included."""
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    """Resident, of all its processes together."""
+    """Resident memory of all its processes together."""
     disk_bytes: int | None = None
-    """Allocated in its directory."""
+    """Disk space allocated in its directory."""
     processes: int | None = None
     """RLIMIT_NPROC: counted by the kernel over all processes of the user."""
     living: int = PROCESSES
-    """Processes that live at a time."""
+    """The number of processes that may live at a time."""
     file_bytes: int | None = None
-    """RLIMIT_FSIZE: of one file."""
+    """RLIMIT_FSIZE: the size of one file."""
     output_bytes: int = 100 * MIB
-    """Of the output sandbox's files together, before they are packed."""
+    """The size of all files of the output sandbox, before they are packed."""
 
     @property
     def tasks(self) -> int:
@@ -53,7 +53,7 @@ class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payload uses at one moment."""
+    """The resources that a payload uses at one moment."""
 
     cpu_seconds: float = 0.0
     memory_bytes: int = 0

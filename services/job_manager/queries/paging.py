@@ -27,7 +27,7 @@ def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
 
 
 def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], int | None]:
-    """Return the entries from number `after` on that fit a page, and the next page's number, None at the end."""
+    """Return the entries from index `after` on that fit a page, and the index where the next page begins, or None at the end."""
     taken = fitting(entries[after : after + limit])
     following = after + len(taken)
     return tuple(taken), following if following < len(entries) else None

@@ -82,7 +82,7 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     clauses: Lines = ()
     """Every requirement that fails there, in words."""
     pilots: Total = 0
-    """Running ones of the job's VO."""
+    """The number of running pilots of the job's VO."""
     free_slots: Total = 0
     fresh: bool = True
     """It advertises itself now."""

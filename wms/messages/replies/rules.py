@@ -21,10 +21,10 @@ class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
     """`set` at run time, of the `file`, or the `default`."""
     said_by: StoredName = ""
     owners: Total = 0
-    """With waiting jobs."""
+    """The number of owners with waiting jobs."""
     waiting_jobs: Total = 0
     running_jobs: Total = 0
-    """With a pilot."""
+    """The number of jobs that pilots hold."""
     private_pilots: bool = False
     used_hours: Seconds = 0.0
     """Of processors, in ended attempts, halved every half-life; 0 where usage does not count."""
