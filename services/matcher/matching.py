@@ -11,6 +11,7 @@ import structlog
 from services.matcher.limit_gate import LimitGate
 from services.matcher.pilot_allowance import AskingPilots
 from wms.auth.principal import Principal
+from wms.bounded_cache import BoundedCache
 from wms.bus.consumer import Delivery
 from wms.db import block, claim, task_queue
 from wms.db.claim import Claim, Claimed
@@ -101,7 +102,7 @@ class Matching:
         self._retry_after_seconds = retry_after_seconds
         self._rng = rng
         self._is_shared = is_shared
-        self._resources: dict[tuple[str | None, str, bool, Resource], Resource] = {}
+        self._resources = BoundedCache[tuple[str | None, str, bool, Resource], Resource](RESOURCES_LIMIT)
         """Resources by token and described resource."""
         self.tell_others = False
         """Whether other matchers must be told which jobs no longer wait."""
@@ -197,8 +198,6 @@ class Matching:
         key = (principal.pilot_id, principal.token_id, shared, said)
         known = self._resources.get(key)
         if known is None:
-            if len(self._resources) >= RESOURCES_LIMIT:
-                self._resources.clear()
             known = self._resources[key] = bind(principal, said, job_sharing=shared)
         return known
 

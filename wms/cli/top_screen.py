@@ -9,7 +9,6 @@ from wms.cli.table import Fitted, TableColumn, fitted
 
 TALL = 40
 """The least number of terminal lines with which all sections are shown at once."""
-HEAD = 4
 """The number of lines above the sections."""
 HELP = (
     "tab, right, l      the next section        shift-tab, left, h   the one before",

@@ -180,15 +180,3 @@ def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
     port = free_port()
     file.write_text(f"{port}\n", "ascii")
     return port
-
-
-async def listens(port: int) -> bool:
-    """Return whether a program accepts connections on 127.0.0.1:`port`."""
-    try:
-        _, writer = await asyncio.open_connection(LOOPBACK, port)
-    except OSError:
-        return False
-    writer.close()
-    with contextlib.suppress(OSError):
-        await writer.wait_closed()
-    return True

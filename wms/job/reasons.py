@@ -107,11 +107,5 @@ class Reason(msgspec.Struct, frozen=True):
     text: str = ""
 
 
-LOST_WITH_PILOT = frozenset({Code.PILOT_DIED, Code.NODE_LOST, Code.PILOT_FORGOTTEN})
-"""The reasons by which an element reports a lost pilot: its end was seen, its node was lost, or its job is unknown.
-
-Only the first is certain. A pilot may work on at a node out of sight, or after the batch system forgot its job.
-"""
-
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
 """Reasons for which the pilot never had the job, so that the attempt does not count against the job's bound."""

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.bounded_cache import BoundedCache
 from wms.classad.expression import Expression
 from wms.classad.reduce import could_want
 from wms.matching.ads import Seen, Words, job_ad, told
@@ -110,7 +111,7 @@ class ClauseColumn:
         self._compared: list[Any] = []
         """The parts as they are compared: case-folded in clauses that compare names."""
         self._looks_at = _LOOKS_AT.get(clause.name, _whole)
-        self._verdicts: dict[Hashable, Verdicts] = {}
+        self._verdicts = BoundedCache[Hashable, Verdicts](_KEPT_VERDICTS)
 
     def append(self, requirements: Requirements) -> None:
         """Add the queue of the next slot."""
@@ -132,8 +133,6 @@ class ClauseColumn:
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
         verdicts = self._verdicts.get(value)
         if verdicts is None:
-            if len(self._verdicts) >= _KEPT_VERDICTS:
-                self._verdicts.clear()
             verdicts = self._verdicts[value] = Verdicts(judge)
         if verdicts.parts < len(self.parts) or verdicts.judged < self.numbers.length:
             verdicts.follow(len(self.parts), self.numbers)
@@ -229,8 +228,8 @@ class SiteExpressionColumn(ClauseColumn):
     def __init__(self, clause: Clause) -> None:
         super().__init__(clause)
         self._demands = SiteExpressions(self.parts)
-        self._ranked: dict[str, Ranked] = {}
-        self._possible: dict[tuple[str, Seen], bool] = {}
+        self._ranked = BoundedCache[str, Ranked](_KEPT_VERDICTS)
+        self._possible = BoundedCache[tuple[str, Seen], bool](_KEPT_VERDICTS)
         """Whether an ad's open requirements could be true, by their text and the job values that they read."""
 
     @property
@@ -251,8 +250,6 @@ class SiteExpressionColumn(ClauseColumn):
         """Split the queues in `fit` by the resource's rank; return one bit mask per level, best first. Empty if all rank alike."""
         ranked = self._ranked.get(rank.text)
         if ranked is None:
-            if len(self._ranked) >= _KEPT_VERDICTS:
-                self._ranked.clear()
             ranked = self._ranked[rank.text] = Ranked()
         if ranked.judged < self.numbers.length:
             ranked.judge(self._demands.ranks(rank, face.ad)[self.numbers.values])
@@ -269,8 +266,6 @@ class SiteExpressionColumn(ClauseColumn):
         key = left.text, told(job, left.other)
         found = self._possible.get(key)
         if found is None:
-            if len(self._possible) >= _KEPT_VERDICTS:
-                self._possible.clear()
             found = self._possible[key] = could_want(left, job_ad(job, left.other))
         return found
 

@@ -11,6 +11,7 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
+from wms.bounded_cache import BoundedCache
 from wms.classad.expression import Expression
 from wms.matching.clauses import CLAUSES, CPU_TIME, refusal
 from wms.matching.grouping import Requirements
@@ -122,11 +123,10 @@ class NoFit(Struct, frozen=True, kw_only=True):
 class FitCache:
     """All queues' requirements by slot, and the cached views of recent resources.
 
-    `cached` is the most views kept; the oldest is dropped first.
+    `cached` is the most views kept.
     """
 
     def __init__(self, pools: Pools, faces: SignificantAttributes, *, cached: int) -> None:
-        self._cached = cached
         self._pools = pools
         self._faces = faces
         self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
@@ -138,7 +138,7 @@ class FitCache:
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
         """Numbers of kinds by resource, for resources that come again unchanged and cache their hash."""
-        self._views: dict[int, View] = {}
+        self._views = BoundedCache[int, View](cached)
         self._at_place: dict[Place, list[Resource]] = {}
         """The resources in `_lately`, by the element that they are at, if its ad is known."""
 
@@ -214,8 +214,6 @@ class FitCache:
         return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
 
     def _new_view(self, resource: Resource) -> View:
-        if len(self._views) >= self._cached:
-            del self._views[next(iter(self._views))]
         seen = self._faces.seen(resource)
         return View(seen, self._faces.of(seen), self._pools.market(resource))
 

@@ -8,6 +8,7 @@ an ad, so ads that differ in other attributes share it. Ads that have none of it
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING, satisfied
@@ -22,7 +23,7 @@ from wms.queue_index.significant_attributes import AdClass
 Mask = NDArray[np.bool_]
 
 KEPT_NAMES = 65_536
-"""The most attribute values in the cached verdicts of one expression; beyond it the cache is emptied."""
+"""The most attribute values in the cached verdicts of one expression."""
 
 
 class Conjunct:
@@ -35,7 +36,7 @@ class Conjunct:
         self.expression = term.expression
         self.names = term.names
         self.evaluated = 0
-        self._verdicts: dict[Seen, bool] = {}
+        self._verdicts = BoundedCache[Seen, bool](KEPT_NAMES // (len(term.names) + 1))
 
     def over(self, ad: Ad, view: Seen) -> bool:
         """Return whether an ad meets the conjunct; `view` holds the ad's values that it reads, none of which references the job."""
@@ -70,8 +71,6 @@ class Conjunct:
         return found
 
     def _keep(self, view: Seen, verdict: bool) -> bool:  # noqa: FBT001 - a fact
-        if len(self._verdicts) * (len(self.names) + 1) >= KEPT_NAMES:
-            self._verdicts.clear()
         self._verdicts[view] = verdict
         self.evaluated += 1
         return verdict

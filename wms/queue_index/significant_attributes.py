@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from wms.bounded_cache import BoundedCache
 from wms.bounds import Names
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
@@ -70,7 +71,7 @@ class SignificantAttributes:
         """The names that some resource so far has, or may have once its pilot runs."""
         self._relevant: frozenset[str] = frozenset()
         """The names that are both referenced and present; classes of ads differ in their values."""
-        self._noted: set[tuple[str, Names | None]] = set()
+        self._noted = BoundedCache[tuple[str, Names | None], None](_KEPT)
         """Ads with the attributes that their sites forward, whose names have been added to `_present`."""
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
@@ -141,9 +142,7 @@ class SignificantAttributes:
         """Add the names that a resource has. Classes so far stay as they are, since none of them had a new name."""
         new = {name for name, _ in resource.node if name not in self._present}
         if (text, forwards) not in self._noted:
-            if len(self._noted) >= _KEPT:
-                self._noted.clear()
-            self._noted.add((text, forwards))
+            self._noted[text, forwards] = None
             new |= site_ad(text).attributes.keys() - self._present
             if forwards is not None:
                 new |= {*map(str.lower, forwards), *MEASURED, *POLICIES} - self._present

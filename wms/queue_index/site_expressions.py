@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
@@ -104,9 +105,9 @@ class SiteExpressions:
         self.evaluated = 0
         """Evaluations so far: pairs of an expression and a combination of job values."""
         self._parts = parts
-        self._tellings: dict[str, Telling] = {}
-        self._tellers: dict[frozenset[str], Tellers] = {}
-        self._opinions: dict[tuple[str, bool], Opinion] = {}
+        self._tellings = BoundedCache[str, Telling](KEPT_NAMES)
+        self._tellers = BoundedCache[frozenset[str], Tellers](KEPT_NAMES)
+        self._opinions = BoundedCache[tuple[str, bool], Opinion](KEPT)
 
     def verdicts(self, requirements: Expression, own: Ad, start: int) -> Mask:
         """Return for each part from the `start`-th on whether the requirements of a resource's ad are true of it."""
@@ -120,7 +121,6 @@ class SiteExpressions:
         name = expression.text, is_rank
         opinion = self._opinions.get(name)
         if opinion is None:
-            _make_room(self._opinions, KEPT)
             tellers = self._looking(expression.other)
             opinion = self._opinions[name] = Opinion(expression, tellers, is_rank=is_rank)
         found, evaluated = opinion.of(self._parts, start, own)
@@ -130,17 +130,10 @@ class SiteExpressions:
     def _looking(self, names: frozenset[str]) -> Tellers:
         tellers = self._tellers.get(names)
         if tellers is None:
-            _make_room(self._tellers, KEPT_NAMES)
             tellers = self._tellers[names] = Tellers(names, map(self._telling, sorted(names)))
         return tellers
 
     def _telling(self, name: str) -> Telling:
         if name not in self._tellings:
-            _make_room(self._tellings, KEPT_NAMES)
             self._tellings[name] = Telling(name)
         return self._tellings[name]
-
-
-def _make_room(kept: dict[Any, Any], most: int) -> None:
-    if len(kept) >= most:
-        del kept[next(iter(kept))]

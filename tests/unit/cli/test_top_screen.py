@@ -3,7 +3,10 @@
 import re
 
 from tests.unit.cli.tables import shown
-from wms.cli.top_screen import HEAD, ScreenView, pressed
+from wms.cli.top_screen import ScreenView, pressed
+
+HEAD = 4
+"""Lines above the table."""
 
 
 def test_a_small_terminal_shows_one_section_after_the_other() -> None:

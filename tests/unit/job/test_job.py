@@ -22,11 +22,19 @@ from wms.job.job import (
     path,
     started,
 )
-from wms.job.reasons import LOST_WITH_PILOT, UNCOUNTED, Code, Reason
+from wms.job.reasons import UNCOUNTED, Code, Reason
 from wms.job.state import AT_A_PILOT, ENDED, Event, State, after
 from wms.lease import Lease
 
-RETRYABLE = {*UNCOUNTED, *LOST_WITH_PILOT, Code.LEASE_EXPIRED, Code.PILOT_STOPPED, Code.AGENT_ERROR}
+RETRYABLE = {
+    *UNCOUNTED,
+    Code.PILOT_DIED,
+    Code.NODE_LOST,
+    Code.PILOT_FORGOTTEN,
+    Code.LEASE_EXPIRED,
+    Code.PILOT_STOPPED,
+    Code.AGENT_ERROR,
+}
 """Reasons that are the system's or the site's, not the payload's: the job is tried again."""
 
 # Where jobs are today: the others are kept for stages of a job's life that no service leads yet.
