@@ -1,9 +1,12 @@
 """What is ARC's own: the two kinds of credential, what pilots ask for, what the element refuses."""
 
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+from msgspec.structs import replace
 
+from tests.contract.dispatch.cable import cable
 from tests.contract.dispatch.grounds import ENDS, SHELL, WAITS, ArcGround, look, order, over, seen
 from tests.middleware import Sites
 from tests.waiting import eventually
@@ -71,18 +74,16 @@ async def test_a_credential_that_is_not_ours_or_not_there_makes_it_unavailable(
         await lost.follow([order().pilot_id])
 
 
-async def test_a_pilot_whose_files_did_not_arrive_is_ended_and_does_not_wait_for_them(
-    arc: ArcGround, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def breaks_off(*_: object) -> None:
-        raise Unavailable("the element was killed")
-
-    dispatcher, pilot = arc.dispatcher(), order(ENDS)
-    with monkeypatch.context() as fault:
-        fault.setattr("wms.dispatch.arc_rest.ArcRest.put", breaks_off)
+async def test_a_pilot_whose_files_did_not_arrive_is_ended_and_does_not_wait_for_them(arc: ArcGround) -> None:
+    told = urlsplit(arc.sites.told["arc"]["url"])
+    pilot = replace(order(ENDS), config="#" * 4_000_000)
+    async with cable(told.hostname or "", told.port or 0, most=1_000_000) as way:
+        element = arc.element(told._replace(netloc=f"{told.hostname}:{way.port}").geturl(), "main")
+        dispatcher = ArcDispatcher(element, SHELL)
         with pytest.raises(Unavailable):
             await dispatcher.send([pilot])
-    assert (await over(arc, dispatcher, pilot.pilot_id)).state in ("Aborted", "Failed")
+        assert way.broken, "while the configuration was on its way"
+        assert (await over(arc, dispatcher, pilot.pilot_id)).state in ("Aborted", "Failed")
 
 
 async def test_nothing_is_left_of_a_pilot_that_is_forgotten(arc: ArcGround) -> None:

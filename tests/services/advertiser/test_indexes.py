@@ -100,6 +100,8 @@ async def test_two_elements_of_one_name_are_one_unless_they_are_told_apart(
     servers.answers["top"] = queue("umea") + b"\n" + queue("lund")
     [seen] = await make(site="sweden").read()
     assert seen.glue.id == "ce.umea:2119/main"
+    apart = await make(sites={"umea": "north", "lund": "south"}).read()
+    assert places(apart) == [("north", "main"), ("south", "main")]
 
 
 async def test_what_an_index_tells_of_no_more_is_gone_and_what_is_not_heard_of_may_not_be(
