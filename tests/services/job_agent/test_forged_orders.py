@@ -11,7 +11,6 @@ from services.job_agent import reporter
 from tests.services.job_agent import test_protocol as protocol
 from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.services.job_agent.test_protocol import Scene, held, job
-from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
 from wms.bus.topics import site_inbox_of
 from wms.embedded.broker import Broker
@@ -98,15 +97,18 @@ async def test_orders_of_before_have_no_effect(scene: Scene) -> None:
 
 
 async def test_a_new_token_is_taken_from_who_can_seal_it_and_never_an_older_one(scene: Scene) -> None:
-    played, link = scene.played, scene.agent._link
+    played = scene.played
     pilot_id = PilotId(played.pilot_id)
     token = {end: f"h.{protocol.payload_ending(end)}.s" for end in (10, 20, 30)}
     request = await played.asked()
-    await played.tell(TokenRenewal(pilot_id=pilot_id, sealed=played.orders.seal(pilot_id, token[20])))
-    await eventually(lambda: link._token == token[20], 15)
-    await played.tell(TokenRenewal(pilot_id=pilot_id, sealed=played.orders.seal(pilot_id, token[10])))
-    await played.tell(TokenRenewal(pilot_id=pilot_id, sealed=STRANGER.seal(pilot_id, token[30])))
+    for each in (
+        played.orders.seal(pilot_id, token[20]),
+        played.orders.seal(pilot_id, token[10]),
+        STRANGER.seal(pilot_id, token[30]),
+    ):
+        await played.tell(TokenRenewal(pilot_id=pilot_id, sealed=each))
     wanted = job("true")
     await played.offer(request, wanted)
     await played.result(held(wanted))
-    assert link._token == token[20]
+    assert played.tokens[-1] == token[20]
+    assert {token[10], token[30]}.isdisjoint(played.tokens)

@@ -45,6 +45,8 @@ class Played:
         self.pilot_id = pilot_id
         self.site = site
         self.heard: list[Any] = []
+        self.tokens: list[str] = []
+        """With what the agent spoke each time."""
         self.answers = True
         """Whether reports are answered as a willing job manager would."""
         self._readers: list[tuple[Reader, Codec[Any]]] = []
@@ -66,6 +68,7 @@ class Played:
             for reader, codec in self._readers:
                 for record in await reader.poll(0.02, 100):
                     if record.key == self.pilot_id.encode():
+                        self.tokens.append(record.token)
                         message = codec.decode(record.payload)
                         self.heard.append(message)
                         if isinstance(message, Report) and self.answers:

@@ -1,6 +1,5 @@
 """What stands still is begun anew, and what hangs ends its process, once: the next life sets the message aside."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,7 +12,6 @@ from tests.waiting import eventually
 from wms.bus.consumer import Consumer
 from wms.embedded.broker import Broker
 from wms.ids import InstanceId
-from wms.runtime.every import Every
 from wms.runtime.watchdog import EXIT_HANGING, Stalled, Watchdog
 
 
@@ -80,25 +78,3 @@ def test_a_partition_that_is_not_served_is_read_anew_and_then_the_process_ends()
     faulty.stalled, faulty.busy = 0, 601
     dog.look(consumer)
     assert ended == [EXIT_HANGING]
-
-
-async def test_a_fault_in_a_loop_is_told_and_the_loop_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
-    faults = iter([OverflowError("a number"), ValueError("a text"), None])
-
-    async def act() -> None:
-        if (fault := next(faults)) is not None:
-            raise fault
-
-    now = 100.0
-    monkeypatch.setattr("wms.runtime.every.time.monotonic", lambda: now)
-    loop = Every("loop", 1.0, act)
-    assert loop._pause_seconds() == 1
-    once: Callable[[], Awaitable[bool]] = loop._once
-    assert not await once()
-    now += 20
-    assert not await once()
-    assert "ValueError" in loop.trouble()
-    assert loop._pause_seconds() == 4
-    await once()
-    assert loop.trouble() == ""
-    assert loop._pause_seconds() == 1

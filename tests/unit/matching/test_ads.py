@@ -262,15 +262,6 @@ def test_ads_outlive_the_queues_that_leave() -> None:
     assert pick.job_id == 1
 
 
-def test_ads_that_nobody_looks_at_make_no_kinds_of_resources() -> None:
-    index = new_index()
-    index.add_queue(1, asks())
-    for n in range(50):
-        index.advertise("A", f"c{n}", advertised({"a": n}, {}, "", "3"))
-        index.select(offers(site="A", grid_ce=f"c{n}"), 1, np.random.default_rng(1))
-    assert len(index._fitting._views) == 1
-
-
 # --- words, and where pilots go --------------------------------------------------------------------
 
 

@@ -103,6 +103,15 @@ def test_an_ad_is_seen_from_the_next_view_on() -> None:
     assert found.fitting(resource) == set()
 
 
+def test_ads_that_nobody_looks_at_make_no_kinds_of_resources() -> None:
+    found = Cached(asks())
+    views = []
+    for n in range(50):
+        found.cache.advertise(("A", f"c{n}"), advertised({"a": n}, {}, "", "3"))
+        views.append(found.view(offers(site="A", grid_ce=f"c{n}")))
+    assert all(each is views[0] for each in views)
+
+
 def test_failures_are_counted_by_the_first_clause_that_does_not_hold() -> None:
     found = Cached(
         asks(vo="w", sites=("B",)), asks(sites=("B",)), asks(sites=("B",), cpu_segment=9_000), asks(cpu_segment=5_000),
