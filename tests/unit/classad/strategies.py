@@ -73,7 +73,7 @@ _TWO = [
     "strcmp",
     "stricmp",
     "versioncmp",
-    "stringListMember",
+    "stringListsIntersect",
     "pow",
     "quantize",
     "versionGE",
