@@ -7,6 +7,7 @@ from tests.hostile.innocent import Innocent
 from tests.hostile.target import Target
 from wms.bus.door import servers
 from wms.bus.topics import SHARED
+from wms.embedded.layout import SERVICES
 
 MIB = 1024 * 1024
 ZEROS = 16 * MIB
@@ -46,5 +47,5 @@ def _memory(target: Target) -> dict[str, int]:
     return {
         name: psutil.Process(each.pid).memory_info().rss
         for name, each in children.items()
-        if each.pid is not None and name in ("job_manager", "matcher", "advertiser", "pilot_submitter")
+        if each.pid is not None and name in SERVICES
     }

@@ -203,7 +203,7 @@ def _children(
     ]
 
 
-_BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter"})
+_BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter", "resource_broker"})
 """The services that send heartbeats. Such a service without a heartbeat counts as down."""
 
 

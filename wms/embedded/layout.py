@@ -13,7 +13,7 @@ from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
 """The environment variable with the default of payload isolation for pilots on this machine."""
-SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter")
+SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter", "resource_broker")
 """The services of the system, in the order of their start."""
 
 

@@ -1,0 +1,1 @@
+"""The resource broker: chooses and reserves the sites of jobs whose users care when they end."""
