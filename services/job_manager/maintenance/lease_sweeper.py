@@ -40,10 +40,13 @@ class LeaseSweeper:
         async with self._db.transaction() as tx:
             await self._heed_clock(tx)
             job_ids = await attempt.expired(tx, BATCH)
-        wanted = [each for each in job_ids if self._set_aside.get(each, 0.0) <= self._monotonic()]
+        wanted = [each for each in job_ids if not self._is_set_aside(each)]
         if wanted:
             await self._take_back_or_divide(wanted)
         return len(wanted) == BATCH
+
+    def _is_set_aside(self, job_id: JobId) -> bool:
+        return job_id in self._set_aside and self._set_aside[job_id] > self._monotonic()
 
     async def _take_back_or_divide(self, job_ids: list[JobId]) -> None:
         """Take all back; the failure of one job delays no other."""
