@@ -78,11 +78,15 @@ def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable
 
 WHOLE_NODE = "WholeNode"
 """The tag of resources whose pilots have a whole node, and of jobs that want one."""
-_OF_NODES = re.compile(r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode", re.IGNORECASE)
+BOUND = "job:"
+"""The beginning of the tag by which a pilot is bound to one job: `job:` and the id. Neither users nor sites may use such tags."""
+_OF_ITSELF = re.compile(
+    r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|job:.*", re.IGNORECASE | re.DOTALL
+)
 
 
 class OfferedTags(NamedTuple):
-    """The tags of a resource, case-folded; with `is_any` it has every tag except those that depend on its processors."""
+    """The tags of a resource, case-folded; with `is_any` it has every tag but those of its processors and of its job."""
 
     tags: frozenset[str]
     is_any: bool
@@ -90,7 +94,7 @@ class OfferedTags(NamedTuple):
     def lacking(self, tags: Iterable[str]) -> list[str]:
         """Return the tags that the resource does not have."""
         missing = [tag for tag in tags if tag.casefold() not in self.tags]
-        return [tag for tag in missing if _OF_NODES.fullmatch(tag)] if missing and self.is_any else missing
+        return [tag for tag in missing if _OF_ITSELF.fullmatch(tag)] if missing and self.is_any else missing
 
 
 @lru_cache(maxsize=16_384)

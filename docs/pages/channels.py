@@ -7,7 +7,18 @@ import msgspec
 
 from docs.pages.structs import Kind
 from wms.bus.topics import SHARED, Topic
-from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.messages import (
+    ads,
+    broker,
+    changes,
+    commands,
+    events,
+    queries,
+    replies,
+    reports,
+    requests,
+    site_inbox,
+)
 
 
 class Channel(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,6 +120,13 @@ CHANNELS = (
         readers="every matcher",
         trust="what a service signed, once and for five minutes, as a hint: jobs are claimed in Postgres "
         "([ADR 31](adr/0031-orders-signed-for-one-pilot.md))",
+    ),
+    _shared(
+        broker,
+        broker.ToBroker,
+        writers="job manager, pilot submitter",
+        readers="resource broker",
+        trust="what a service signed, at any time, as a hint: the database decides what is to be placed",
     ),
 )
 

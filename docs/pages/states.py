@@ -9,10 +9,10 @@ from wms.job.state import AT_A_PILOT, ENDED, FIRST, TRANSITIONS, Event, State, s
 
 CAUSES = {
     Event.RECEIVE: "the job manager, when it takes a submission",
-    Event.CHECK: "no service yet",
+    Event.CHECK: "the job manager and the pilot submitter: a brokered job needs a placement, or another one",
     Event.SCOUT: "no service yet",
     Event.STAGE: "no service yet",
-    Event.ENQUEUE: "the job manager: at submission, and after every reschedule",
+    Event.ENQUEUE: "the job manager: at submission, and after every reschedule; the broker, when it places a job",
     Event.MATCH: "the matcher, when it claims the job for a pilot's request",
     Event.START: "the job manager, told by the job agent that the payload runs",
     Event.STALL: "no service yet",
@@ -30,7 +30,6 @@ CAUSES = {
 
 RESERVED = {
     State.SUBMITTING: "a submission in several steps, as by a gateway that takes input files first",
-    State.CHECKING: "checks that take time: a broker chooses the site, or input data is looked up",
     State.SCOUTING: "DIRAC's trial jobs, which go before the others of their kind",
     State.STAGING: "input files are brought to the site, or from tape to disk",
     State.STALLED: "DIRAC's jobs whose pilot is silent; here their lease runs out, and they are rescheduled",
@@ -38,7 +37,7 @@ RESERVED = {
     State.COMPLETED: "the outputs are delivered, and their registration is not confirmed",
 }
 """States that no service brings a job to yet, and what each is for: they are DIRAC's, and part of every message's schema."""
-UNUSED = {Event.CHECK, Event.SCOUT, Event.STAGE, Event.STALL, Event.RESUME, Event.COMPLETE, Event.DELIVER}
+UNUSED = {Event.SCOUT, Event.STAGE, Event.STALL, Event.RESUME, Event.COMPLETE, Event.DELIVER}
 """The events that only lead to or from such states."""
 
 TAKEN_BACK = {Code.LEASE_EXPIRED, Code.PILOT_STOPPED}

@@ -18,6 +18,7 @@ from wms.jobdesc.changes import Changes, changed, in_words, read_changes
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.predecessors import FIELDS, Predecessors, predecessors_of
 from wms.jobdesc.problem import InvalidDescription
+from wms.matching.binding import bound_like
 from wms.matching.grouping import Requirements
 from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages.commands import Control
@@ -131,6 +132,7 @@ class Editing:
             self._segments,
             credentials=Credentials(before.certificate_subject, before.fqans),
         )
+        required = bound_like(required, before)
         body, predecessors = _encoder.encode(after).decode(), predecessors_of(after) or Predecessors(())
         priority = float(after.priority)
         return _Outcome(required, body, priority, after.max_attempts, predecessors=predecessors)

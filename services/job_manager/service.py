@@ -6,6 +6,7 @@ from functools import partial
 from services.job_manager.commands import Commands, Reading, on_refused
 from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
+from services.job_manager.maintenance.broker_orders import BrokerOrders
 from services.job_manager.maintenance.housekeeping import Housekeeping
 from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
@@ -76,6 +77,7 @@ def _watch_leases_and_dependencies(host: Host, config: Config) -> None:
     dependencies = Dependencies(host.patient_db)
     host.every("dependencies", 1.0, dependencies.look)
     host.every("idle-dependencies", 60.0, dependencies.forget_idle)
+    host.every("broker-orders", 2.0, BrokerOrders(host.patient_db).look)
 
 
 def _look_why_queues_wait(host: Host) -> None:

@@ -20,6 +20,7 @@ from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import LeaseTerms
+from wms.matching.binding import restrained
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
 from wms.messages.requests import MatchRequest
@@ -53,9 +54,12 @@ def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
 
 
 def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
-    """Return the resource as the pilot's token allows it; `job_sharing`: the token's group shares its jobs."""
+    """Return the resource as the pilot's token allows it; `job_sharing`: the token's group shares its jobs.
+
+    A pilot that is bound to a job by its token is given that job, and any other pilot never.
+    """
     return msgspec.structs.replace(
-        resource,
+        restrained(resource, principal.job_id),
         vo=principal.vo,
         site=principal.site or "",
         grid_ce=principal.ce or "",

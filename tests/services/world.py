@@ -67,7 +67,9 @@ def user(owner: str = "ann", *rights: str, group: str = "physics", vo: str = "lh
     )
 
 
-def pilot(pilot_id: str = "p-1", *, site: str = "A", vo: str = "lhcb") -> Principal:
+def pilot(
+    pilot_id: str = "p-1", *, site: str = "A", vo: str = "lhcb", job_id: JobId | None = None
+) -> Principal:
     return Principal(
         kind="pilot",
         owner="pilot_submitter",
@@ -77,7 +79,8 @@ def pilot(pilot_id: str = "p-1", *, site: str = "A", vo: str = "lhcb") -> Princi
         pilot_id=pilot_id,
         site=site,
         ce="ce",
-        token_id="t",
+        job_id=job_id,
+        token_id="t" if job_id is None else f"t-{job_id}",
         expires_at=4e9,
     )
 

@@ -101,6 +101,9 @@ def _misplaced(
         offered = {name: queue[name] for name in said if queue.get(name)}
         # How expressions are written down is not judged here, but that there are some or none.
         offered |= {name: True for name in EXPRESSIONS if name in offered}
+        # A brokered job's queue is its own, by a tag that nobody asks for.
+        offered["tags"] = [tag for tag in offered.get("tags", ()) if tag != f"job:{row['job_id']}"]
+        offered = {name: value for name, value in offered.items() if value}
         if wanted != offered:
             yield f"job {row['job_id']} and {row['jobs'] - 1} more ask for {wanted}, queue {row['tq_id']} is of {offered}"
 

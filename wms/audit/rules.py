@@ -12,7 +12,7 @@ MOVES = """
     Checking        scout>Scouting stage>Staging enqueue>Waiting reschedule>Rescheduled hold>Held fail>Failed kill>Killed remove>Deleted
     Scouting        check>Checking stall>Stalled fail>Failed kill>Killed
     Staging         check>Checking enqueue>Waiting hold>Held fail>Failed kill>Killed
-    Waiting         match>Matched reschedule>Rescheduled hold>Held fail>Failed kill>Killed remove>Deleted
+    Waiting         check>Checking match>Matched reschedule>Rescheduled hold>Held fail>Failed kill>Killed remove>Deleted
     Matched         start>Running reschedule>Rescheduled fail>Failed kill>Killed
     Rescheduled     enqueue>Waiting receive>Received hold>Held fail>Failed kill>Killed remove>Deleted
     Running         stall>Stalled complete>Completing finish>Done reschedule>Rescheduled receive>Received fail>Failed kill>Killed

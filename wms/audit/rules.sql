@@ -381,6 +381,58 @@ select format('block %s to %s waits in task queue %s, which was removed', b.firs
 from block b join sweep s on s.first = b.sweep join task_queue t using (tq_id)
 where b.state = 'Waiting' and t.removed_at is not null;
 
+-- rule: brokered jobs have queues of their own
+-- invariant: 8
+-- of: job where brokered
+select format('job %s is brokered, and its task queue %s is not its own', j.job_id, j.tq_id)
+from job j left join task_queue t using (tq_id)
+where j.brokered and not coalesce(t.requirements::jsonb -> 'tags' ? ('job:' || j.job_id), false)
+union all
+select format('job %s is in task queue %s, which is that of a brokered job', j.job_id, j.tq_id)
+from job j join task_queue t using (tq_id)
+where not j.brokered and t.requirements::text like '%"job:%' and exists (
+    select from jsonb_array_elements_text(t.requirements::jsonb -> 'tags') as tag where tag like 'job:%');
+
+-- rule: the broker was asked to place every brokered job that is Checking
+-- invariant: 23
+-- of: job where brokered and state = 'Checking'
+select format('job %s is Checking since move %s; the broker was asked by %s', j.job_id, j.event_seq,
+              coalesce('the order of move ' || o.seq, 'nobody'))
+from job j left join broker_order o using (job_id)
+where j.brokered and j.state = 'Checking' and o.seq is distinct from j.event_seq
+union all
+select format('the broker is asked to place job %s, which is %s', o.job_id, coalesce(j.state, 'unknown'))
+from broker_order o left join job j using (job_id) where j.state is distinct from 'Checking'
+union all
+select format('job %s: the broker should have been asked again at %s', o.job_id, o.due_at)
+from broker_order o
+where o.due_at < now() - interval '2 min'
+  and exists (select from service_instance where service = 'job_manager' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '2 min');
+
+-- rule: a brokered job waits, or is with a pilot, exactly under an open placement
+-- invariant: 23
+-- of: job where brokered
+select format('job %s is %s, and no placement is open', j.job_id, j.state)
+from job j
+where j.brokered and j.state = any (array['Waiting', 'Matched', 'Running', 'Stalled', 'Completing', 'Completed'])
+  and not exists (select from placement p where p.job_id = j.job_id and p.state in ('Ordered', 'Sent', 'Started'))
+union all
+select format('job %s is %s, and placement %s is %s', p.job_id, coalesce(j.state, 'unknown'), p.attempt, p.state)
+from placement p left join job j using (job_id)
+where p.state in ('Ordered', 'Sent') and coalesce(j.state, '') <> all (array['Waiting', 'Matched'])
+   or p.state = 'Started' and coalesce(j.state, '') <> all (array['Running', 'Stalled', 'Completing', 'Completed']);
+
+-- rule: no placement outlives its latest start
+-- invariant: 23
+-- of: placement
+-- By a pilot submitter that looks.
+select format('placement %s of job %s is %s, and its latest start was %s', p.attempt, p.job_id, p.state, p.latest_start)
+from placement p join job j using (job_id)
+where p.state in ('Ordered', 'Sent') and j.state = 'Waiting' and p.latest_start < now() - interval '1 min'
+  and exists (select from service_instance where service = 'pilot_submitter' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '1 min');
+
 -- rule: attempts are made by pilots we sent there
 -- invariant: 9
 -- of: attempt

@@ -61,6 +61,16 @@ class Notices:
         self._take(self._good(signed, topic))
         return signed.notice
 
+    def authentic(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
+        """Return the notice in a signed message of any age, perhaps read before: for readers to whom it is a hint.
+
+        Raises:
+            Rejected: NOTICE_FORGED if no service signed it.
+        """
+        signed = _ENVELOPES.read(payload, limit)
+        self._good(signed, topic)
+        return signed.notice
+
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
         """Return the valid code by the newest of the services' keys. Raise Rejected if no code is valid."""
         for each in self._begun(topic, signed.at):

@@ -6,7 +6,7 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from wms.bounds import GivenName, Name, NameSet, PilotName, Timestamp
-from wms.ids import Identity
+from wms.ids import Identity, JobId
 
 Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
 
@@ -57,6 +57,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot_id: PilotName | None = None
     site: Name | None = None
     ce: Name | None = None
+    job_id: JobId | None = None
+    """The one job that a bound pilot may be given; None for a pilot of any jobs."""
     sites: NameSet = frozenset()
     """The sites of an index's advertiser, as names or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""

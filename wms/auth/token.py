@@ -17,8 +17,9 @@ import msgspec
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
 from wms.auth.principal import ISSUER, NAME_MARK, Fqans, Kind, Principal, Right, Subject, owner_of
 from wms.bounded_cache import BoundedCache
-from wms.bounds import NAME_LENGTH, GivenName, Name, NameSet, PilotName, WholeTimestamp
+from wms.bounds import NAME_LENGTH, GivenName, JobNumber, Name, NameSet, PilotName, WholeTimestamp
 from wms.errors import Rejected
+from wms.ids import JobId
 
 __all__ = [
     "Claims",
@@ -65,6 +66,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot_id: PilotName | None = None
     site: Name | None = None
     ce: Name | None = None
+    job_id: JobNumber | None = None
+    """The one job that a bound pilot may be given; None for a pilot of any jobs."""
     sites: NameSet = frozenset()
     """Further sites, or patterns of sites, for which a site's token is valid. Such a token needs no `site`."""
     certificate_subject: Subject = ""
@@ -93,8 +96,8 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             return "a VOMS role begins with a slash: /lhcb/Role=production"
         if not all(len(value) <= NAME_LENGTH and value.isprintable() for value in values):
             return f"names must be printable and at most {NAME_LENGTH} long"
-        if self.sites and self.kind != "site":
-            return f"a {self.kind}'s token is for no sites"
+        if (self.sites and self.kind != "site") or (self.job_id is not None and self.kind != "pilot"):
+            return f"a {self.kind}'s token is for no {'sites' if self.sites else 'single job'}"
         needed = () if self.sites else _NEEDED[self.kind]
         missing = [name for name in ("owner", *needed) if not getattr(self, name)]
         return f"a {self.kind}'s token needs {', '.join(missing)}" if missing else ""
@@ -288,6 +291,7 @@ def _principal(claims: _Token) -> Principal:
         pilot_id=claims.pilot_id,
         site=claims.site,
         ce=claims.ce,
+        job_id=None if claims.job_id is None else JobId(claims.job_id),
         sites=claims.sites,
         certificate_subject=claims.certificate_subject,
         fqans=claims.fqans,

@@ -4,7 +4,18 @@ from typing import Final
 
 import msgspec
 
-from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.messages import (
+    ads,
+    broker,
+    changes,
+    commands,
+    events,
+    queries,
+    replies,
+    reports,
+    requests,
+    site_inbox,
+)
 
 
 class Topic(msgspec.Struct, frozen=True):
@@ -29,6 +40,7 @@ SHARED: Final = (
     Topic(events.TOPIC, 4, 168, 0.05),
     # One partition, as jobs that enter and leave a queue must be seen in order.
     Topic(changes.TOPIC, 1, 24, is_internal=True),
+    Topic(broker.TOPIC, 4, 24, is_internal=True),
 )
 """The topics of every system. Retention serves slow readers; Postgres holds the truth."""
 

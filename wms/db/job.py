@@ -9,12 +9,12 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from wms.db import task_queue
+from wms.db import brokering, task_queue
 from wms.db.columns import sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import Identity, JobId, TaskQueueId
-from wms.job.job import Job, Step, Steps, Stop, StopOrder
+from wms.job.job import Job, Step, Steps, Stop, StopOrder, to_broker
 from wms.job.reasons import Code
 from wms.job.state import AT_A_PILOT, Event, State
 from wms.lease import Lease
@@ -124,19 +124,22 @@ def _lease(row: asyncpg.Record) -> Lease:
 def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None) -> Job:
     (
         job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
-        owner, owner_group, vo, site, pilot_id,
+        owner, owner_group, vo, site, pilot_id, brokered,
     ) = row  # fmt: skip
     return Job(
         job_id=job_id, state=_STATES[state], epoch=epoch, event_seq=event_seq, attempts=attempts,
         max_attempts=max_attempts, unstarted=unstarted, stop_requested=stop_requested, tq_id=tq_id, user_priority=user_priority,
         owner=owner, owner_group=owner_group, vo=vo, site=site, pilot_id=pilot_id, lease=lease,
-        stop_order=stop_order,
+        stop_order=stop_order, brokered=brokered,
     )  # fmt: skip
 
 
 async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
-    """Store the decided steps of locked jobs: state, history, events for everybody, hints for the matchers."""
-    moves = [each for each in moves if each.steps]
+    """Store the decided steps of locked jobs: state, history, events for everybody, hints for the matchers.
+
+    A brokered job that would wait without a placement goes to the broker.
+    """
+    moves = [_placed_anew(each) if each.job.brokered else each for each in moves if each.steps]
     if not moves:
         return
     await tx.execute(SQL["move"], *sparse(_moved(each) for each in moves))
@@ -151,6 +154,11 @@ async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
     )
     task_queue.tell_left(tx, [each.job.job_id for each in moves if each.job.state is State.WAITING])
     await _tell_entered(tx, moves)
+    await brokering.follow(tx, [(each.job, each.steps) for each in moves if each.job.brokered])
+
+
+def _placed_anew(move: JobMove) -> JobMove:
+    return msgspec.structs.replace(move, steps=to_broker(move.steps))
 
 
 def _event(job: Job, n: int, step: Step, now: datetime) -> events.JobEvent:

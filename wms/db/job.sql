@@ -5,13 +5,13 @@ select reserve_job_ids($1);
 -- name: lock
 -- The facts of jobs, the rows locked in the order of their ids.
 select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
-       owner, owner_group, vo, site, pilot_id
+       owner, owner_group, vo, site, pilot_id, brokered
 from job where job_id = any ($1::bigint[]) order by job_id for update;
 
 -- name: read
 -- The same without locks, for who only looks.
 select job_id, state, epoch, event_seq, attempts, max_attempts, unstarted, stop_requested, tq_id, user_priority,
-       owner, owner_group, vo, site, pilot_id
+       owner, owner_group, vo, site, pilot_id, brokered
 from job where job_id = any ($1::bigint[]);
 
 -- name: leases
@@ -23,8 +23,8 @@ select job_id, epoch, pilot_id, phase, expires_at, coalesce(counted, '{}') as co
 update job j
 set state = m.state, reason = m.reason, event_seq = m.event_seq, stop_requested = coalesce(m.stop_requested, ''),
     attempts = coalesce(m.attempts, j.attempts), unstarted = coalesce(m.unstarted, j.unstarted),
-    site = case when m.state not in ('Waiting', 'Held') then j.site end,
-    pilot_id = case when m.state not in ('Waiting', 'Held') then j.pilot_id end, changed_at = now()
+    site = case when m.state not in ('Waiting', 'Held', 'Checking') then j.site end,
+    pilot_id = case when m.state not in ('Waiting', 'Held', 'Checking') then j.pilot_id end, changed_at = now()
 from unnest($1::bigint[], $2::text[], $3::text[], $4::integer[], $5::text[], $6::smallint[], $7::smallint[])
     as m(job_id, state, reason, event_seq, stop_requested, attempts, unstarted)
 where j.job_id = m.job_id;

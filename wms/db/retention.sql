@@ -51,7 +51,13 @@ from next;
 -- name: forget_jobs
 -- Delete jobs that are still ended, with their history, attempts, and descriptions, which no other job uses.
 with gone as (
-    delete from job where job_id = any ($1::bigint[]) and state = any ($2::text[]) returning job_id, description_id
+    delete from job where job_id = any ($1::bigint[]) and state = any ($2::text[])
+    returning job_id, description_id, tq_id, brokered
+), placements as (
+    delete from placement p using gone g where p.job_id = g.job_id
+), queues as (
+    -- A brokered job's queue is its own.
+    delete from task_queue t using gone g where g.brokered and t.tq_id = g.tq_id
 ), moves as (
     delete from job_move m using gone g where m.job_id = g.job_id
 ), attempts as (
@@ -104,7 +110,11 @@ with next as (
     select job_id from job where job_id between $1 and $2 and state = any ($3::text[]) order by job_id limit $4
     for update skip locked
 ), gone as (
-    delete from job j using next s where j.job_id = s.job_id returning j.job_id, j.description_id
+    delete from job j using next s where j.job_id = s.job_id returning j.job_id, j.description_id, j.tq_id, j.brokered
+), placements as (
+    delete from placement p using gone g where p.job_id = g.job_id
+), queues as (
+    delete from task_queue t using gone g where g.brokered and t.tq_id = g.tq_id
 ), moves as (
     delete from job_move m using gone g where m.job_id = g.job_id
 ), attempts as (

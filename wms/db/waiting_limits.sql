@@ -28,12 +28,17 @@ where t.tq_id = any ($1::bigint[])
   and (w.attribute, w.value) in (('owner', t.owner), ('owner_group', t.owner_group), ('vo', t.vo));
 
 -- name: of_owner
--- The number of waiting jobs of an owner, with rows and in blocks.
+-- The number of waiting jobs of an owner, with rows and in blocks, and of those that the broker is to place.
 select (select count(*) from job where owner = $1 and state = 'Waiting')
+     + (select count(*) from broker_order o join job j using (job_id) where j.owner = $1)
      + (select coalesce(sum(b.last - b.first + 1), 0)::bigint
         from sweep s join block b on b.sweep = s.first where s.owner = $1 and b.state = 'Waiting') as jobs;
 
 -- name: of_many
 -- The number of waiting jobs of a group, or of a VO.
-select coalesce(sum(w.jobs), 0)::bigint as jobs from waiting w join task_queue t using (tq_id)
+select coalesce(sum(w.jobs), 0)::bigint as jobs
+from (
+    select tq_id, jobs from waiting union all
+    select j.tq_id, 1 from broker_order o join job j using (job_id)
+) w join task_queue t using (tq_id)
 where ($1::text is null or t.owner_group = $1) and ($2::text is null or t.vo = $2);

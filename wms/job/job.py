@@ -52,6 +52,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     site: str | None = None
     pilot_id: PilotId | None = None
     lease: Lease | None = None
+    brokered: bool = False
+    """Whether the broker places it: it waits only for the pilot of its placement."""
 
     @property
     def has_begun(self) -> bool:
@@ -90,6 +92,14 @@ def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
         steps.append(Step(state, event, following, reason))
         state = following
     return tuple(steps)
+
+
+def to_broker(steps: Steps) -> Steps:
+    """Return the steps of a brokered job, followed by one to the broker if it would wait without a placement."""
+    last = steps[-1]
+    if last.state is not State.WAITING or last.reason.code is Code.PLACED:
+        return steps
+    return steps + path(State.WAITING, (Event.CHECK, Reason(Code.TO_BROKER)))
 
 
 def started(job: Job) -> Steps:
@@ -238,7 +248,7 @@ def _edit_moves(state: State, edited: Reason) -> _Moves:
     """Return the moves of an edit, which ends in the state that it began in."""
     if state is State.HELD:
         return ((Event.RELEASE, edited), (Event.HOLD, Reason(Code.HELD_BY_USER)))
-    if state is State.WAITING:
+    if state in (State.WAITING, State.CHECKING):
         return ((Event.RESCHEDULE, edited), (Event.ENQUEUE, Reason(Code.QUEUED)))
     return ()
 

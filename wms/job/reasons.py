@@ -39,6 +39,9 @@ class Code(StrEnum):
     TOO_MANY_ATTEMPTS = "TOO_MANY_ATTEMPTS"
     NEVER_STARTED = "NEVER_STARTED"
     TOO_LARGE = "TOO_LARGE"
+    TO_BROKER = "TO_BROKER"
+    PLACED = "PLACED"
+    PLACEMENT_FAILED = "PLACEMENT_FAILED"
     DEPENDENCY = "DEPENDENCY"
     DEPENDENCY_FAILED = "DEPENDENCY_FAILED"
     DEPENDENCY_MET = "DEPENDENCY_MET"
@@ -67,6 +70,8 @@ ADVICE: dict[Code, str] = {
     Code.NODE_LOST: "the site lost the node that it ran on: `wms timeline` shows when it was heard of last",
     Code.PILOT_FORGOTTEN: "the element knows nothing of its pilot any more: `wms timeline` shows when it was heard of last",
     Code.TOO_LARGE: "no message holds it: submit it again with what is long in a file of the input sandbox",
+    Code.TO_BROKER: "the broker chooses where it runs: `wms why` tells how far it is",
+    Code.PLACEMENT_FAILED: "the broker places it at the next best element: `wms why` tells where it was before",
     Code.DEPENDENCY: "it starts by itself once these have ended; `wms edit ID --unset after` lets it start without them",
     Code.DEPENDENCY_FAILED: "once `wms reschedule` brings that job to Done this one starts; `wms release` starts it without",
     Code.NEVER_STARTED: "each pilot that had it was lost before it began: `wms timeline` shows them; `wms release` tries again",

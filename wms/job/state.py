@@ -1,8 +1,9 @@
 """The job state machine, as one table: `{state: {event: state}}`.
 
-The states and moves are those of DIRAC's JobStatus, so that an operator who knows one knows the other. Four
+The states and moves are those of DIRAC's JobStatus, so that an operator who knows one knows the other. Five
 things are added, because DIRAC's users miss them: **Held**, with a coded reason; a **Waiting** job may fail
-(nothing can ever run it) or be held; a **Matched** or **Stalled** job may be rescheduled when its lease
+(nothing can ever run it) or be held; a **Waiting** job may be checked again, since its broker must place it anew once
+its placement has failed; a **Matched** or **Stalled** job may be rescheduled when its lease
 runs out; a **Rescheduled** job may be held. An event that the table does not name for a state is refused and
 changes nothing. The diagram in `docs/states.md`, the CHECK constraints of the `job` and `job_event` tables and
 the property tests are all made from this table.
@@ -103,6 +104,7 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = MappingProxyType(
             _E.KILL: _S.KILLED,
         },
         _S.WAITING: {
+            _E.CHECK: _S.CHECKING,
             _E.MATCH: _S.MATCHED,
             _E.RESCHEDULE: _S.RESCHEDULED,
             _E.HOLD: _S.HELD,

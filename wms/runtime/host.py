@@ -33,6 +33,7 @@ from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
 from wms.bus.probe import PROBE_SECONDS, ConsumerHealth
 from wms.bus.relay import Relay
+from wms.bus.signed import SignedCodec
 from wms.bus.slices import Slices
 from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
@@ -120,16 +121,21 @@ class Host:
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,
     ) -> None:
-        """Add a consumer that handles the messages of a topic. Each message needs a token."""
+        """Add a consumer that handles the messages of a topic. Each message needs a token, or on an internal topic a signature.
+
+        The messages of an internal topic may be old, and come again: the handler asks the database what is so.
+        """
+        read = find(topic) if isinstance(topic, str) else topic
+        signed = read.is_internal
         consumer: Consumer[Any] = Consumer(
             f"{self.service}.{name}",
-            find(topic) if isinstance(topic, str) else topic,
-            Codec(union),
+            read,
+            SignedCodec(union, read.name, self.notices, again=True) if signed else Codec(union),
             handle,
             db=self.db if is_urgent else self.patient_db,
             kafka=self.kafka,
             membership=self.membership,
-            verifier=self.verifier,
+            verifier=None if signed else self.verifier,
             now=clock.timestamp,
             on_refused=on_refused,
             policy=policy,

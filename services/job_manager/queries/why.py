@@ -6,6 +6,7 @@ from typing import TypeAlias
 import asyncpg
 from msgspec.structs import asdict
 
+from services.job_manager.queries import placement
 from services.job_manager.queries.relaxations import relaxations
 from wms.db import (
     ce_door,
@@ -56,7 +57,7 @@ async def explain_job(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
     """Return the explanation: a sentence and its evidence."""
-    if found.state is State.WAITING:
+    if found.state is State.WAITING and not found.brokered:
         return await _explain_waiting(tx, found, query, segments)
     last = (await read_model.history(tx, found.job_id))[-1]
     code = last["reason"]
@@ -67,9 +68,15 @@ async def explain_job(
         job_id=found.job_id,
         state=found.state,
         code=code,
-        summary=_summary(found, last) + awaited,
+        summary=_summary(found, last) + awaited + await _placed(tx, found),
         advice=_advice(found, code),
     )
+
+
+async def _placed(tx: Transaction, found: Job) -> str:
+    """Return where the broker has the job."""
+    waits = found.brokered and found.state in (State.CHECKING, State.WAITING)
+    return f"; {await placement.told(tx, found)}" if waits else ""
 
 
 async def _awaited(tx: Transaction, found: Job) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from services.job_manager import dependencies
 from services.job_manager.answers import refuse
-from services.job_manager.submission import parameter_lists
+from services.job_manager.submission import brokered_jobs, parameter_lists
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
 from services.job_manager.submission.store import NewSubmission, PreparedSubmission, Ranges, hold, store
 from services.job_manager.submission.submit_check import SubmitCheck, in_words
@@ -131,6 +131,7 @@ class Submissions:
             refuse(tx, owner, submit.command_id, submit.client, refused[submit.command_id])
         ids = await store(tx, identity, list(orders.values())) if orders else {}
         await hold(tx, owner, orders, ids)
+        await brokered_jobs.send(tx, orders, ids)
         for command_id, ranges in ids.items():
             _answer(tx, owner, orders[command_id].command, ranges, orders[command_id].prepared.foreseen)
         for submit in [each for each in repeated if each.command_id not in refused]:
@@ -141,6 +142,7 @@ class Submissions:
         self, identity: Identity, credentials: Credentials, submit: Submit
     ) -> Generator[None, None, PreparedSubmission]:
         jobs = yield from self._reader.read(submit)
+        brokered_jobs.check(jobs)
         kinds = Counter(map(_KIND, jobs))
         required: dict[Kind, Requirements] = {}
         for n, kind in enumerate(kinds):

@@ -1,5 +1,8 @@
 """A bit of everything that may happen to jobs, for the auditor to look at."""
 
+import pytest
+
+from tests.services.placing import BROKERED, brokered_by_type, placed
 from tests.services.world import World, pilot, result, user
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
@@ -52,6 +55,15 @@ async def live(one: World) -> None:
             tx, CeId("B", "ce"), HealthChange("recover", "nothing ever failed", "oz"), HealthPolicy()
         )
     await lost_before_it_began(one)
+    await brokered(one)
+
+
+async def brokered(one: World) -> None:
+    """A job that the broker is to place, and one that it has placed."""
+    with pytest.MonkeyPatch.context() as patch:
+        brokered_by_type(patch)
+        reply = await one.submit(BROKERED, BROKERED, who=user("dan", vo="cms"))
+    assert await placed(one, reply.ids[0][1])
 
 
 async def lost_before_it_began(one: World) -> None:

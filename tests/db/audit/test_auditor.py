@@ -50,7 +50,7 @@ FREE = """set local session_replication_role = replica;
 RUNNING = "(select min(job_id) from job where state = 'Running')"
 
 
-WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null)"
+WAITING = "(select max(job_id) from job where state = 'Waiting' and epoch = 0 and array_index is null and not brokered)"
 
 
 DONE = "(select min(job_id) from job where state = 'Done')"
@@ -287,6 +287,24 @@ PLANTED = {
         + BURIED
         + "update dead_letter set error = ''",
         "insert into consumer_offset values ('c', 'x', 't', 0, 6);" + BURIED + SERVING,
+    ],
+    "brokered jobs have queues of their own": [
+        f"update job set brokered = true where job_id = {DONE}",
+        "update job set brokered = false where state = 'Checking'",
+    ],
+    "the broker was asked to place every brokered job that is Checking": [
+        "delete from broker_order",
+        "update broker_order set seq = 99",
+        f"insert into broker_order (job_id, seq) values ({DONE}, 9)",
+        BEATING + "update broker_order set due_at = now() - interval '1 h'",
+    ],
+    "a brokered job waits, or is with a pilot, exactly under an open placement": [
+        "update placement set state = 'Failed'",
+        "update placement set state = 'Started'",
+    ],
+    "no placement outlives its latest start": [
+        BEATING.replace("job_manager", "pilot_submitter")
+        + "update placement set latest_start = now() - interval '1 h'",
     ],
     "a stop is asked only of a job that a pilot has": [
         f"update job set stop_requested = 'kill' where job_id = {DONE}",

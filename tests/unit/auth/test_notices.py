@@ -84,3 +84,13 @@ def test_services_with_an_older_and_a_newer_secret_understand_each_other() -> No
     for number, (writer, reader) in enumerate(pairs):
         reader.verified(TOPIC, writer.sign(TOPIC, NOTICE.replace(b"1", b"%d" % number)), LIMIT)
     assert refusal(after, before.sign(TOPIC, NOTICE)) == "NOTICE_FORGED"
+
+
+def test_a_hint_may_be_old_and_come_again_but_not_be_forged() -> None:
+    clock = Clock()
+    reader, signed = notices(clock=clock), notices().sign(TOPIC, NOTICE)
+    clock.now += 10 * NOTICE_SECONDS
+    assert [bytes(reader.authentic(TOPIC, signed, LIMIT)) for _ in range(2)] == [NOTICE] * 2
+    for forged, topic in ((signed, "another"), (notices(OLD).sign(TOPIC, NOTICE), TOPIC), (NOTICE, TOPIC)):
+        with pytest.raises(Rejected, match="NOTICE_FORGED"):
+            reader.authentic(topic, forged, LIMIT)

@@ -160,6 +160,15 @@ def test_claims_that_are_wrong_or_missing_are_refused(issuer: Issuer, changed: d
     assert code(lambda: issuer.verifier().verify(issuer.sign(**changed), NOW)) == "TOKEN_INVALID"
 
 
+def test_a_pilot_may_be_bound_to_one_job_and_nobody_else(issuer: Issuer) -> None:
+    bound = msgspec.structs.replace(PILOT, job_id=7)
+    assert issuer.verifier().verify(issuer.mint(bound, key="pilots"), NOW).job_id == 7
+    assert issuer.verifier().verify(issuer.mint(PILOT, key="pilots"), NOW).job_id is None
+    for claims, key in ((ALICE, "issuer"), (SITE, "sites")):
+        with pytest.raises(Rejected, match="no single job"):
+            issuer.mint(msgspec.structs.replace(claims, job_id=7), key=key)
+
+
 @pytest.mark.parametrize("missing", ["pilot_id", "site", "ce", "vo"])
 def test_a_pilot_s_token_is_bound(issuer: Issuer, missing: str) -> None:
     empty = "" if missing == "vo" else None

@@ -21,6 +21,7 @@ from wms.job.job import (
     ordered,
     path,
     started,
+    to_broker,
 )
 from wms.job.reasons import UNCOUNTED, Code, Reason
 from wms.job.state import AT_A_PILOT, ENDED, Event, State, after
@@ -197,7 +198,9 @@ def test_an_edit_leaves_a_job_where_it_is(job):
     for state in (State.WAITING, State.HELD):
         steps = ordered(replace(job, state=state, lease=None), "edit", "why", "memory_mb 5").steps
         assert (steps[-1].state, steps[0].reason) == (state, Reason(Code.EDITED_BY_USER, "why; memory_mb 5"))
-    for state in set(State) - {State.WAITING, State.HELD}:
+    checking = ordered(replace(job, state=State.CHECKING, lease=None), "edit", "", "memory_mb 5").steps
+    assert to_broker(checking)[-1].state is State.CHECKING
+    for state in set(State) - {State.WAITING, State.HELD, State.CHECKING}:
         assert ordered(replace(job, state=state, lease=None), "edit", "", "memory_mb 5").refused
 
 

@@ -9,7 +9,18 @@ from wms.ids import AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, Reque
 from wms.job.reasons import Code
 from wms.job.state import Event, State
 from wms.matching.grouping import Requirements
-from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.messages import (
+    ads,
+    broker,
+    changes,
+    commands,
+    events,
+    queries,
+    replies,
+    reports,
+    requests,
+    site_inbox,
+)
 from wms.messages.limits import Key, Limit
 from wms.site import ComputingElement, Resource
 
@@ -285,6 +296,19 @@ FULL: dict[str, msgspec.Struct] = {
         command_id=CommandId("c-1"),
         jobs=(DESCRIPTION, msgspec.Raw(b'{"executable":"date"}')),
         client="cli-7",
+    ),
+    "broker-job": broker.BrokerJob(
+        job_id=JOB, seq=3, at=AT, owner="alice", owner_group="lhcb_user", vo="lhcb"
+    ),
+    "placement-failed": broker.PlacementFailed(
+        job_id=JOB,
+        seq=5,
+        attempt=1,
+        site="glasgow",
+        ce="ce01",
+        code="TOO_LATE",
+        text="its latest start passed",
+        at=AT,
     ),
     "add-chunks": commands.AddChunks(
         command_id=CommandId("c-1/0/0"),
@@ -698,6 +722,12 @@ FULL: dict[str, msgspec.Struct] = {
 
 MINIMAL: dict[str, msgspec.Struct] = {
     "submit": commands.Submit(command_id=CommandId("c-1"), jobs=(msgspec.Raw(b'{"executable":"date"}'),)),
+    "broker-job": broker.BrokerJob(
+        job_id=JOB, seq=3, at=AT, owner="alice", owner_group="lhcb_user", vo="lhcb"
+    ),
+    "placement-failed": broker.PlacementFailed(
+        job_id=JOB, seq=5, attempt=1, site="glasgow", ce="ce01", code="TOO_LATE", at=AT
+    ),
     "add-chunks": commands.AddChunks(command_id=CommandId("c-1/0/0"), chunks=()),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
@@ -1345,6 +1375,7 @@ UNIONS: dict[str, Any] = {
     "wms.job.reports": reports.FromAgent,
     "wms.job.events": events.Fact,
     "wms.queue.changes": changes.Change,
+    "wms.broker.jobs": broker.ToBroker,
 }
 """By topic; the names are those of the schemas in `docs/schema/`."""
 

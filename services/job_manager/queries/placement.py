@@ -1,0 +1,52 @@
+"""Where the broker has a job: in its hands, or placed at an element that it waits for."""
+
+from datetime import datetime
+
+from wms.db import brokering, placement
+from wms.db.database import Transaction
+from wms.db.placement import Placement
+from wms.job.job import Job
+from wms.job.state import State
+
+NAMED = 3
+"""The most failed placements that are named, the last first."""
+
+
+async def told(tx: Transaction, found: Job) -> str:
+    """Return in words where the broker has a job that is Checking, or waits for its pilot."""
+    all_ = await placement.of_job(tx, found.job_id)
+    failed = _failed([each for each in all_ if not each.is_open])
+    if found.state is State.CHECKING:
+        return await _asked(tx, found) + failed
+    words = [_in_words(each) for each in all_ if each.is_open]
+    return (words[0] if words else "the broker has not placed it yet") + failed
+
+
+async def _asked(tx: Transaction, found: Job) -> str:
+    order = await brokering.asked(tx, found.job_id)
+    if order is None:
+        return "the broker has not been asked to place it"
+    again = f", {order.tries} times" if order.tries > 1 else ""
+    return f"the broker was asked at {_time(order.asked_at)} to place it{again}, and has not yet"
+
+
+def _in_words(each: Placement) -> str:
+    where = f"the broker placed it at {each.site}/{each.ce} (placement {each.attempt}, rank {each.rank})"
+    how = {"Ordered": "its pilot is about to be sent", "Sent": f"it waits for pilot {each.pilot_id}"}
+    parts = [where, how.get(each.state, f"it is with pilot {each.pilot_id}")]
+    parts += [f"reserved from {_time(each.start_at)}"] if each.start_at else []
+    parts += [f"it must start by {_time(each.latest_start)}"] if each.latest_start else []
+    return ", ".join(parts)
+
+
+def _failed(closed: list[Placement]) -> str:
+    words = [
+        f"{each.site}/{each.ce}: {each.reason_text or each.reason}"
+        for each in reversed(closed[-NAMED:])
+        if each.reason
+    ]
+    return f"; before that at {'; '.join(words)}" if words else ""
+
+
+def _time(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"

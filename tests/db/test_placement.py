@@ -1,0 +1,62 @@
+"""Placements: taken once, marked by the state table alone, and listed."""
+
+import asyncpg
+import pytest
+
+from tests.services.placing import brokered, brokered_by_type, placed, placements
+from tests.services.world import World
+from wms.broker.placement import PlacementEvent, PlacementState
+from wms.db import placement
+from wms.db.placement import PlacementMark
+from wms.ids import PilotId
+
+
+@pytest.fixture(autouse=True)
+def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    brokered_by_type(monkeypatch)
+
+
+async def test_an_ordered_placement_is_taken_once_and_again_after_its_deadline(the_world: World) -> None:
+    job_id = await brokered(the_world)
+    await placed(the_world, job_id, reservation="r1")
+    async with the_world.db.transaction() as tx:
+        (taken,) = await placement.take(tx, "s-1", 30.0, 10)
+        assert (taken.job_id, taken.attempt, taken.reservation) == (job_id, 1, "r1")
+        assert await placement.take(tx, "s-2", 30.0, 10) == []
+        await tx.execute("update placement set taken_until = now() - interval '1 s'")
+        assert [each.job_id for each in await placement.take(tx, "s-2", 30.0, 10)] == [job_id]
+        await placement.assign(tx, {(job_id, 1): PilotId("p-1")})
+        await tx.execute("update placement set taken_until = now() - interval '1 s'")
+        assert await placement.take(tx, "s-3", 30.0, 10) == [], "its pilot was stored"
+
+
+async def test_marks_move_only_by_the_state_table(the_world: World) -> None:
+    job_id = await brokered(the_world)
+    await placed(the_world, job_id)
+    mark = PlacementMark(job_id=job_id, attempt=1, reason="REFUSED", text="no")
+    async with the_world.db.transaction() as tx:
+        assert await placement.mark(tx, PlacementEvent.END, PlacementState.ENDED, [mark]) == []
+        assert await placement.mark(tx, PlacementEvent.FAIL, PlacementState.FAILED, [mark]) == [(job_id, 1)]
+        assert await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, [mark]) == []
+    (one,) = await placements(the_world, job_id)
+    assert (one.state, one.reason, one.reason_text) == (PlacementState.FAILED, "REFUSED", "no")
+    assert not one.is_open
+
+
+async def test_a_job_has_one_open_placement(the_world: World) -> None:
+    job_id = await brokered(the_world)
+    await placed(the_world, job_id)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await the_world.sql(
+            "insert into placement (job_id, attempt, rank, site, ce, dispatch) values ($1, 2, 1, 'B', 'ce', 'pilot')",
+            job_id,
+        )
+
+
+async def test_the_states_are_those_of_the_table(database: str) -> None:
+    connection = await asyncpg.connect(database)
+    text = await connection.fetchval(
+        "select pg_get_constraintdef(oid) from pg_constraint where conname = 'placement_state'"
+    )
+    await connection.close()
+    assert {state for state in PlacementState if f"'{state}'" in text} == set(PlacementState)

@@ -1,0 +1,168 @@
+"""Placements in the database: ordered by the broker, carried out by the pilot submitter, listed for users."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import asyncpg
+import msgspec
+
+from wms.broker.placement import (
+    OPEN,
+    Dispatch,
+    PlacementEvent,
+    PlacementFault,
+    PlacementState,
+    placement_sources,
+)
+from wms.db import job
+from wms.db.columns import dense
+from wms.db.database import Transaction
+from wms.db.job import JobMove
+from wms.db.sql import load
+from wms.ids import JobId, PilotId
+from wms.job.job import Job, path
+from wms.job.reasons import Code, Reason
+from wms.job.state import Event, State
+
+SQL = load(__file__)
+
+
+class NewPlacement(msgspec.Struct, frozen=True, kw_only=True):
+    """A decision of the broker: this job at this element, perhaps in this reservation."""
+
+    job_id: JobId
+    site: str
+    ce: str
+    rank: int = 1
+    """The place of the element in the ranking, from 1."""
+    dispatch: Dispatch = "pilot"
+    agreement_id: str | None = None
+    reservation: str = ""
+    """The name of the reservation in the batch system; empty for none."""
+    start_at: datetime | None = None
+    """The start of the reservation."""
+    latest_start: datetime | None = None
+    """The time after which the job must not start there, by the clock of the database."""
+    predicted: Mapping[str, Any] = {}
+    """The predictions that led to it, as JSON."""
+
+
+class Placement(NewPlacement, frozen=True, kw_only=True):
+    """A stored placement."""
+
+    attempt: int
+    """Its number among the placements of the job, from 1."""
+    state: PlacementState
+    pilot_id: PilotId | None
+    reason: str
+    """The code of its end: one of `PlacementFault`, or of the job's end; empty while it is open."""
+    reason_text: str
+    created_at: datetime
+    changed_at: datetime
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it may still run its job."""
+        return self.state in OPEN
+
+
+class PlacementMark(msgspec.Struct, frozen=True, kw_only=True):
+    """A move of one placement, with its reason."""
+
+    job_id: JobId
+    attempt: int
+    reason: str = ""
+    text: str = ""
+
+
+async def order(tx: Transaction, new: Sequence[NewPlacement], source: str) -> list[JobId]:
+    """Place jobs: store the placements as Ordered, and let the jobs wait for their pilots; return the ids of the placed jobs.
+
+    A job that is not Checking any more is left as it is: its user has ordered something else. Give at most one placement a job.
+    """
+    jobs = await job.lock(tx, [each.job_id for each in new])
+    placed = [each for each in new if _may_be_placed(jobs.get(each.job_id))]
+    ids = [each.job_id for each in placed]
+    if not placed:
+        return []
+    await give_up(tx, ids, PlacementFault.SUPERSEDED, "the broker placed it anew")
+    await _insert(tx, placed)
+    await job.move(tx, [_bound(jobs[each.job_id], each) for each in placed], source)
+    return ids
+
+
+def _may_be_placed(found: Job | None) -> bool:
+    return found is not None and found.brokered and found.state is State.CHECKING
+
+
+def _bound(found: Job, placed: NewPlacement) -> JobMove:
+    reason = Reason(Code.PLACED, f"{placed.site}/{placed.ce}")
+    return JobMove(
+        job=found,
+        steps=path(found.state, (Event.ENQUEUE, reason)),
+        attempts=found.attempts,
+        unstarted=found.unstarted,
+    )
+
+
+async def _insert(tx: Transaction, placed: Sequence[NewPlacement]) -> None:
+    last = {row["job_id"]: row["attempt"] for row in await tx.fetch(SQL["last"], [p.job_id for p in placed])}
+    rows = [
+        (p.job_id, last.get(p.job_id, 0) + 1, p.rank, p.site, p.ce, p.dispatch, p.agreement_id, p.reservation,
+         p.start_at, p.latest_start, msgspec.json.encode(p.predicted).decode())
+        for p in placed
+    ]  # fmt: skip
+    await tx.execute(SQL["insert"], *dense(rows))
+
+
+async def give_up(tx: Transaction, job_ids: Collection[JobId], code: str, text: str) -> None:
+    """Close the open placements of these jobs: a pilot that runs its job has ended, any other is abandoned."""
+    if job_ids:
+        await tx.execute(SQL["abandon"], sorted(job_ids), code, text)
+        await tx.execute(SQL["end_started"], sorted(job_ids), code, text)
+
+
+async def take(tx: Transaction, taker: str, seconds: float, limit: int) -> list[Placement]:
+    """Take up to `limit` Ordered placements, oldest first; after `seconds` seconds others may take those without a pilot."""
+    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit))
+
+
+async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -> None:
+    """Store the pilots, by job and attempt, that are about to be sent for taken placements."""
+    if pilots:
+        await tx.execute(SQL["assign"], *dense([(*key, pilot_id) for key, pilot_id in pilots.items()]))
+
+
+async def mark(
+    tx: Transaction, event: PlacementEvent, to: PlacementState, marks: Sequence[PlacementMark]
+) -> list[tuple[JobId, int]]:
+    """Move placements by an event that the state table allows; return job and attempt of those that moved."""
+    if not marks:
+        return []
+    rows = [(each.job_id, each.attempt, to, each.reason, each.text) for each in marks]
+    moved = await tx.fetch(SQL["mark"], *dense(rows), list(placement_sources(event)))
+    return [(row["job_id"], row["attempt"]) for row in moved]
+
+
+async def of_job(tx: Transaction, job_id: JobId) -> list[Placement]:
+    """Return all placements of a job, first to last."""
+    return _placements(await tx.fetch(SQL["of_job"], job_id))
+
+
+async def open_of(tx: Transaction, job_ids: Collection[JobId]) -> dict[JobId, Placement]:
+    """Return the open placements of these jobs; a job has at most one."""
+    return {each.job_id: each for each in _placements(await tx.fetch(SQL["open_of"], sorted(job_ids)))}
+
+
+def _placements(rows: Iterable[asyncpg.Record]) -> list[Placement]:
+    return [
+        Placement(
+            **{
+                **row,
+                "state": PlacementState(row["state"]),
+                "predicted": msgspec.json.decode(row["predicted"]),
+            }
+        )
+        for row in rows
+    ]

@@ -1,0 +1,61 @@
+-- name: last
+-- The numbers of the last placements of these jobs.
+select job_id, max(attempt) as attempt from placement where job_id = any ($1::bigint[]) group by job_id;
+
+-- name: insert
+-- Store new placements.
+insert into placement (job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start, predicted)
+select p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.agreement_id, p.reservation, p.start_at, p.latest_start,
+       p.predicted::jsonb
+from unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
+            $9::timestamptz[], $10::timestamptz[], $11::text[])
+    as p(job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start, predicted);
+
+-- name: abandon
+-- Give up the open placements of these jobs whose pilots do not run them.
+update placement set state = 'Abandoned', reason = $2, reason_text = $3, changed_at = now()
+where job_id = any ($1::bigint[]) and state in ('Ordered', 'Sent');
+
+-- name: end_started
+-- Close the started placements of these jobs, which their pilots have no more.
+update placement set state = 'Ended', reason = $2, reason_text = $3, changed_at = now()
+where job_id = any ($1::bigint[]) and state = 'Started';
+
+-- name: take
+-- Take ordered placements that nobody carries out, or whose taker said nothing until its deadline. Those of one job are one.
+update placement p
+set taken_by = $1, taken_until = now() + make_interval(secs => $2)
+from (
+    select job_id, attempt from placement
+    where state = 'Ordered' and pilot_id is null and (taken_until is null or taken_until < now())
+    order by created_at limit $3 for update skip locked
+) t
+where p.job_id = t.job_id and p.attempt = t.attempt
+returning p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.state, p.pilot_id, p.agreement_id, p.reservation, p.start_at,
+    p.latest_start, p.reason, p.reason_text, p.predicted::text as predicted, p.created_at, p.changed_at;
+
+-- name: assign
+-- Store which pilots are sent for taken placements, before they are sent.
+update placement p set pilot_id = a.pilot_id
+from unnest($1::bigint[], $2::integer[], $3::text[]) as a(job_id, attempt, pilot_id)
+where p.job_id = a.job_id and p.attempt = a.attempt and p.state = 'Ordered';
+
+-- name: mark
+-- Move placements from one of the given states to another.
+update placement p
+set state = m.state, reason = m.reason, reason_text = m.text, changed_at = now()
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[], $5::text[]) as m(job_id, attempt, state, reason, text)
+where p.job_id = m.job_id and p.attempt = m.attempt and p.state = any ($6::text[])
+returning p.job_id, p.attempt;
+
+-- name: of_job
+-- All placements of a job, in their order.
+select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start, reason,
+    reason_text, predicted::text as predicted, created_at, changed_at
+from placement where job_id = $1 order by attempt;
+
+-- name: open_of
+-- The open placements of jobs.
+select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start, reason,
+    reason_text, predicted::text as predicted, created_at, changed_at
+from placement where job_id = any ($1::bigint[]) and state in ('Ordered', 'Sent', 'Started') order by job_id;
