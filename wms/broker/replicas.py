@@ -1,0 +1,63 @@
+"""Replicas: which storage a file comes from, which storage is near a candidate, and DIRAC's rule for input data.
+
+A URL names its storage by its host. An input by a logical name (`lfn:...`) is *input data*: as in DIRAC, a job goes only where
+all its input data have replicas. An input by other URLs is brought from wherever it is, which takes longer from far away.
+"""
+
+from collections.abc import Iterable
+from functools import lru_cache
+from urllib.parse import urlsplit
+
+from wms.broker.candidate import Candidate
+from wms.broker.job_to_place import FileToMove, JobToPlace
+from wms.broker.knowledge import Knowledge
+from wms.matching.clauses import Mismatch
+
+LOGICAL = "lfn"
+"""The scheme of logical names, which a resolver turns into replicas."""
+DATA = "input data"
+"""The clause of candidates that lack input data."""
+_SHOWN = 3
+
+
+@lru_cache(maxsize=65_536)
+def storage_host(url: str) -> str:
+    """Return the host of a URL in lower case; empty for a logical name, a path, or a URL that cannot be read."""
+    try:
+        return (urlsplit(url).hostname or "").casefold()
+    except ValueError:
+        return ""
+
+
+def is_logical(file: FileToMove) -> bool:
+    """Return whether a file is named by logical names alone."""
+    return bool(file.urls) and all(url.partition(":")[0].casefold() == LOGICAL for url in file.urls)
+
+
+def is_near(candidate: Candidate, host: str) -> bool:
+    """Return whether a storage host is close to a candidate."""
+    return bool(host) and any(
+        (storage_host(each) or each.casefold()) == host for each in candidate.near_storage
+    )
+
+
+def lacking_inputs(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Mismatch | None:
+    """Return why a job may not go to a candidate by its input data; None if it may.
+
+    Input data of which no replica is known anywhere exclude no site: stage-in will tell what became of them.
+    """
+    lacking = [each.name for each in _input_data(job) if not _is_at(each, candidate.site, knowledge)]
+    if not lacking:
+        return None
+    more = len(lacking) - _SHOWN
+    names = ", ".join(lacking[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return Mismatch(DATA, f"{candidate.site} has no replica of {names}")
+
+
+def _input_data(job: JobToPlace) -> Iterable[FileToMove]:
+    return (each for each in job.inputs if is_logical(each))
+
+
+def _is_at(file: FileToMove, site: str, knowledge: Knowledge) -> bool:
+    known = [sites for url in file.urls if (sites := knowledge.replica_sites.get(url))]
+    return not known or any(site in sites for sites in known)

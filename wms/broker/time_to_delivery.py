@@ -1,0 +1,56 @@
+"""The total time to delivery: stage-in, waiting, execution and stage-out, each by its predictor, and their sum."""
+
+from msgspec import Struct
+
+from wms.broker.prediction import Prediction, total
+
+
+class DeliveryTime(Struct, frozen=True, kw_only=True):
+    """The predicted time to delivery at a candidate: its four parts, the start and the whole, from now on."""
+
+    stage_in: Prediction
+    waiting: Prediction
+    execution: Prediction
+    stage_out: Prediction
+    start: Prediction
+    """When the payload starts: after stage-in and waiting."""
+    delivery: Prediction
+    """When the outputs are where they should be."""
+    remarks: tuple[str, ...] = ()
+    """What the predictors could not use, and what they used in its place."""
+
+
+def delivery_time(
+    stage_in: Prediction,
+    waiting: Prediction,
+    execution: Prediction,
+    stage_out: Prediction,
+    *,
+    stages_ahead: bool = False,
+    remarks: tuple[str, ...] = (),
+) -> DeliveryTime:
+    """Return the time to delivery of four parts, whose errors are taken to be independent of each other (`prediction.total`).
+
+    With `stages_ahead` inputs arrive while the job waits: then the start is the later of the two.
+    """
+    start = later(stage_in, waiting) if stages_ahead else total([stage_in, waiting], waiting.source)
+    return DeliveryTime(
+        stage_in=stage_in,
+        waiting=waiting,
+        execution=execution,
+        stage_out=stage_out,
+        start=start,
+        delivery=total([start, execution, stage_out], execution.source),
+        remarks=remarks,
+    )
+
+
+def later(one: Prediction, other: Prediction) -> Prediction:
+    """Return the prediction of the later of two events: each number is the greater of the two."""
+    return Prediction(
+        seconds=max(one.seconds, other.seconds),
+        low=max(one.low, other.low),
+        high=max(one.high, other.high),
+        source=max((one, other), key=lambda each: each.seconds).source,
+        model_seconds=max(one.seconds, other.seconds),
+    )
