@@ -2,7 +2,7 @@
 
 A placeholder is `{n}` or `{the name of a parameter}`; doubled braces, `{{n}}`, give the literal `{n}`. Anything else in
 braces is the user's own text and stays as it is, and a description that is no array is never touched. The executable is
-the same for all: what differs goes into arguments, environment, name and output patterns.
+the same for all: what differs goes into arguments, environment, name, output patterns, and files by URL.
 """
 
 import re
@@ -57,6 +57,15 @@ def expand(description: JobDescription, index: int, own: Mapping[str, str] | Non
         input_sandbox=(*description.input_sandbox, *_archives(description, own)),
         input_parameters=(),
         output_sandbox=tuple(map(fill, description.output_sandbox)),
+        inputs=tuple(
+            msgspec.structs.replace(each, name=fill(each.name), sources=tuple(map(fill, each.sources)))
+            for each in description.inputs
+        ),
+        outputs=tuple(
+            msgspec.structs.replace(each, name=fill(each.name), targets=tuple(map(fill, each.targets)))
+            for each in description.outputs
+        ),
+        stdin=fill(description.stdin),
         array=None,
         parameters={},
     )

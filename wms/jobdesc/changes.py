@@ -30,9 +30,18 @@ WHAT_IT_DOES: Final = frozenset(
         "parameters",
         "input_parameters",
         "input_from",
+        "inputs",
+        "outputs",
+        "stdin",
+        "stdout",
+        "stderr",
+        "preferences",
+        "index_servers",
+        "dispatch",
+        "coallocate",
     }
 )
-"""The fields that identify the payload of a job, and therefore never change."""
+"""The fields that identify the payload of a job or the way in which it is placed. They never change."""
 CHANGEABLE: Final = frozenset(RULES) - WHAT_IT_DOES
 ADDED: Final = ("attributes", "input_sandbox")
 

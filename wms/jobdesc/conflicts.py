@@ -9,6 +9,7 @@ from wms.classad.expression import Expression
 from wms.errors import Rejected
 from wms.jobdesc import rules
 from wms.jobdesc.array import ARCHIVE, INDEX, PLACEHOLDER, is_array
+from wms.jobdesc.brokering_conflicts import BROKERING, typed
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.offering import large_offers
 from wms.jobdesc.predecessors import PREDECESSORS_LIMIT, RANGES_LIMIT, count, predecessors_of
@@ -46,6 +47,7 @@ TOLD = {
 
 def across(description: JobDescription) -> list[Finding]:
     """Return the conflicts between fields, each of which is valid by itself."""
+    description = typed(description)
     return [finding for rule in _ACROSS for finding in rule(description)]
 
 
@@ -139,7 +141,7 @@ def _large_texts(description: JobDescription) -> Iterator[Finding]:
         *description.arguments,
         *description.environment,
         *description.environment.values(),
-        *description.output_sandbox,
+        *_paths(description),
     )
     size = sum(map(byte_length, texts))
     if is_array(description):
@@ -147,7 +149,7 @@ def _large_texts(description: JobDescription) -> Iterator[Finding]:
     if size > TEXT_LIMIT:
         yield (
             ".arguments",
-            f"arguments, environment and output_sandbox together are {size:,} bytes, more than {TEXT_LIMIT:,}",
+            f"arguments, environment, output_sandbox and files together are {size:,} bytes, more than {TEXT_LIMIT:,}",
             "put them into a file of the input sandbox",
         )
 
@@ -217,15 +219,25 @@ def _many_predecessors(description: JobDescription) -> Iterator[Finding]:
 
 def _climbing_values(description: JobDescription) -> Iterator[Finding]:
     # A value must not complete a path that leads out: neither alone, nor with another beside it.
-    used = {name for text in description.output_sandbox if description.parameters for name in _names(text)}
+    used = {name for text in _paths(description) if description.parameters for name in _names(text)}
     for name in sorted(used & set(description.parameters)):
         for i, value in enumerate(description.parameters[name]):
             if not PLAIN.fullmatch(value) or len(value) > 255:
                 yield (
                     f".parameters.{name}[{i}]",
-                    f"{rules.brief(value)} is used in output_sandbox and is no plain part of a file name",
+                    f"{rules.brief(value)} is used in the path of a file and is no plain part of a file name",
                     "begin with a letter or digit, then letters, digits and . _ -",
                 )
+
+
+def _paths(description: JobDescription) -> tuple[str, ...]:
+    """Return the texts in which a value may not lead out of a directory: patterns, names and addresses of files."""
+    return (
+        *description.output_sandbox,
+        *(text for each in description.inputs for text in (each.name, *each.sources)),
+        *(text for each in description.outputs for text in (each.name, *each.targets)),
+        description.stdin,
+    )
 
 
 _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
@@ -243,6 +255,7 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _input_parameters,
     _climbing_values,
     _many_predecessors,
+    *BROKERING,
 )
 
 

@@ -1,7 +1,7 @@
 """The one job description: every language is read into it, and every service knows a job by it alone."""
 
 import hashlib
-from typing import Annotated, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -20,9 +20,11 @@ from wms.bounds import (
     TextOfJob,
     Whole,
 )
+from wms.jobdesc.preferences import JobPreferences
+from wms.jobdesc.staged_file import Inputs, Outputs
 
 MIB = 1024 * 1024
-
+INDEX_SERVERS_LIMIT = 20
 
 Plain: TypeAlias = bool | Whole | Measure | LongText
 Attribute: TypeAlias = Plain | Annotated[tuple[Plain, ...], msgspec.Meta(max_length=100)]
@@ -112,6 +114,15 @@ class JobDescription(
     which is unpacked after `input_sandbox`."""
     output_sandbox: Annotated[tuple[Line, ...], msgspec.Meta(max_length=1_000)] = ()
     """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory."""
+    inputs: Inputs = ()
+    """Files that are fetched by URL before the payload starts. With `array`, placeholders are replaced in names and URLs."""
+    outputs: Outputs = ()
+    """Files that are sent to URLs after the payload has ended."""
+    stdin: Line = ""
+    """A file of the job's directory from which the payload reads its standard input; empty for none."""
+    stdout: Line = ""
+    """A further name of the file with the standard output, relative to the job's directory; empty for none."""
+    stderr: Line = ""
     stdout_limit: Bytes = 10 * MIB
     """Bytes of standard output that are kept; the rest is dropped and the drop is said."""
     stderr_limit: Bytes = 10 * MIB
@@ -136,8 +147,25 @@ class JobDescription(
     before times the factor, plus the step. Without a count there are as many as the array has jobs.
     """
 
+    preferences: JobPreferences | None = None
+    """With them the broker places the job: it chooses the element that delivers first, and may reserve slots there."""
+    index_servers: Annotated[tuple[Line, ...], msgspec.Meta(max_length=INDEX_SERVERS_LIMIT)] = ()
+    """URLs of index servers at which the broker looks for elements, besides those that it knows."""
+    dispatch: Literal["", "pilot", "direct"] = ""
+    """Empty: any pilot takes the job, or a bound pilot if the broker places it. `pilot`: a pilot that is bound to the job. `direct`:
+    the job itself is sent to the batch system, for sites whose nodes have no way out."""
+    coallocate: bool = False
+    """Whether all jobs of the array start at the same time, each at another site, all or none."""
+
     success_exit_codes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=256)] = (0,)
     """The job is Done when its payload ends with one of these, else Failed."""
+
+
+def is_brokered(description: JobDescription) -> bool:
+    """Return whether the broker places the job, in place of the first pilot that asks."""
+    return (
+        description.preferences is not None or bool(description.index_servers) or description.dispatch != ""
+    )
 
 
 _ENCODER = msgspec.json.Encoder(order="deterministic")

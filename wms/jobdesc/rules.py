@@ -8,10 +8,12 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import asdict
+
 from wms.classad.expression import Expression
 from wms.classad.tokens import checked
 from wms.errors import Rejected, shown
-from wms.jobdesc.description import SandboxRef
 from wms.jobdesc.predecessors import ID_LIMIT, RANGES_LIMIT, count, ranges_of
 
 Finding: TypeAlias = tuple[str, str, str]
@@ -251,27 +253,30 @@ def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
     return tabled
 
 
-def sandbox(size_limit: int) -> Rule:
-    """Make the rule of references into the sandbox store."""
-    rules: dict[str, Rule] = {
-        "sha256": _digest,
-        "size": number(0, size_limit, "bytes"),
-        "directory": _directory,
-    }
+def record(fields: Mapping[str, Rule], *, needed: Sequence[str] = ()) -> Rule:
+    """Make the rule of tables with these fields; those not needed may be absent."""
 
     def rule(value: object) -> Sequence[Finding]:
-        if isinstance(value, SandboxRef):
-            value = {"sha256": value.sha256, "size": value.size, "directory": value.directory}
+        if isinstance(value, Struct):
+            value = asdict(value)
         if not isinstance(value, Mapping):
-            return [("", f"must be a table of sha256 and size, not {brief(value)}", "")]
+            return [("", f"must be a table of {', '.join(fields)}, not {brief(value)}", "")]
         strange = [
-            below(str(k), "unknown key", "only sha256, size and directory") for k in value if k not in rules
+            below(str(k), "unknown key", f"only {', '.join(fields)}") for k in value if k not in fields
         ]
-        told = {"directory": "", **value}
-        wrong = [_under(key, *finding) for key, rule in rules.items() for finding in rule(told.get(key))]
-        return [*doubled(value), *strange[:10], *wrong]
+        missing = [below(key, "is missing") for key in needed if key not in value]
+        wrong = [
+            _under(key, *finding) for key in fields if key in value for finding in fields[key](value[key])
+        ]
+        return [*doubled(value), *strange[:10], *missing, *wrong]
 
     return rule
+
+
+def sandbox(size_limit: int) -> Rule:
+    """Make the rule of references into the sandbox store."""
+    fields = {"sha256": _digest, "size": number(0, size_limit, "bytes"), "directory": _directory}
+    return record(fields, needed=("sha256", "size"))
 
 
 def job_ids(entries: int, jobs: int) -> Rule:

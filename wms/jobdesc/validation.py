@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
-from wms.jobdesc import rules
+from wms.jobdesc import brokering_rules, rules
 from wms.jobdesc.conflicts import ARRAY_LIMIT, INPUTS_LIMIT, NAME_LIMIT, across
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.predecessors import OUTPUTS_LIMIT, PREDECESSORS_LIMIT
@@ -27,6 +27,14 @@ _NAME = rules.word(
     "letters, digits and . _ - : / @ + =, beginning with a letter or digit",
 )
 _NAMES = rules.many(_NAME, 1_000)
+_TAGS = rules.many(
+    rules.word(
+        255,
+        r"(?!(?i:job):)[A-Za-z0-9_][A-Za-z0-9_.:/@+=-]*",
+        "letters, digits and . _ - : / @ + =, beginning with a letter or digit, and not with job:",
+    ),
+    1_000,
+)
 _VARIABLE = rules.word(
     255, r"(?!WMS_)[A-Za-z_][A-Za-z0-9_]*", "letters, digits and _, and not WMS_ at the beginning"
 )
@@ -59,7 +67,7 @@ RULES: dict[str, Rule] = {
     "stations": rules.many(_NAME, 100),
     "grid_middlewares": _NAMES,
     "platforms": _NAMES,
-    "tags": _NAMES,
+    "tags": _TAGS,
     "job_type": _NAME,
     "pilot_types": _NAMES,
     "submit_pools": _NAMES,
@@ -76,10 +84,19 @@ RULES: dict[str, Rule] = {
     "input_sandbox": rules.many(rules.sandbox(1024 * MIB), INPUTS_LIMIT),
     "input_parameters": rules.many(_PARAMETER, 10),
     "output_sandbox": rules.many(rules.pattern(1_024), 1_000),
+    "inputs": brokering_rules.INPUTS,
+    "outputs": brokering_rules.OUTPUTS,
+    "stdin": brokering_rules.FILE_NAME,
+    "stdout": brokering_rules.FILE_NAME,
+    "stderr": brokering_rules.FILE_NAME,
     "stdout_limit": rules.number(0, 100 * MIB, "bytes"),
     "stderr_limit": rules.number(0, 100 * MIB, "bytes"),
     "array": rules.optional(rules.number(1, ARRAY_LIMIT, "jobs", "submit several smaller arrays")),
     "parameters": rules.table(_PARAMETER, rules.texts(TEXT_SIZE, ARRAY_LIMIT), 20),
+    "preferences": brokering_rules.PREFERENCES,
+    "index_servers": brokering_rules.INDEX_SERVERS,
+    "dispatch": brokering_rules.DISPATCH,
+    "coallocate": rules.truth,
     "success_exit_codes": rules.many(rules.number(0, 255), 256, least=1),
 }
 
@@ -94,7 +111,7 @@ _OTHER_NAMES = {
     "minnumberofprocessors": "min_processors", "maxnumberofprocessors": "max_processors", "samstation": "stations",
     "stationname": "stations", "station": "stations", "gridmiddleware": "grid_middlewares", "site": "sites", "bannedsite": "banned_sites", "gridce": "grid_ces", "ce": "grid_ces", "platform": "platforms",
     "tag": "tags", "type": "job_type", "userpriority": "priority", "retries": "max_attempts", "output": "output_sandbox",
-    "outputs": "output_sandbox", "input": "input_sandbox", "inputs": "input_sandbox", "cmd": "executable",
+    "input": "input_sandbox", "cmd": "executable",
     "command": "executable", "program": "executable", "count": "array", "exitcodes": "success_exit_codes",
     "jobgroup": "job_group", "batchname": "job_group", "afterok": "after", "afterany": "after_any", "depends": "after",
     "dependency": "after", "dependencies": "after", "dependson": "after", "holdjid": "after_any",

@@ -52,12 +52,16 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Any]] = {
 }
 BY_WORDS = {"executable", "arguments"}
 BY_INPUT = {"input_sandbox", "input_parameters"}
+BY_DOCUMENT = {
+    "inputs", "outputs", "stdin", "stdout", "stderr", "preferences", "index_servers", "dispatch", "coallocate",
+}  # fmt: skip
+"""What is said in a description's document alone."""
 IN_FILES_ALONE = {"attributes", "success_exit_codes", "submit_pools", "whole_node"}
 """What `wms edit` cannot say, and `edit` of the Python client can."""
 
 
 def test_every_field_has_an_option() -> None:
-    assert OPTIONS.keys() | BY_WORDS | BY_INPUT == RULES.keys()
+    assert OPTIONS.keys() | BY_WORDS | BY_INPUT | BY_DOCUMENT == RULES.keys()
 
 
 @pytest.mark.parametrize("field", OPTIONS)
