@@ -64,6 +64,10 @@ MessageId: TypeAlias = Annotated[str, Meta(min_length=1, max_length=200, extra=_
 """The id of a command or query, chosen by its sender."""
 PilotName: TypeAlias = Annotated[str, Meta(min_length=1, max_length=100, extra=_PRINTABLE)]
 """The id of a pilot, or of a request or report, chosen by the pilot."""
+AgreementName: TypeAlias = Annotated[
+    str, Meta(min_length=1, max_length=100, pattern="^[A-Za-z0-9][A-Za-z0-9_.-]*$", extra=_PRINTABLE)
+]
+"""The id of an agreement: characters that each batch system takes in a name."""
 Client: TypeAlias = Annotated[str, Meta(max_length=200, extra=_PRINTABLE)]
 """The id of the user's tool that waits for an answer."""
 Word: TypeAlias = Annotated[str, Meta(max_length=100, extra=_PRINTABLE)]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple, NewType
 
-from wms.bounds import Digest, GivenName, JobNumber, MessageId, PilotName, Sequence
+from wms.bounds import AgreementName, Digest, GivenName, JobNumber, MessageId, PilotName, Sequence
 
 JobId = NewType("JobId", JobNumber)
 TaskQueueId = NewType("TaskQueueId", JobNumber)
@@ -22,6 +22,8 @@ RequestId = NewType("RequestId", PilotName)
 """The id of one match request, chosen by the job agent."""
 ReportId = NewType("ReportId", PilotName)
 """The id of one report, chosen by the job agent, which repeats the report until it is acknowledged."""
+AgreementId = NewType("AgreementId", AgreementName)
+"""The id of an agreement on a reservation, chosen by the broker; batch systems see it in the names of reservations."""
 InstanceId = NewType("InstanceId", GivenName)
 """The name of one running process of a service."""
 SandboxId = NewType("SandboxId", Digest)

@@ -9,6 +9,7 @@ from docs.pages.structs import Kind
 from wms.bus.topics import SHARED, Topic
 from wms.messages import (
     ads,
+    agreements,
     broker,
     changes,
     commands,
@@ -42,8 +43,8 @@ class Channel(msgspec.Struct, frozen=True, kw_only=True):
         return get_args(self.union) or (self.union,)
 
 
-def _shared(module: ModuleType, union: Any, **said: str) -> Channel:
-    topic = next(each for each in SHARED if each.name == module.TOPIC)
+def _shared(module: ModuleType, union: Any, name: str = "", **said: str) -> Channel:
+    topic = next(each for each in SHARED if each.name == (name or module.TOPIC))
     return Channel(topic=topic, module=module, union=union, **said)
 
 
@@ -127,6 +128,22 @@ CHANNELS = (
         writers="job manager, pilot submitter",
         readers="resource broker",
         trust="what a service signed, at any time, as a hint: the database decides what is to be placed",
+    ),
+    _shared(
+        agreements,
+        agreements.ToSite,
+        agreements.OFFERS_TOPIC,
+        writers="resource broker, job manager",
+        readers="agreement service of that site",
+        trust="what a service signed; an agreement is made once, whatever comes twice",
+    ),
+    _shared(
+        agreements,
+        agreements.AgreementDecided,
+        agreements.DECISIONS_TOPIC,
+        writers="agreement service",
+        readers="resource broker",
+        trust="what a service signed, as a hint: the table of agreements says what is so",
     ),
 )
 

@@ -6,6 +6,7 @@ import msgspec
 
 from wms.messages import (
     ads,
+    agreements,
     broker,
     changes,
     commands,
@@ -41,6 +42,8 @@ SHARED: Final = (
     # One partition, as jobs that enter and leave a queue must be seen in order.
     Topic(changes.TOPIC, 1, 24, is_internal=True),
     Topic(broker.TOPIC, 4, 24, is_internal=True),
+    Topic(agreements.OFFERS_TOPIC, 4, 24, is_internal=True),
+    Topic(agreements.DECISIONS_TOPIC, 4, 24, is_internal=True),
 )
 """The topics of every system. Retention serves slow readers; Postgres holds the truth."""
 

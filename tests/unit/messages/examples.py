@@ -5,12 +5,15 @@ from typing import Any, get_args
 
 import msgspec
 
-from wms.ids import AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
+from wms.agreement.reasons import AgreementReason
+from wms.agreement.state import AgreementState
+from wms.ids import AgreementId, AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
 from wms.job.state import Event, State
 from wms.matching.grouping import Requirements
 from wms.messages import (
     ads,
+    agreements,
     broker,
     changes,
     commands,
@@ -30,6 +33,7 @@ DESCRIPTION = msgspec.Raw(b'{"executable":"./sim","arguments":["--seed","7"],"ta
 SHA = "0f" * 32
 PILOT = PilotId("p-6f1d2c3b4a596877")
 JOB, EPOCH = JobId(1042), Epoch(3)
+AGREEMENT = AgreementId("1042-1-0")
 ATTEMPT_ID = AttemptId(JOB, EPOCH)
 ASKED: dict[str, Any] = {"query_id": "q-1", "client": "cli-7"}
 OFFERED_TO: dict[str, Any] = {"pilot_id": PILOT, "request_id": RequestId("r-1")}
@@ -568,6 +572,38 @@ FULL: dict[str, msgspec.Struct] = {
     "left": changes.Left(job_ids=(JOB, JobId(1043))),
     "opened": changes.Opened(keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))),
     "rules-changed": changes.RulesChanged(),
+    "reserve": agreements.Reserve(
+        agreement_id=AGREEMENT,
+        job_id=JOB,
+        vo="lhcb",
+        owner="alice",
+        group="lhcb_user",
+        site="glasgow",
+        ce="ce01",
+        cpus=8,
+        duration_seconds=3_600.0,
+        earliest_start=AT,
+        latest_start=LATER,
+        flexible=True,
+        expires_in_seconds=90.0,
+    ),
+    "confirm": agreements.Confirm(agreement_id=AGREEMENT, site="glasgow"),
+    "cancel": agreements.Cancel(
+        agreement_id=AGREEMENT, site="glasgow", code=AgreementReason.CANCELLED_BY_USER, text="by alice"
+    ),
+    "agreement-decision": agreements.AgreementDecided(
+        agreement_id=AGREEMENT,
+        job_id=JOB,
+        site="glasgow",
+        ce="ce01",
+        state=AgreementState.TEMPORARY,
+        start_at=AT,
+        ends_at=LATER,
+        reservation="wms-1042-1-0",
+        expires_at=LATER,
+        code=AgreementReason.GRANTED,
+        text="8 CPUs from 12:30:15 on",
+    ),
     "set-share": commands.SetShare(
         command_id=CommandId("c-5"),
         vo="lhcb",
@@ -838,6 +874,26 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "left": changes.Left(job_ids=()),
     "opened": changes.Opened(keys=()),
     "rules-changed": changes.RulesChanged(),
+    "reserve": agreements.Reserve(
+        agreement_id=AGREEMENT,
+        job_id=JOB,
+        vo="",
+        owner="alice",
+        group="",
+        site="glasgow",
+        ce="ce01",
+        duration_seconds=60.0,
+    ),
+    "confirm": agreements.Confirm(agreement_id=AGREEMENT, site="glasgow"),
+    "cancel": agreements.Cancel(agreement_id=AGREEMENT, site="glasgow"),
+    "agreement-decision": agreements.AgreementDecided(
+        agreement_id=AGREEMENT,
+        job_id=JOB,
+        site="glasgow",
+        ce="ce01",
+        state=AgreementState.DENIED,
+        code=AgreementReason.NO_ROOM,
+    ),
     "set-share": commands.SetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
     "reset-share": commands.ResetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
     "set-limit": commands.SetLimit(command_id=CommandId("c"), limit=Limit(most=0)),
@@ -1376,6 +1432,8 @@ UNIONS: dict[str, Any] = {
     "wms.job.events": events.Fact,
     "wms.queue.changes": changes.Change,
     "wms.broker.jobs": broker.ToBroker,
+    "wms.agreement.offers": agreements.ToSite,
+    "wms.agreement.decisions": agreements.AgreementDecided,
 }
 """By topic; the names are those of the schemas in `docs/schema/`."""
 

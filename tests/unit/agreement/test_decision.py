@@ -1,0 +1,62 @@
+"""Decisions by a calendar: grants, refusals, and what is booked."""
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.unit.agreement.offers import NOW, at, terms
+from wms.agreement.calendar import SlotCalendar
+from wms.agreement.decision import Granted, ReservationRules, decide
+from wms.agreement.quota import VoQuota, reserved
+from wms.agreement.reasons import AgreementReason, Refusal
+from wms.agreement.template import AgreementTemplate
+from wms.ids import AgreementId
+
+RULES = ReservationRules(template=AgreementTemplate(horizon_seconds=3_600), quota=VoQuota(cpus=6))
+
+
+def test_the_earliest_start_is_granted_and_booked() -> None:
+    calendar = SlotCalendar(4)
+    for n, start in enumerate([0, 0, 600, 600, 1_200]):
+        offer = terms(agreement_id=AgreementId(f"a-{n}"))
+        decision = decide(offer, calendar, RULES, NOW)
+        assert isinstance(decision, Granted)
+        assert (decision.start_at, decision.ends_at) == (at(start), at(start + 600))
+
+
+def test_without_a_free_start_in_the_window_it_is_denied_and_nothing_is_booked() -> None:
+    calendar = SlotCalendar(2)
+    decide(terms(), calendar, RULES, NOW)
+    decision = decide(terms(agreement_id=AgreementId("a-2"), latest_start=at(599)), calendar, RULES, NOW)
+    assert isinstance(decision, Refusal)
+    assert decision.code is AgreementReason.NO_ROOM
+    assert len(list(calendar)) == 1
+
+
+def test_flexible_ones_are_moved_and_told() -> None:
+    calendar = SlotCalendar(2)
+    decide(terms(agreement_id=AgreementId("flexible"), flexible=True), calendar, RULES, NOW)
+    decision = decide(terms(latest_start=at(10)), calendar, RULES, NOW)
+    assert isinstance(decision, Granted)
+    assert [(each.agreement_id, each.start_at) for each in decision.moved] == [("flexible", at(600))]
+    assert calendar.most_used() == 2
+
+
+def test_template_and_quota_refuse_before_any_calendar_is_read() -> None:
+    held = reserved([(5, 60.0)])
+    too_many = RULES.refusal(terms(), 1, held, NOW)
+    over = RULES.refusal(terms(), 64, held, NOW)
+    assert too_many is not None
+    assert over is not None
+    assert (too_many.code, over.code) == (AgreementReason.TOO_MANY_CPUS, AgreementReason.QUOTA)
+    assert RULES.refusal(terms(), 64, reserved([]), NOW) is None
+
+
+@given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 900), st.booleans()), max_size=15))
+def test_no_series_of_grants_overbooks(offers: list[tuple[int, int, bool]]) -> None:
+    calendar = SlotCalendar(4)
+    for n, (cpus, seconds, flexible) in enumerate(offers):
+        offer = terms(agreement_id=AgreementId(f"a-{n}"), cpus=cpus, flexible=flexible, latest_start=at(900))
+        decide(msgspec.structs.replace(offer, duration_seconds=float(seconds)), calendar, RULES, NOW)
+        assert calendar.most_used() <= 4
+        assert all(at(0) <= each.start_at <= at(900) for each in calendar)

@@ -1,0 +1,23 @@
+"""Quotas of VOs: up to the bound, and not beyond."""
+
+import pytest
+
+from tests.unit.agreement.offers import terms
+from wms.agreement.quota import VoQuota, over_quota, reserved
+from wms.agreement.reasons import AgreementReason
+
+HELD = reserved([(2, 600.0), (4, 100.0)])
+
+
+@pytest.mark.parametrize(
+    "quota", [VoQuota(), VoQuota(agreements=3), VoQuota(cpus=8), VoQuota(cpu_seconds=2_800)]
+)
+def test_up_to_its_quota_a_vo_may_reserve(quota: VoQuota) -> None:
+    assert over_quota(terms(), HELD, quota) is None
+
+
+@pytest.mark.parametrize("quota", [VoQuota(agreements=2), VoQuota(cpus=7), VoQuota(cpu_seconds=2_799)])
+def test_beyond_its_quota_it_may_not(quota: VoQuota) -> None:
+    refusal = over_quota(terms(), HELD, quota)
+    assert refusal is not None
+    assert refusal.code is AgreementReason.QUOTA

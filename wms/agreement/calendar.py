@@ -1,0 +1,207 @@
+"""The calendar of one computing element's slots: which CPUs are reserved when, and the earliest start for more.
+
+The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time of its window from which
+so many CPUs are free for its whole duration. So a short one is filled in before a longer one that was reserved earlier (backfilling). If
+no start is left, flexible reservations are moved within their windows.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from wms.ids import AgreementId
+
+TRIED_STARTS: Final = 32
+"""The most starts for which flexible reservations are tried elsewhere."""
+MOVED_AT_MOST: Final = 32
+"""The most flexible reservations that are moved for one offer."""
+
+
+class Booking(msgspec.Struct, frozen=True, kw_only=True):
+    """CPUs reserved from one time until another."""
+
+    agreement_id: AgreementId
+    cpus: int
+    start_at: datetime
+    ends_at: datetime
+    window: tuple[datetime, datetime] | None = None
+    """The first and the last start to which it may be moved; None: it may not be moved."""
+
+    @property
+    def duration(self) -> timedelta:
+        """The length of the reservation."""
+        return self.ends_at - self.start_at
+
+    def moved(self, start_at: datetime) -> "Booking":
+        """Return the booking with another start."""
+        return replace(self, start_at=start_at, ends_at=start_at + self.duration)
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """CPUs for a duration, from some start within a window."""
+
+    cpus: int
+    duration: timedelta
+    first: datetime
+    last: datetime
+    """The last allowed start."""
+
+    def at(self, start_at: datetime, agreement_id: AgreementId) -> Booking:
+        """Return the booking that the wish becomes at a start."""
+        ends_at = start_at + self.duration
+        return Booking(agreement_id=agreement_id, cpus=self.cpus, start_at=start_at, ends_at=ends_at)
+
+
+class Room(msgspec.Struct, frozen=True, kw_only=True):
+    """A start for a wish, and the bookings that are moved for it, as they are then."""
+
+    start_at: datetime
+    moved: tuple[Booking, ...] = ()
+
+
+class SlotCalendar:
+    """The reserved CPUs of an element with a fixed number of CPUs."""
+
+    def __init__(self, cpus: int, bookings: Iterable[Booking] = ()) -> None:
+        self.cpus = cpus
+        self._bookings: dict[AgreementId, Booking] = {}
+        self._times: list[datetime] = []
+        """The times at which the number of reserved CPUs changes, in order."""
+        self._used: list[int] = []
+        """The number of reserved CPUs from each of these times on. Before the first, none is."""
+        for each in bookings:
+            self.book(each)
+
+    def __iter__(self) -> Iterator[Booking]:
+        """Go through the bookings."""
+        return iter(self._bookings.values())
+
+    def book(self, booking: Booking) -> None:
+        """Add a booking, whether or not it fits."""
+        self._bookings[booking.agreement_id] = booking
+        self._change(booking, booking.cpus)
+
+    def drop(self, agreement_id: AgreementId) -> Booking:
+        """Remove and return a booking. Raise KeyError if there is none of this id."""
+        booking = self._bookings.pop(agreement_id)
+        self._change(booking, -booking.cpus)
+        return booking
+
+    def most_used(self) -> int:
+        """Return the largest number of CPUs that are reserved at any time."""
+        return max(self._used, default=0)
+
+    def earliest(self, wish: Wish) -> datetime | None:
+        """Return the earliest start in the wish's window from which its CPUs are free throughout; None if there is none."""
+        if wish.cpus > self.cpus or wish.first > wish.last:
+            return None
+        start = wish.first
+        step = max(0, bisect_right(self._times, start) - 1)
+        while step < len(self._times) and self._times[step] < start + wish.duration:
+            if self._used[step] + wish.cpus > self.cpus and self._end_of(step) > start:
+                start = self._end_of(step)
+                if start > wish.last:
+                    return None
+            step += 1
+        return start
+
+    def room(self, wish: Wish) -> Room | None:
+        """Return the earliest start; if there is none, one for which flexible bookings are moved; None if that does not help."""
+        if (start := self.earliest(wish)) is not None:
+            return Room(start_at=start)
+        return next((room for at in self._starts(wish) if (room := self._moving_at(wish, at))), None)
+
+    def sooner(self, agreement_id: AgreementId, now: datetime) -> Booking | None:
+        """Return a flexible booking as it is at an earlier start that has become free; None if there is none."""
+        booking = self.drop(agreement_id)
+        try:
+            start = self.earliest(_again(booking, now)) if booking.window else None
+        finally:
+            self.book(booking)
+        return booking.moved(start) if start is not None and start < booking.start_at else None
+
+    def _change(self, booking: Booking, cpus: int) -> None:
+        begin, end = self._cut(booking.start_at), self._cut(booking.ends_at)
+        for step in range(begin, end):
+            self._used[step] += cpus
+        self._merge(end)
+        self._merge(begin)
+
+    def _cut(self, at: datetime) -> int:
+        """Return the number of the step that begins at a time, after making one."""
+        step = bisect_left(self._times, at)
+        if step == len(self._times) or self._times[step] != at:
+            self._times.insert(step, at)
+            self._used.insert(step, self._used[step - 1] if step else 0)
+        return step
+
+    def _merge(self, step: int) -> None:
+        """Remove a step at which nothing changes."""
+        if self._used[step] == (self._used[step - 1] if step else 0):
+            del self._times[step], self._used[step]
+
+    def _end_of(self, step: int) -> datetime:
+        # The last step has no CPUs reserved, so that nobody asks for its end.
+        return self._times[step + 1]
+
+    def _starts(self, wish: Wish) -> list[datetime]:
+        """Return starts for which flexible bookings might make room, the earliest first."""
+        changes = {at for at in self._times if wish.first < at <= wish.last}
+        return sorted({wish.first, *changes})[:TRIED_STARTS]
+
+    def _moving_at(self, wish: Wish, start: datetime) -> Room | None:
+        """Return the room at this very start if all flexible bookings in the way fit elsewhere."""
+        in_the_way = [
+            each
+            for each in self
+            if each.window and each.start_at < start + wish.duration and each.ends_at > start
+        ]
+        if not in_the_way or len(in_the_way) > MOVED_AT_MOST:
+            return None
+        for each in in_the_way:
+            self.drop(each.agreement_id)
+        moved: list[Booking] = []
+        try:
+            if self.earliest(replace(wish, first=start, last=start)) is None:
+                return None
+            return self._replaced(wish.at(start, _ASIDE), in_the_way, moved, wish.first)
+        finally:
+            for each in moved:
+                self.drop(each.agreement_id)
+            for each in in_the_way:
+                self.book(each)
+
+    def _replaced(
+        self, booking: Booking, others: Iterable[Booking], moved: list[Booking], now: datetime
+    ) -> Room | None:
+        """Book a booking, then the others wherever they fit; `moved` is everything that was booked."""
+        self.book(booking)
+        moved.append(booking)
+        for each in sorted(others, key=_last_start):
+            start = self.earliest(_again(each, now))
+            if start is None:
+                return None
+            there = each.moved(start)
+            self.book(there)
+            moved.append(there)
+        known = {each.agreement_id: each.start_at for each in others}
+        changed = (each for each in moved[1:] if each.start_at != known[each.agreement_id])
+        return Room(start_at=booking.start_at, moved=tuple(changed))
+
+
+_ASIDE: Final = AgreementId("")
+"""The id of a booking that is only tried."""
+
+
+def _again(booking: Booking, now: datetime) -> Wish:
+    """Return what a flexible booking needs wherever it is moved."""
+    first, last = booking.window or (booking.start_at, booking.start_at)
+    return Wish(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
+
+
+def _last_start(booking: Booking) -> datetime:
+    return (booking.window or (booking.start_at, booking.start_at))[1]

@@ -1,0 +1,53 @@
+"""Quotas: how much of a site the reservations of one VO may hold at a time."""
+
+from collections.abc import Iterable
+from typing import Annotated
+
+import msgspec
+
+from wms.agreement.reasons import AgreementReason, Refusal
+from wms.agreement.terms import AgreementTerms
+
+
+class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The most that one VO's living reservations may hold at one site."""
+
+    agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
+    cpus: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000_000
+    """The sum of the CPUs of all reservations, whenever they are."""
+    cpu_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 1e15
+    """The sum of CPUs times duration in seconds."""
+
+
+class ReservedAmount(msgspec.Struct, frozen=True):
+    """What reservations of one VO hold."""
+
+    agreements: int = 0
+    cpus: int = 0
+    cpu_seconds: float = 0.0
+
+    def plus(self, cpus: int, seconds: float) -> "ReservedAmount":
+        """Return the amount with one more reservation."""
+        return ReservedAmount(self.agreements + 1, self.cpus + cpus, self.cpu_seconds + cpus * seconds)
+
+
+def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
+    """Return the sum of reservations, each given by its CPUs and its duration in seconds."""
+    total = ReservedAmount()
+    for cpus, seconds in held:
+        total = total.plus(cpus, seconds)
+    return total
+
+
+def over_quota(terms: AgreementTerms, held: ReservedAmount, quota: VoQuota) -> Refusal | None:
+    """Return why a VO that holds so much may not have this too; None if it may."""
+    then = held.plus(terms.cpus, terms.duration_seconds)
+    for what, amount, most in (
+        ("reservations", then.agreements, quota.agreements),
+        ("reserved CPUs", then.cpus, quota.cpus),
+        ("reserved CPU seconds", then.cpu_seconds, quota.cpu_seconds),
+    ):
+        if amount > most:
+            text = f"VO {terms.vo} would have {amount:g} {what}, and may have {most:g}"
+            return Refusal(AgreementReason.QUOTA, text)
+    return None
