@@ -20,7 +20,10 @@ class ReferenceRun(Struct, frozen=True, kw_only=True):
 
 
 class FileToMove(Struct, frozen=True, kw_only=True):
-    """A file that is brought before the job runs, or taken away after it. For an input `urls` are replicas, one of which is read."""
+    """A file that is brought before the job runs, or taken away after it.
+
+    `urls` are the replicas of an input, one of which is read, or the targets of an output, to each of which it goes.
+    """
 
     name: str
     urls: tuple[str, ...]

@@ -61,6 +61,8 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     """The reservations granted to this job."""
     waits: Mapping[CeId, Sequence[float]] = {}
     """How long jobs, or pilots, waited at an element before they started."""
+    placed_since: Mapping[CeId, int] = {}
+    """How many jobs the broker has placed at an element since its load was counted: they wait there too."""
     runs_there: Mapping[CeId, Sequence[float]] = {}
     """How long jobs of any kind ran at an element."""
     class_runs: Mapping[str, Sequence[MeasuredRun]] = {}

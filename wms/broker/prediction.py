@@ -57,6 +57,13 @@ class Prediction(Struct, frozen=True, kw_only=True):
         return cls.of(seconds, 0.0, source)
 
 
+class Predicted(NamedTuple):
+    """A prediction, and what its predictor could not use and what it used in its place."""
+
+    prediction: Prediction
+    remarks: tuple[str, ...] = ()
+
+
 class Estimate(NamedTuple):
     """One predictor's median in seconds, and its spread; several are weighed by `fused`."""
 

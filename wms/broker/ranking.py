@@ -1,15 +1,22 @@
 """The ranking of candidates: where the job is delivered, or started, first, and why the others come later or not at all."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from wms.broker.candidate import Candidate
-from wms.broker.filter import RejectedCandidate
+from wms.broker.filter import RejectedCandidate, filter_candidates
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge
-from wms.broker.time_to_delivery import DeliveryTime
+from wms.broker.prediction import Prediction
+from wms.broker.selectors import SELECTORS, Order, Selector
+from wms.broker.time_to_delivery import DeliveryTime, predict_delivery
+from wms.matching.clauses import Mismatch, Negative
+
+LATEST_START = "latest start"
+"""The clause of candidates where the job cannot start in time."""
 
 
 class RankedCandidate(Struct, frozen=True, kw_only=True):
@@ -34,9 +41,72 @@ class Ranking(Struct, frozen=True, kw_only=True):
         return self.ranked[0] if self.ranked else None
 
 
-def rank(job: JobToPlace, candidates: Sequence[Candidate], knowledge: Knowledge, now: datetime) -> Ranking:
-    """Return the ranking of candidates for a job by its objective.
+class _Judged(NamedTuple):
+    order: Order
+    candidate: Candidate
+    time: DeliveryTime
 
-    Equal times stand in the order of the intervals' upper ends, and then of site and name. The same input has the same ranking.
+
+def rank(
+    job: JobToPlace,
+    candidates: Sequence[Candidate],
+    knowledge: Knowledge,
+    now: datetime,
+    *,
+    negatives: Sequence[Negative] = (),
+    selector: Selector | None = None,
+) -> Ranking:
+    """Return the ranking of candidates for a job, by its objective unless another selector is given.
+
+    Where a job could not start by its latest start even if all goes well, it is rejected. Candidates that a selector orders alike
+    stand by site and name: the same input has the same ranking. `negatives` are as for `filter_candidates`.
     """
-    raise NotImplementedError
+    fitting, rejected = filter_candidates(job, candidates, knowledge, negatives)
+    selector = selector or SELECTORS[job.objective]
+    speeds = {each.place: each.benchmarks for each in candidates}
+    judged, late = [], []
+    for each in fitting:
+        time = predict_delivery(job, each, knowledge, now, speeds)
+        if missed := _missed(job, time, now):
+            late.append(RejectedCandidate(candidate=each, failing=(missed,)))
+        else:
+            judged.append(_Judged(selector(each, time), each, time))
+    # The sort is stable, and the filter's order is that of site and name.
+    judged.sort(key=lambda each: each.order)
+    return Ranking(
+        ranked=tuple(_ranked(judged, job)),
+        rejected=tuple(sorted((*rejected, *late), key=lambda each: each.candidate.place)),
+    )
+
+
+def _missed(job: JobToPlace, time: DeliveryTime, now: datetime) -> Mismatch | None:
+    if job.latest_start is None:
+        return None
+    left = (job.latest_start - now).total_seconds()
+    if time.start.low <= left:
+        return None
+    return Mismatch(
+        LATEST_START,
+        f"it could start in {time.start.low:.0f} s at the earliest, and must in {max(0.0, left):.0f} s",
+    )
+
+
+def _ranked(judged: Sequence[_Judged], job: JobToPlace) -> Iterable[RankedCandidate]:
+    for number, each in enumerate(judged, 1):
+        yield RankedCandidate(
+            rank=number,
+            candidate=each.candidate,
+            time=each.time,
+            reason=_reason(job, _aim(job, each.time), _aim(job, judged[0].time)),
+        )
+
+
+def _aim(job: JobToPlace, time: DeliveryTime) -> Prediction:
+    return time.start if job.objective == "earliest-start" else time.delivery
+
+
+def _reason(job: JobToPlace, own: Prediction, best: Prediction) -> str:
+    what = "starts" if job.objective == "earliest-start" else "is delivered"
+    behind = own.seconds - best.seconds
+    how = f", {behind:.0f} s after the first" if behind >= 1 else ""
+    return f"{what} in {own.seconds:.0f} s ({own.low:.0f} to {own.high:.0f}){how}"

@@ -1,8 +1,20 @@
 """The total time to delivery: stage-in, waiting, execution and stage-out, each by its predictor, and their sum."""
 
-from msgspec import Struct
+from collections.abc import Mapping
+from datetime import datetime
 
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.broker.candidate import Benchmarks, Candidate
+from wms.broker.corrected import corrected
+from wms.broker.execution_time import predict_execution
+from wms.broker.job_to_place import JobToPlace
+from wms.broker.knowledge import Knowledge
 from wms.broker.prediction import Prediction, total
+from wms.broker.staging_time import predict_stage_in, predict_stage_out
+from wms.broker.waiting_time import predict_waiting
+from wms.ids import CeId
 
 
 class DeliveryTime(Struct, frozen=True, kw_only=True):
@@ -18,6 +30,27 @@ class DeliveryTime(Struct, frozen=True, kw_only=True):
     """When the outputs are where they should be."""
     remarks: tuple[str, ...] = ()
     """What the predictors could not use, and what they used in its place."""
+
+
+def predict_delivery(
+    job: JobToPlace,
+    candidate: Candidate,
+    knowledge: Knowledge,
+    now: datetime,
+    speeds: Mapping[CeId, Benchmarks],
+) -> DeliveryTime:
+    """Return the predicted time to delivery of a job at a candidate. `speeds` as for `predict_execution`."""
+    parts = (
+        predict_stage_in(job, candidate, knowledge),
+        predict_waiting(job, candidate, knowledge, now),
+        predict_execution(job, candidate, knowledge, speeds),
+        predict_stage_out(job, candidate, knowledge),
+    )
+    stage_in, waiting, execution, stage_out = (each.prediction for each in parts)
+    remarks = tuple(remark for each in parts for remark in each.remarks)
+    ahead = candidate.stages_ahead or waiting.source == "reservation"
+    time = delivery_time(stage_in, waiting, execution, stage_out, stages_ahead=ahead, remarks=remarks)
+    return replace(time, delivery=corrected(time.delivery, knowledge, candidate.site, "delivery"))
 
 
 def delivery_time(

@@ -1,0 +1,157 @@
+"""The predictor of execution: benchmarks scale the user's figures, and measured run times of the same class correct them.
+
+A job's time is taken to be in inverse proportion to a benchmark's result, as in the reference. Several benchmarks give several
+times, of which the *geometric mean* is taken: ratios are what benchmarks measure, and only the geometric mean has the same answer
+whichever machine the results are related to. Each counts alike, since the user says of none that it fits better.
+
+Run times of the class were measured at the element itself, where nothing is scaled, or elsewhere, scaled by a benchmark that
+both have. The three are weighed by their certainty, which depends on how many there are and how they scatter, never on the
+candidate's own results: so a better benchmark never predicts a longer time.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from math import exp, hypot, log
+from typing import NamedTuple
+
+from wms.broker.benchmark_names import benchmark_key, is_result
+from wms.broker.candidate import Benchmarks, Candidate
+from wms.broker.corrected import corrected
+from wms.broker.job_to_place import JobToPlace
+from wms.broker.knowledge import Knowledge, MeasuredRun
+from wms.broker.prediction import Estimate, Predicted, Prediction, bounded, fused
+from wms.broker.robust import Typical, typical
+from wms.broker.waiting_time import USUAL_RUN
+from wms.ids import CeId
+
+COMMON = ("hepscore23", "hepspec06", "specint2000", "specfp2000")
+"""The benchmarks that compare two elements when the job names none, the best first."""
+_RECENT = 200
+_BENCHMARK_SPREAD, _CLASS_SPREAD = 0.25, 0.3
+_UNSCALED_SPREAD, _USER_SPREAD, _GUESS_SPREAD = 0.5, 0.6, 1.2
+_OF_LIMIT = 0.3
+"""The part of its limit that a job typically runs, when nothing else is known."""
+
+
+class _Class(NamedTuple):
+    """What is known of the run times of a class: at the candidate, and elsewhere, scaled to it."""
+
+    here: Typical | None
+    elsewhere: Typical | None
+    is_scaled: bool
+
+    @property
+    def spread(self) -> float:
+        """The spread of the run time of one job."""
+        known = [each for each in (self.here, self.elsewhere) if each is not None]
+        return max(known, key=lambda each: each.number).spread if known else _CLASS_SPREAD / 2
+
+
+def predict_execution(
+    job: JobToPlace,
+    candidate: Candidate,
+    knowledge: Knowledge,
+    speeds: Mapping[CeId, Benchmarks],
+) -> Predicted:
+    """Return how long the job runs at a candidate, in seconds, at most as long as its limits allow.
+
+    `speeds` are the benchmarks of all elements where jobs were measured.
+    """
+    scaled = _by_benchmarks(job, candidate.benchmarks)
+    measured = _by_class(job, candidate, knowledge, speeds)
+    estimates = [*([scaled] if scaled else []), *_of_class(measured)]
+    remarks = tuple(_remarks(job, candidate))
+    if not estimates:
+        said = _last_resort(job)
+    else:
+        found = fused(estimates)
+        spread = hypot(found.spread, measured.spread, _disagreement(job, candidate.benchmarks))
+        said = Prediction.of(found.seconds, spread, found.source)
+    return Predicted(_within(corrected(said, knowledge, candidate.site, "execution"), job.run_limit), remarks)
+
+
+def scaled_times(job: JobToPlace, benchmarks: Benchmarks) -> list[float]:
+    """Return the run time in seconds by each of the job's benchmarks that was measured at an element."""
+    return [
+        bounded(run.seconds * run.result / benchmarks[key])
+        for run in job.runs
+        if is_result(run.result) and is_result(benchmarks.get(key := benchmark_key(run.benchmark)))
+    ]
+
+
+def _by_benchmarks(job: JobToPlace, benchmarks: Benchmarks) -> Estimate | None:
+    times = scaled_times(job, benchmarks)
+    if not times:
+        return None
+    return Estimate(_geometric_mean(times), _BENCHMARK_SPREAD * len(times) ** -0.5, "benchmark")
+
+
+def _disagreement(job: JobToPlace, benchmarks: Benchmarks) -> float:
+    """Return the spread of the times by several benchmarks; it widens the interval, and moves nothing."""
+    logs = [log(max(each, 1e-9)) for each in scaled_times(job, benchmarks)]
+    return (max(logs) - min(logs)) / 2 if logs else 0.0
+
+
+def _geometric_mean(times: Sequence[float]) -> float:
+    return exp(sum(log(max(each, 1e-9)) for each in times) / len(times))
+
+
+def _by_class(
+    job: JobToPlace, candidate: Candidate, knowledge: Knowledge, speeds: Mapping[CeId, Benchmarks]
+) -> _Class:
+    runs = knowledge.class_runs.get(job.job_class, ())[:_RECENT] if job.job_class else ()
+    here = [each.seconds for each in runs if each.place == candidate.place]
+    others = [each for each in runs if each.place != candidate.place]
+    scaled = list(_scaled(job, candidate, others, speeds))
+    elsewhere = scaled or [each.seconds for each in others]
+    return _Class(typical(here, _CLASS_SPREAD), typical(elsewhere, _CLASS_SPREAD), bool(scaled))
+
+
+def _scaled(
+    job: JobToPlace, candidate: Candidate, runs: Sequence[MeasuredRun], speeds: Mapping[CeId, Benchmarks]
+) -> Iterator[float]:
+    """Yield run times of other elements as they would be here, by the first benchmark of the job's that the candidate has."""
+    names = [*(benchmark_key(each.benchmark) for each in job.runs), *COMMON]
+    name = next((each for each in names if is_result(candidate.benchmarks.get(each))), None)
+    if name is None:
+        return
+    for each in runs:
+        there = speeds.get(each.place, {}).get(name)
+        if there is not None and is_result(there):
+            yield bounded(each.seconds * there / candidate.benchmarks[name])
+
+
+def _of_class(measured: _Class) -> Iterator[Estimate]:
+    if measured.here is not None:
+        yield Estimate(measured.here.median, measured.here.of_median, "history")
+    if measured.elsewhere is not None:
+        scaling = _BENCHMARK_SPREAD if measured.is_scaled else _UNSCALED_SPREAD
+        yield Estimate(measured.elsewhere.median, hypot(scaling, measured.elsewhere.of_median), "history")
+
+
+def _last_resort(job: JobToPlace) -> Prediction:
+    """Return what the user says unscaled, else a part of the job's limit, else what is usual."""
+    times = [each.seconds for each in job.runs if each.seconds > 0]
+    if times:
+        return Prediction.of(_geometric_mean(times), _USER_SPREAD, "user")
+    limit = job.run_limit
+    return Prediction.of(USUAL_RUN if limit is None else _OF_LIMIT * limit, _GUESS_SPREAD, "none")
+
+
+def _within(prediction: Prediction, limit: float | None) -> Prediction:
+    """Return a prediction that no limit cuts: a job that runs into it ends there."""
+    if limit is None:
+        return prediction
+    most = bounded(limit)
+    return Prediction(
+        seconds=min(prediction.seconds, most),
+        low=min(prediction.low, most),
+        high=min(prediction.high, most),
+        source=prediction.source,
+        model_seconds=min(prediction.model_seconds, most),
+    )
+
+
+def _remarks(job: JobToPlace, candidate: Candidate) -> Iterator[str]:
+    for each in job.runs:
+        if not is_result(candidate.benchmarks.get(benchmark_key(each.benchmark))):
+            yield f"{candidate.ce} does not tell its {each.benchmark}"

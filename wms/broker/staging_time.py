@@ -1,0 +1,112 @@
+"""The predictors of stage-in and stage-out: sizes of files over the measured bandwidth of their way.
+
+Of several replicas the one that arrives first counts. Where a size or every bandwidth is unknown, the user's figure is the last
+resort, and then a guess. Files are moved one after another over the same way, which is what a shared line comes to.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from wms.broker.candidate import Candidate
+from wms.broker.corrected import corrected
+from wms.broker.job_to_place import FileToMove, JobToPlace
+from wms.broker.knowledge import Knowledge, MeasuredTransfer
+from wms.broker.prediction import Estimate, Part, Predicted, Prediction
+from wms.broker.replicas import is_near, storage_host
+from wms.broker.robust import Typical, typical
+
+PER_FILE = 1.0
+"""Seconds that a transfer takes however small the file is."""
+NEAR_RATE, FAR_RATE = 50e6, 10e6
+"""Bytes a second from storage nearby and from elsewhere, where nothing was measured."""
+USUAL_SIZE = 100_000_000
+"""Bytes of a file whose size nobody tells."""
+_MEASURED_SPREAD, _GUESSED_SPREAD, _USER_SPREAD = 0.5, 1.2, 0.7
+_LEAST_SIZE = 100_000
+"""Smaller transfers tell nothing of the bandwidth."""
+_RECENT = 100
+
+
+class _Move(NamedTuple):
+    """The transfer of one file: its seconds and their spread, and whether they follow from a size and a rate that are known."""
+
+    seconds: float
+    spread: float
+    is_known: bool
+
+
+def predict_stage_in(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Predicted:
+    """Return how long the job's inputs take to a candidate, in seconds."""
+    return _predict(job.inputs, job.stage_in_seconds, candidate, knowledge, "stage_in")
+
+
+def predict_stage_out(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Predicted:
+    """Return how long the job's outputs take from a candidate, in seconds."""
+    each_way = [replace(each, urls=(url,)) for each in job.outputs for url in each.urls]
+    return _predict(each_way, job.stage_out_seconds, candidate, knowledge, "stage_out")
+
+
+def _predict(
+    files: Sequence[FileToMove], users: float | None, candidate: Candidate, knowledge: Knowledge, part: Part
+) -> Predicted:
+    measured = knowledge.arriving if part == "stage_in" else knowledge.leaving
+    rates = _Rates(candidate, measured.get(candidate.site, ())[:_RECENT])
+    moves = [rates.move(each, _size(each, knowledge)) for each in files]
+    unknown = [each.name for each, move in zip(files, moves, strict=True) if not move.is_known]
+    said = _whole(moves, users, known=not unknown)
+    remarks = (f"size or bandwidth unknown of {unknown[0]}",) if unknown else ()
+    if said.spread == 0:
+        return Predicted(Prediction.exact(said.seconds, said.source), remarks)
+    prediction = Prediction.of(said.seconds, said.spread, said.source)
+    return Predicted(corrected(prediction, knowledge, candidate.site, part), remarks)
+
+
+def _whole(moves: Sequence[_Move], users: float | None, *, known: bool) -> Estimate:
+    if users is not None and not (known and moves):
+        return Estimate(users, _USER_SPREAD if users else 0.0, "user")
+    seconds = sum(each.seconds for each in moves)
+    return Estimate(
+        seconds, max((each.spread for each in moves), default=0.0), "replicas" if known else "none"
+    )
+
+
+def _size(file: FileToMove, knowledge: Knowledge) -> int | None:
+    """Return a file's bytes: as storage tells, else as the user says; None if neither does."""
+    told = (size for url in file.urls if (size := knowledge.sizes.get(url)) is not None)
+    return next(told, file.size)
+
+
+class _Rates:
+    """The bandwidth between a candidate and the storage hosts of files, from what was measured at its site."""
+
+    def __init__(self, candidate: Candidate, transfers: Sequence[MeasuredTransfer]) -> None:
+        self._candidate = candidate
+        self._rates: dict[str, list[float]] = {}
+        for each in transfers:
+            if each.size >= _LEAST_SIZE and each.seconds > 0:
+                self._rates.setdefault(each.host, []).append(each.size / each.seconds)
+        self._known: dict[str, Typical | None] = {}
+
+    def move(self, file: FileToMove, size: int | None) -> _Move:
+        """Return the fastest way of a file of this size in bytes."""
+        hosts = {storage_host(each) for each in file.urls} or {""}
+        return min((self._from(host, size) for host in sorted(hosts)), key=lambda each: each.seconds)
+
+    def _from(self, host: str, size: int | None) -> _Move:
+        measured = self._measured(host)
+        guess = NEAR_RATE if is_near(self._candidate, host) else FAR_RATE
+        rate = measured.median if measured else guess
+        spread = measured.spread if measured and size is not None else _GUESSED_SPREAD
+        bytes_ = USUAL_SIZE if size is None else size
+        return _Move(PER_FILE + bytes_ / max(rate, 1.0), spread, size is not None and measured is not None)
+
+    def _measured(self, host: str) -> Typical | None:
+        if host not in self._known:
+            own = self._rates.get(host) if host else None
+            self._known[host] = typical(own or self._all(), _MEASURED_SPREAD)
+        return self._known[host]
+
+    def _all(self) -> Iterable[float]:
+        return (rate for rates in self._rates.values() for rate in rates)

@@ -1,0 +1,110 @@
+"""The predictor of waiting: from a granted reservation, a model of the queue, waits of the past and the element's own estimate.
+
+A reservation is exact. Without one the others are weighed by their certainty. The *queue model*: the job starts when as many jobs
+have left as stand before it, and jobs leave at the rate of slots over the mean run time. It knows the present load, but takes
+the element at its word; waits of the past are true, but of another load.
+"""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+from math import hypot
+
+from wms.broker.candidate import Candidate
+from wms.broker.corrected import corrected
+from wms.broker.job_to_place import JobToPlace
+from wms.broker.knowledge import Knowledge
+from wms.broker.prediction import UNFELT, Estimate, Predicted, Prediction, fused
+from wms.broker.robust import mean_without_ends, typical
+
+START_SECONDS = 20.0
+"""How long an idle slot takes to start what is sent there."""
+USUAL_RUN = 3_600.0
+"""The run time in seconds of jobs that nothing is known of."""
+_RECENT = 50
+_MODEL_SPREAD, _GUESSED_RUN_SPREAD = 0.4, 1.0
+_WAITS_SPREAD, _WAITS_DRIFT = 1.0, 0.6
+_RESOURCE_SPREAD, _UNKNOWN_SPREAD = 1.0, 2.0
+
+
+def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge, now: datetime) -> Predicted:
+    """Return how long the job waits before it may start, in seconds from now, not before its earliest start."""
+    granted = knowledge.reservations.get(candidate.place)
+    if granted is not None:
+        return Predicted(reserved((granted.start_at - now).total_seconds()))
+    said = _weighed(list(_estimates(job, candidate, knowledge)))
+    mended = corrected(said.prediction, knowledge, candidate.site, "waiting")
+    return said._replace(prediction=_not_before(mended, job.earliest_start, now))
+
+
+def _weighed(estimates: Sequence[Estimate]) -> Predicted:
+    if not estimates:
+        guess = Prediction.of(USUAL_RUN, _UNKNOWN_SPREAD, "none")
+        return Predicted(guess, ("its load is not told, and no wait was measured there",))
+    found = fused(estimates)
+    # Their errors have causes in common, so that together they are not surer than the surest.
+    spread = min(each.spread for each in estimates)
+    return Predicted(Prediction.of(found.seconds, spread, found.source))
+
+
+def reserved(seconds: float) -> Prediction:
+    """Return the wait for a reservation that starts in so many seconds; its jobs start a moment after it does."""
+    exact = Prediction.exact(seconds, "reservation")
+    return Prediction(
+        seconds=exact.seconds,
+        low=exact.seconds,
+        high=exact.seconds + UNFELT,
+        source="reservation",
+        model_seconds=exact.seconds,
+    )
+
+
+def _estimates(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Iterator[Estimate]:
+    if (queue := queue_model(job, candidate, knowledge)) is not None:
+        yield queue
+    waits = knowledge.waits.get(candidate.place, ())[:_RECENT]
+    if (past := typical(waits, _WAITS_SPREAD, UNFELT)) is not None:
+        yield Estimate(past.median, hypot(past.spread, _WAITS_DRIFT), "history")
+    if candidate.response_seconds is not None:
+        yield Estimate(candidate.response_seconds, _RESOURCE_SPREAD, "resource")
+
+
+def queue_model(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Estimate | None:
+    """Return the wait by the present load; None if the element tells neither its free slots nor its jobs."""
+    free = _free_slots(candidate)
+    if free is None:
+        return None
+    before = (candidate.waiting_jobs or 0) + knowledge.placed_since.get(candidate.place, 0)
+    leaving = before + max(1, job.processors) - free
+    if leaving <= 0:
+        return Estimate(START_SECONDS, _MODEL_SPREAD, "queue-model")
+    run, run_spread = _mean_run(candidate, knowledge)
+    # The time until the n-th of independent departures has a relative error of one over the root of n.
+    spread = hypot(_MODEL_SPREAD, run_spread, leaving**-0.5)
+    return Estimate(START_SECONDS + leaving * run / max(1, candidate.slots), spread, "queue-model")
+
+
+def _free_slots(candidate: Candidate) -> int | None:
+    if candidate.free_slots is not None:
+        return max(0, min(candidate.free_slots, candidate.slots))
+    if candidate.running_jobs is None:
+        return None
+    return max(0, candidate.slots - candidate.running_jobs)
+
+
+def _mean_run(candidate: Candidate, knowledge: Knowledge) -> tuple[float, float]:
+    """Return the mean run time of the jobs there in seconds, and its spread."""
+    mean = mean_without_ends(knowledge.runs_there.get(candidate.place, ())[:_RECENT])
+    return (USUAL_RUN, _GUESSED_RUN_SPREAD) if mean is None else (mean, 0.0)
+
+
+def _not_before(prediction: Prediction, earliest: datetime | None, now: datetime) -> Prediction:
+    if earliest is None or earliest <= now:
+        return prediction
+    least = (earliest - now).total_seconds()
+    return Prediction(
+        seconds=max(prediction.seconds, least),
+        low=max(prediction.low, least),
+        high=max(prediction.high, least + UNFELT),
+        source=prediction.source,
+        model_seconds=prediction.model_seconds,
+    )
