@@ -18,6 +18,8 @@ from wms.jobdesc.stations import required_text
 
 ARRAY_LIMIT = 1_000_000
 NAME_LIMIT = 255
+PRIORITY_LIMIT = 10
+"""The highest priority of a job among its owner's; the lowest is 0."""
 INPUTS_LIMIT = 100
 """Archives that are unpacked for one job."""
 TEXT_LIMIT = 128 * 1024

@@ -60,6 +60,8 @@ class JobDescription(
     arguments: Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=10_000)] = ()
     environment: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=1_000)] = {}
     name: Name = ""
+    priority: Count = 1
+    """0 to 10, among the jobs of one owner; 0 is almost never, 10 almost always first."""
 
     cpu_time: CpuTime = 86_400
     """Seconds of processor time, all processors together; DIRAC's default. Chooses the queue, and is enforced."""
@@ -102,8 +104,6 @@ class JobDescription(
     attributes: Annotated[dict[Name, Attribute], msgspec.Meta(max_length=100)] = {}
     """What the expressions of sites may look at, besides what this description says of itself; values alone."""
 
-    priority: Count = 1
-    """0 to 10, among the jobs of one owner; 0 is almost never, 10 almost always first."""
     max_attempts: Count = 3
     """How many times the job may be started before it fails for good."""
 

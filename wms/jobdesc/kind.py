@@ -1,15 +1,15 @@
-"""Kinds of jobs: jobs that differ in arguments, values of the environment and name alone. One job of a kind is checked whole.
+"""Kinds of jobs: jobs that differ in arguments, values of the environment, name and priority alone. One job of a kind is checked whole.
 
 These fields and the executable come first in a description. Its JSON is these fields, as our encoder writes them, and a
 rest. All jobs of a kind have the same executable, names of variables and rest, byte by byte. So the rest of a job is right
-if that of another was, and its own fields are right if their texts are printable and not too long.
+if that of another was. Its own fields are right if their texts are printable and short, and its priority is in range.
 """
 
 import msgspec
 
 from wms.bounded_cache import BoundedCache
 from wms.jobdesc.array import is_array, jobs_in
-from wms.jobdesc.conflicts import NAME_LIMIT
+from wms.jobdesc.conflicts import NAME_LIMIT, PRIORITY_LIMIT
 from wms.jobdesc.description import JobDescription
 
 SIZE_LIMIT = 8_192
@@ -24,6 +24,7 @@ class Own(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments: tuple[str, ...] = ()
     environment: dict[str, str] = {}
     name: str = ""
+    priority: int = 1
 
 
 _decoder = msgspec.json.Decoder(Own)
@@ -34,7 +35,7 @@ class Kind(msgspec.Struct, frozen=True, eq=False):
     """The common fields of descriptions of one kind; hashed by identity."""
 
     description: JobDescription
-    """One description of the kind; its arguments, values of the environment and name are its own."""
+    """One description of the kind; its arguments, values of the environment, name and priority are its own."""
     jobs: int
     """The number of jobs that each description makes."""
     is_array: bool
@@ -47,6 +48,7 @@ class Read(msgspec.Struct, frozen=True):
 
     kind: Kind
     name: str
+    priority: int
     text: str
     """The description as JSON."""
 
@@ -74,7 +76,9 @@ class Kinds:
             return None
         own, rest = parts
         kind = self._kinds.get(_shared(own, rest))
-        return Read(kind, own.name, raw.decode()) if kind is not None and _is_plain(own) else None
+        return (
+            Read(kind, own.name, own.priority, raw.decode()) if kind is not None and _is_plain(own) else None
+        )
 
     def remember(self, description: JobDescription) -> Kind:
         """Store and return the kind of a valid description."""
@@ -102,5 +106,6 @@ def _shared(own: Own, rest: bytes) -> tuple[str | bytes, ...]:
 
 
 def _is_plain(own: Own) -> bool:
-    texts = (own.name, *own.arguments, *own.environment.values())
-    return len(own.name) <= NAME_LIMIT and "".join(texts).isprintable()
+    if len(own.name) > NAME_LIMIT or not 0 <= own.priority <= PRIORITY_LIMIT:
+        return False
+    return "".join((own.name, *own.arguments, *own.environment.values())).isprintable()

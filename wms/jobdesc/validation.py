@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 
 from wms.jobdesc import brokering_rules, rules
-from wms.jobdesc.conflicts import ARRAY_LIMIT, INPUTS_LIMIT, NAME_LIMIT, across
+from wms.jobdesc.conflicts import ARRAY_LIMIT, INPUTS_LIMIT, NAME_LIMIT, PRIORITY_LIMIT, across
 from wms.jobdesc.description import MIB, JobDescription
 from wms.jobdesc.predecessors import OUTPUTS_LIMIT, PREDECESSORS_LIMIT
 from wms.jobdesc.problem import Problem
@@ -75,7 +75,7 @@ RULES: dict[str, Rule] = {
     "requirements": _EXPRESSION,
     "rank": _EXPRESSION,
     "attributes": rules.table(_ATTRIBUTE, rules.attribute(100), 100),
-    "priority": rules.number(0, 10),
+    "priority": rules.number(0, PRIORITY_LIMIT),
     "job_group": rules.line(GROUP_LIMIT),
     "after": _PREDECESSORS,
     "after_any": _PREDECESSORS,

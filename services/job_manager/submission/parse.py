@@ -56,7 +56,7 @@ class DescriptionReader:
         description, raw = _checked(raw)
         kind = self._kinds.remember(description)
         stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
-        return Read(kind, description.name, stored.decode())
+        return Read(kind, description.name, description.priority, stored.decode())
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:

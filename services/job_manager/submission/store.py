@@ -83,12 +83,12 @@ async def _store_alone(
     tq_ids: Mapping[Kind, TaskQueueId],
 ) -> None:
     given = {
-        kind: (kind.description.priority, kind.description.max_attempts, kind.description.job_group)
-        for kind in tq_ids
+        kind: (tq_id, kind.description.max_attempts, kind.description.job_group)
+        for kind, tq_id in tq_ids.items()
         if not kind.is_array
     }
     born = [
-        job.NewJob(job_id, tq_ids[kind], read.name or kind.called, *given[kind])
+        job.NewJob(job_id, given[kind][0], read.name or kind.called, read.priority, *given[kind][1:])
         for read, job_id in jobs
         if (kind := read.kind) in given
     ]
@@ -133,7 +133,7 @@ def _swept(
         description_id=first,
         tq_id=tq_ids[kind],
         name=read.name or kind.called,
-        user_priority=float(kind.description.priority),
+        user_priority=float(read.priority),
         max_attempts=kind.description.max_attempts,
         parameters=kind.description.parameters or dict.fromkeys(kept[0].samples if kept else (), ()),
         kept=tuple((each.kept, each.count) for each in kept),

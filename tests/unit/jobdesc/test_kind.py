@@ -42,6 +42,7 @@ def knowing(*descriptions: JobDescription) -> Kinds:
         {"name": ""},
         {"name": 'a "b" \u00e9'},
         {"arguments": ("\u00e9",)},
+        *({"priority": priority} for priority in range(11)),
     ],
 )
 def test_what_is_a_jobs_own_makes_no_other_kind(changes: dict[str, object]) -> None:
@@ -52,7 +53,7 @@ def test_what_is_a_jobs_own_makes_no_other_kind(changes: dict[str, object]) -> N
     assert other is not None
     assert read.kind is other.kind
     wanted = msgspec.structs.replace(ONE, **changes)
-    assert (read.name, read.text) == (wanted.name, raw.decode())
+    assert (read.name, read.priority, read.text) == (wanted.name, wanted.priority, raw.decode())
 
 
 @pytest.mark.parametrize(
@@ -71,8 +72,9 @@ def test_what_is_a_jobs_own_makes_no_other_kind(changes: dict[str, object]) -> N
         {"environment": {"RUN": "\x7f", "MODE": "fast"}},
         {"name": "x" * 256},
         {"name": "\u202e"},
-        {"priority": 5},
         {"priority": 11},
+        {"priority": -1},
+        {"priority": 100},
     ],
 )
 def test_anything_else_is_to_be_read_whole(changes: dict[str, object]) -> None:
@@ -82,6 +84,13 @@ def test_anything_else_is_to_be_read_whole(changes: dict[str, object]) -> None:
 FOREIGN = (
     # doubled, at its default, in another order, unknown, of another type, not JSON
     (b'"name":"sim-1"', b'"name":"sim-1","name":"sim-2"'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":1'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":5,"priority":5'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":5,"priority":6'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":05'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":5.0'),
+    (b'"name":"sim-1"', b'"name":"sim-1","priority":"5"'),
+    (b'"name":"sim-1"', b'"priority":5,"name":"sim-1"'),
     (b'"RUN":"7"', b'"RUN":"7","RUN":"8"'),
     (b'"RUN"', b'"WMS_RUN"'),
     (b'"name":"sim-1"', b'"name":""'),
@@ -90,6 +99,7 @@ FOREIGN = (
     (b'"environment":{"RUN":"7","MODE":"fast"}', b'"environment":{}'),
     (b'"cpu_time":600', b'"cpu_time": 600'),
     (b'"sites":["CERN"]', b'"sites":["CERN"],"priority":1'),
+    (b'"sites":["CERN"]', b'"sites":["CERN"],"priority":5'),
     (b'"executable":"bin/simulate"', b'"executable":"bin/simulate","executable":"bin/simulate"'),
     (b'"cpu_time":600', b'"cpu_time":600,"arguments":["--seed","1"]'),
     (b'"success_exit_codes":[0,3]', b'"success_exit_codes":[0,3],"name":"sim-1"'),
@@ -148,8 +158,8 @@ def test_what_is_known_is_right_and_says_what_it_says(
     whole = msgspec.json.decode(raw, type=JobDescription)
     assert msgspec.json.encode(whole) == raw
     assert validate(whole) == []
-    assert (read.name, read.text.encode()) == (whole.name, raw)
-    own = {name: getattr(whole, name) for name in ("arguments", "environment", "name")}
+    assert (read.name, read.priority, read.text.encode()) == (whole.name, whole.priority, raw)
+    own = {name: getattr(whole, name) for name in ("arguments", "environment", "name", "priority")}
     assert msgspec.structs.replace(read.kind.description, **own) == whole
     assert list(read.kind.description.environment) == list(whole.environment)
 
