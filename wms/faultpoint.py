@@ -11,6 +11,9 @@ POINTS = frozenset(
     {
         "consumer.before_commit",
         "consumer.after_commit",
+        "placing.after_failure",
+        "placing.after_send",
+        "placing.after_store",
         "relay.before_send",
         "relay.after_send",
         "relay.after_delete",

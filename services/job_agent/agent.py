@@ -179,6 +179,9 @@ class Agent:
         return min(pause, patience) if self._holdings.line else pause
 
     def _drain_if_due(self) -> None:
+        most = self._pilot.most_jobs
+        if most and self._slots.ended >= most and not len(self._holdings):
+            self.drain("it has had its job" if most == 1 else f"it has had its {most} jobs")
         if len(self._holdings) or self._reporter.owes or not self._asking.refused_last:
             self._busy_at = now()
         if now() - self._busy_at > self._pilot.idle_seconds:

@@ -44,6 +44,8 @@ class Slots:
         self._over: list[Payload] = []
         self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
+        self.ended = 0
+        """The number of payloads that have ended, whoever ended them."""
 
     # --- leases ---
 
@@ -170,6 +172,7 @@ class Slots:
             self._pace.ended(now() - holding.began_at)
         self._holdings.drop(holding)
         self._running.discard(holding)
+        self.ended += 1
         if outcome.reason.code is Code.LEASE_EXPIRED or holding.lost:
             log.warning("ended with its lease", job=holding.attempt_id.job_id, epoch=holding.attempt_id.epoch)
         else:

@@ -52,7 +52,8 @@ class PilotFactory:
     ) -> PilotRequest:
         """Return the order for one pilot, with the usual request unless another is given.
 
-        Its token binds it to itself, its site, its element and its VO, and a private pilot to its owner and group.
+        Its token binds it to itself, its site, its element and its VO, a private pilot to its owner and group, and one that was
+        sent for a placement to its job.
         """
         request = request or door.request(element)
         token = self._token(sent)
@@ -83,6 +84,7 @@ class PilotFactory:
             pilot_id=pilot.pilot_id,
             site=pilot.site,
             ce=pilot.ce,
+            job_id=pilot.job_id,
         )
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
@@ -97,6 +99,7 @@ class PilotFactory:
                     "ce": sent.ce,
                     "vo": sent.vo,
                     "slots": sent.slots,
+                    "most_jobs": 0 if sent.job_id is None else 1,
                     "idle_seconds": self._pilots.idle_seconds,
                     "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self.lifetime_seconds(door),

@@ -8,7 +8,7 @@ import asyncio
 import random
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Literal
 
 import structlog
@@ -39,6 +39,7 @@ from wms.db.pilot import NewPilot, Supply
 from wms.db.share import SourcedShare
 from wms.dispatch.port import PilotSighting
 from wms.ids import CeId, PilotId, TaskQueueId
+from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.matching.shares import VoGroup
@@ -59,6 +60,8 @@ log = structlog.get_logger()
 IDLE_SILENT_SECONDS = 20.0
 """A pilot without jobs reports every five seconds: after a longer silence it offers no free slots."""
 FREE_SECONDS = 0.05
+FORGOTTEN_OVER = 10_000
+"""The number of task queues that are remembered though nothing waits in them."""
 SHARE_OF_TIME = 20
 """The pause after a plan as a multiple of the plan's own processor time.
 
@@ -152,7 +155,7 @@ class Provisioning:
             for order in decided.orders
             for _ in range(order.count)
         ]
-        sent = await _let_come(tx, [each for each, _ in ordered])
+        sent = await let_come(tx, [each for each, _ in ordered])
         self._purposes = {each.pilot_id: purpose for each, purpose in ordered}
         self._asking.sent(sent)
         # Pilots that are stored and not yet sent must not be taken as dead.
@@ -279,11 +282,19 @@ class Provisioning:
         )
         unknown = counts.keys() - self._requirements.keys()
         if unknown:
+            self._forget_gone(counts)
             self._requirements.update(await task_queue.read(tx, unknown))
-        looked_at = self._in_turn.choose({tq_id: self._requirements[tq_id] for tq_id in counts})
-        return [
-            QueuedWork(self._requirements[tq_id], counts[tq_id]) for tq_id in counts if tq_id in looked_at
-        ]
+        # A job that the broker placed gets a pilot of its own.
+        required = {tq_id: each for tq_id in counts if not is_bound(each := self._requirements[tq_id])}
+        looked_at = self._in_turn.choose(required)
+        return [QueuedWork(each, counts[tq_id]) for tq_id, each in required.items() if tq_id in looked_at]
+
+    def _forget_gone(self, waiting: Collection[TaskQueueId]) -> None:
+        """Forget most queues in which nothing waits, once they are many: each brokered job has a queue of its own."""
+        if len(self._requirements) > FORGOTTEN_OVER + 2 * len(waiting):
+            self._requirements = {
+                tq_id: each for tq_id, each in self._requirements.items() if tq_id in waiting
+            }
 
     def _say(self, decided: Plan) -> None:
         said = tuple(
@@ -332,7 +343,7 @@ class Provisioning:
                 door.lost(each.reason)
 
 
-async def _let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
+async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
     """Count pilots at elements whose ads state a limit, and leave out those over the limits."""
     if not sent:
         return []

@@ -8,6 +8,8 @@ from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import doors_of
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_watch import PlacementWatch
+from services.pilot_submitter.placing import Placing
 from services.pilot_submitter.provisioning import Provisioning
 from services.pilot_submitter.stray_pilots import StrayPilots
 from services.pilot_submitter.token_renewal import TokenRenewer
@@ -35,6 +37,11 @@ async def build(host: Host, config: Config) -> None:
     _send_and_follow(host, config, provisioning, tracking)
     host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)
     host.every("health", 2.0, HealthJudge(host.db, endpoints, config.health).look)
+    placing = Placing(host.db, endpoints, factory, tracking, host.instance_id)
+    host.every("place", 0.5, placing.send, endless_after=SLOW_ELEMENT_SECONDS)
+    watch = PlacementWatch(host.db, endpoints)
+    host.every("watch placements", 1.0, watch.look)
+    host.every("clear placements", 2.0, watch.clear, endless_after=SLOW_ELEMENT_SECONDS)
     strays = StrayPilots(host.db, endpoints, lingering_seconds=config.pilots.lingering_seconds)
     host.every("clear", 5.0, strays.clear, endless_after=SLOW_ELEMENT_SECONDS)
     renewing = TokenRenewer(host.db, factory)

@@ -2,14 +2,9 @@
 
 import pytest
 
-from tests.services.placing import brokered, brokered_by_type, placed, placements, told_broker
-from tests.services.world import World, pilot
+from tests.services.placing import bound, brokered, placed, placements, told_broker
+from tests.services.world import World
 from wms.db import brokering
-
-
-@pytest.fixture(autouse=True)
-def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokered_by_type(monkeypatch)
 
 
 async def test_an_order_is_there_exactly_while_the_job_is_checking(the_world: World) -> None:
@@ -28,7 +23,7 @@ async def test_a_job_whose_pilot_is_lost_is_placed_anew(the_world: World, ends_a
     job_id = await brokered(the_world)
     await placed(the_world, job_id)
     told_broker(the_world)
-    mine = pilot("p-bound", job_id=job_id)
+    mine = await bound(the_world, job_id)
     held = await the_world.match(mine)
     await the_world.report(mine, accept=tuple(held), start=tuple(held) if ends_as == "Ended" else ())
     await the_world.expire(job_id)

@@ -3,17 +3,12 @@
 import asyncpg
 import pytest
 
-from tests.services.placing import brokered, brokered_by_type, placed, placements
+from tests.services.placing import brokered, placed, placements
 from tests.services.world import World
 from wms.broker.placement import PlacementEvent, PlacementState
 from wms.db import placement
 from wms.db.placement import PlacementMark
 from wms.ids import PilotId
-
-
-@pytest.fixture(autouse=True)
-def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokered_by_type(monkeypatch)
 
 
 async def test_an_ordered_placement_is_taken_once_and_again_after_its_deadline(the_world: World) -> None:

@@ -3,21 +3,15 @@
 from typing import Any
 
 import msgspec
-import pytest
 
-from services.job_manager.submission import brokered_jobs
-from tests.services.world import World
+from tests.services.world import World, pilot
+from wms.auth.principal import Principal
 from wms.db import placement
 from wms.db.placement import NewPlacement, Placement
 from wms.ids import JobId
 from wms.messages import broker
 
-BROKERED: dict[str, Any] = {"job_type": "Brokered"}
-
-
-def brokered_by_type(patch: pytest.MonkeyPatch) -> None:
-    """Let the broker place jobs of one type, until descriptions can say so."""
-    patch.setattr(brokered_jobs, "brokered", lambda each: each.job_type == "Brokered")
+BROKERED: dict[str, Any] = {"dispatch": "pilot"}
 
 
 _TO_BROKER: msgspec.json.Decoder[Any] = msgspec.json.Decoder(broker.ToBroker)
@@ -34,6 +28,14 @@ async def placed(world: World, job_id: int, site: str = "A", ce: str = "ce", **m
     async with world.db.transaction() as tx:
         new = NewPlacement(job_id=JobId(job_id), site=site, ce=ce, **more)
         return await placement.order(tx, [new], "resource_broker")
+
+
+async def bound(world: World, job_id: JobId, pilot_id: str = "p-bound") -> Principal:
+    """Return the pilot that was sent for the job's open placement."""
+    await world.sql(
+        "update placement set pilot_id = $2 where job_id = $1 and state = 'Ordered'", job_id, pilot_id
+    )
+    return pilot(pilot_id, job_id=job_id)
 
 
 async def placements(world: World, job_id: int) -> list[Placement]:

@@ -4,22 +4,29 @@ The whole system runs: the armed service is killed by itself in the midst of rea
 """
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
 
 import asyncpg
 import pytest
 import pytest_asyncio
+from msgspec.structs import replace
 
 from tests.chaos.run import quick_system
 from tests.waiting import eventually
 from wms.audit import audit
 from wms.bus.door import servers
 from wms.client import Client, JobDescription, Submission
+from wms.db import ad, placement
+from wms.db.database import Database
+from wms.db.placement import NewPlacement
 from wms.embedded.system import System
 from wms.faultpoint import POINTS
+from wms.ids import JobId
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
@@ -65,8 +72,11 @@ async def clean(system: System) -> None:
     assert report.ok, report.text(brief=True)
 
 
+OF_PLACING = sorted(point for point in POINTS if point.startswith("placing."))
+
+
 @pytest.mark.parametrize("service", ["job_manager", "matcher"])
-@pytest.mark.parametrize("point", sorted(POINTS))
+@pytest.mark.parametrize("point", sorted(POINTS - set(OF_PLACING)))
 async def test_a_death_at_a_named_point_loses_nothing_and_does_nothing_twice(
     system: System, client: Client, service: str, point: str
 ) -> None:
@@ -82,6 +92,49 @@ async def test_a_death_at_a_named_point_loses_nothing_and_does_nothing_twice(
     await eventually(lambda: starts(system, service) > armed, within=30)
     assert system.state().children[service].last_exit == -signal.SIGKILL
     await clean(system)
+
+
+@pytest.mark.parametrize("point", OF_PLACING)
+async def test_a_pilot_submitter_that_dies_at_a_placement_leaves_it_to_the_next(
+    system: System, client: Client, point: str
+) -> None:
+    """The job runs once: by the pilot that was stored or sent, or at the next placement."""
+    service = "pilot_submitter"
+    await restart_with(system, service, {"WMS_FAULTPOINT": point})
+    armed = starts(system, service)
+    submission = await client.submit(replace(TRUE, dispatch="pilot"), id=f"placed {point}")
+    assert system.facts is not None
+    async with placing(system.facts.postgres_url) as place:
+        late = point == "placing.after_failure"
+        # The first fails at once in the case of a failure; the job is placed until it has ended.
+        await eventually(lambda: place(submission, late=late), within=30)
+        ending = asyncio.create_task(ended(client, submission))
+        while not ending.done():
+            await place(submission)
+            await asyncio.wait([ending], timeout=0.5)
+        assert await ending == {"Done": 1}
+    await eventually(lambda: starts(system, service) > armed, within=30)
+    assert system.state().children[service].last_exit == -signal.SIGKILL
+    await clean(system)
+
+
+@contextlib.asynccontextmanager
+async def placing(url: str) -> AsyncIterator[Callable[..., Awaitable[bool]]]:
+    """Yield what places a job at the system's element by hand, if it is Checking; whether it did is returned."""
+    db = await Database.connect(url, size=2, ready=1, application="test")
+
+    async def place(submission: Submission, *, late: bool = False) -> bool:
+        (job_id,) = submission.job_ids()
+        async with db.transaction() as tx:
+            (element, *_) = await ad.fresh(tx)
+            latest = await tx.now() - timedelta(seconds=1) if late else None
+            new = NewPlacement(job_id=JobId(job_id), site=element.site, ce=element.ce, latest_start=latest)
+            return bool(await placement.order(tx, [new], "test"))
+
+    try:
+        yield place
+    finally:
+        await db.close()
 
 
 async def test_a_service_that_was_stopped_for_long_does_nothing_twice_when_it_goes_on(
@@ -164,8 +217,6 @@ POISONED = """create function poison() returns trigger language plpgsql as $$
 async def test_a_message_that_cannot_be_handled_is_put_aside_and_replayed(
     system: System, client: Client
 ) -> None:
-    from msgspec.structs import replace
-
     assert system.facts is not None
     connection = await asyncpg.connect(system.facts.postgres_url)
     await connection.execute(POISONED)

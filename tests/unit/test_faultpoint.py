@@ -6,12 +6,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import services
 from wms import faultpoint
 
 
 def test_every_point_is_reached_somewhere() -> None:
-    root = Path(faultpoint.__file__).parent
-    text = "".join(path.read_text("utf-8") for path in root.rglob("*.py"))
+    roots = [Path(faultpoint.__file__).parent, Path(services.__file__).parent]
+    text = "".join(path.read_text("utf-8") for root in roots for path in root.rglob("*.py"))
     assert all(f'faultpoint.reach("{point}")' in text for point in faultpoint.POINTS)
     assert text.count("faultpoint.reach(") == len(faultpoint.POINTS)
 

@@ -27,6 +27,9 @@ with known as materialized (
         cross join (select set_config('lock_timeout', '100ms', true)) as brief
     ) a
     where j.job_id = a.job_id and j.tq_id = a.tq_id and j.state = 'Waiting' and (select limits from known)
+      -- A brokered job is for the pilot of its placement.
+      and (not j.brokered or exists (
+          select from placement p where p.job_id = j.job_id and p.pilot_id = a.pilot_id and p.state in ('Ordered', 'Sent')))
     returning j.job_id, j.epoch, j.event_seq, j.owner, j.owner_group, j.vo, j.description_id, j.array_index,
               j.parameters, a.pilot_id, a.request_id, a.site, a.ce
 ), leased as (

@@ -119,6 +119,8 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     """The owner whose jobs a private pilot takes; empty: all members of the group."""
     order_id: int | None = None
     """The number of the user's order for which the pilot is sent; None without an order."""
+    job_id: JobId | None = None
+    """The one job that the pilot may be given; None for any that fits."""
     resource: Resource | None = None
     """The resource that the pilot is expected to offer; None if it is unknown."""
 
@@ -165,6 +167,8 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
     vo: str
     owner_group: str = ""
     owner: str = ""
+    job_id: JobId | None = None
+    """The one job that the pilot may be given; None for any that fits."""
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
@@ -320,6 +324,20 @@ def new_id(mark: str) -> PilotId:
 async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
     """Return the given pilots that have ended or are unknown, and hold no lease."""
     return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
+
+
+class UnboundPilot(msgspec.Struct, frozen=True, kw_only=True):
+    """A live pilot whose job it was sent for is its no more."""
+
+    pilot_id: PilotId
+    site: str
+    ce: str
+    dispatcher: str
+
+
+async def unbound(tx: Transaction, *, since: float, limit: int) -> list[UnboundPilot]:
+    """Return up to `limit` live pilots of closed placements; those that ran their job only `since` seconds after its end."""
+    return [UnboundPilot(**row) for row in await tx.fetch(SQL["unbound"], since, limit)]
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:

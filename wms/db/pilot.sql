@@ -20,13 +20,13 @@ where p.pilot_id = s.pilot_id;
 
 -- name: insert
 -- Store pilots before they are sent, under names of our own: so they are found again after a crash.
-insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, owner_group, owner, order_id, resource,
-    token_until)
+insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, owner_group, owner, order_id, job_id,
+    resource, token_until)
 select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks,
-       p.owner_group, p.owner, p.order_id, p.resource, now() + make_interval(secs => $14)
+       p.owner_group, p.owner, p.order_id, p.job_id, p.resource, now() + make_interval(secs => $15)
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[],
-            $9::text[], $10::text[], $11::text[], $12::bigint[], $13::text[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, resource);
+            $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, job_id, resource);
 
 -- name: living
 -- The slots and ended jobs of live pilots; offers and leases are given as 0.
@@ -47,7 +47,7 @@ where p.pilot_id = any ($1::text[]);
 
 -- name: tokens_due
 -- Live pilots whose tokens expire soon: running ones first, then those that were sent no token for longest.
-select pilot_id, site, ce, vo, owner_group, owner from pilot
+select pilot_id, site, ce, vo, owner_group, owner, job_id from pilot
 where ended_at is null and token_until < now() + make_interval(secs => $1)
     and (renewed_at is null or renewed_at < now() - make_interval(secs => $2))
 order by state in ('Running', 'Draining') desc, renewed_at nulls first, token_until limit $3;
@@ -84,20 +84,20 @@ from (
 where p.pilot_id = f.pilot_id;
 
 -- name: supply
--- Live pilots grouped by their offers. `lasts` is the number of the given times for which they still live long enough.
+-- Live pilots that take any job, grouped by their offers. `lasts` is the number of the given times for which they still live long enough.
 select site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb,
        case when started_at is null or lifetime_seconds is null then cardinality($1::double precision[])
             else width_bucket(lifetime_seconds - extract(epoch from now() - started_at)::double precision, $1) end as lasts,
        seen_at < now() - make_interval(secs => case when busy = 0 then $2::double precision else $3::double precision end)
            is true as silent,
        count(*) as pilots, count(*) filter (where busy > 0 or jobs_done > 0) as worked
-from pilot where ended_at is null
+from pilot where ended_at is null and job_id is null
 group by site, ce, vo, owner_group, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts, silent
 order by site, ce, vo, state, slots, busy, resource, asks, unfit, free_memory_mb, lasts;
 
 -- name: private
--- The number of live private pilots by VO, group and owner.
-select vo, owner_group, owner, count(*) as pilots from pilot where ended_at is null and owner_group <> ''
+-- The number of live private pilots that take any of their jobs, by VO, group and owner.
+select vo, owner_group, owner, count(*) as pilots from pilot where ended_at is null and job_id is null and owner_group <> ''
 group by vo, owner_group, owner;
 
 -- name: alive
@@ -159,3 +159,13 @@ from pilot where pilot_id = $1;
 delete from pilot where pilot_id = any (array(
     select pilot_id from pilot where ended_at < now() - make_interval(secs => $1) order by ended_at limit $2
 ));
+
+-- name: unbound
+-- Live pilots that are bound to a job by no open placement, and hold no job: those of closed placements after a while, in which they
+-- end by themselves.
+select b.pilot_id, b.site, b.ce, b.dispatcher from pilot b
+where b.job_id is not null and b.ended_at is null
+  and not exists (select from placement p where p.pilot_id = b.pilot_id
+                  and (p.state in ('Ordered', 'Sent', 'Started') or p.state = 'Ended' and p.changed_at > now() - make_interval(secs => $1)))
+  and not exists (select from lease l where l.pilot_id = b.pilot_id)
+order by b.pilot_id limit $2;

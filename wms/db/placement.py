@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import asyncpg
 import msgspec
@@ -21,9 +21,12 @@ from wms.db.database import Transaction
 from wms.db.job import JobMove
 from wms.db.sql import load
 from wms.ids import JobId, PilotId
-from wms.job.job import Job, path
+from wms.job.job import TEXT_LIMIT, Job, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
+from wms.jobdesc.description import JobDescription
+from wms.matching.grouping import Requirements
+from wms.messages import broker
 
 SQL = load(__file__)
 
@@ -44,6 +47,8 @@ class NewPlacement(msgspec.Struct, frozen=True, kw_only=True):
     """The start of the reservation."""
     latest_start: datetime | None = None
     """The time after which the job must not start there, by the clock of the database."""
+    walltime_seconds: float | None = None
+    """Seconds that are asked of the batch system, at most those of the reservation; None: as the job says."""
     predicted: Mapping[str, Any] = {}
     """The predictions that led to it, as JSON."""
 
@@ -110,7 +115,7 @@ async def _insert(tx: Transaction, placed: Sequence[NewPlacement]) -> None:
     last = {row["job_id"]: row["attempt"] for row in await tx.fetch(SQL["last"], [p.job_id for p in placed])}
     rows = [
         (p.job_id, last.get(p.job_id, 0) + 1, p.rank, p.site, p.ce, p.dispatch, p.agreement_id, p.reservation,
-         p.start_at, p.latest_start, msgspec.json.encode(p.predicted).decode())
+         p.start_at, p.latest_start, p.walltime_seconds, msgspec.json.encode(p.predicted).decode())
         for p in placed
     ]  # fmt: skip
     await tx.execute(SQL["insert"], *dense(rows))
@@ -123,9 +128,32 @@ async def give_up(tx: Transaction, job_ids: Collection[JobId], code: str, text: 
         await tx.execute(SQL["end_started"], sorted(job_ids), code, text)
 
 
-async def take(tx: Transaction, taker: str, seconds: float, limit: int) -> list[Placement]:
-    """Take up to `limit` Ordered placements, oldest first; after `seconds` seconds others may take those without a pilot."""
-    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit))
+async def take(
+    tx: Transaction, taker: str, seconds: float, limit: int, keeping: Sequence[str] = ()
+) -> list[Placement]:
+    """Take up to `limit` Ordered placements, oldest first; after `seconds` seconds others may take those without a pilot.
+
+    One that is to start later is taken now if its element's kind of dispatcher, one of `keeping`, knows of its reservation.
+    """
+    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping)))
+
+
+class PlacedWork(NamedTuple):
+    """The work of a placement: the requirements and the description of its job."""
+
+    requirements: Requirements
+    description: JobDescription
+
+
+async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedWork]:
+    """Return the work of these jobs."""
+    return {
+        row["job_id"]: PlacedWork(
+            msgspec.json.decode(row["requirements"], type=Requirements),
+            msgspec.json.decode(row["description"], type=JobDescription),
+        )
+        for row in await tx.fetch(SQL["jobs"], job_ids)
+    }
 
 
 async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -> None:
@@ -143,6 +171,87 @@ async def mark(
     rows = [(each.job_id, each.attempt, to, each.reason, each.text) for each in marks]
     moved = await tx.fetch(SQL["mark"], *dense(rows), list(placement_sources(event)))
     return [(row["job_id"], row["attempt"]) for row in moved]
+
+
+class PlacementFailure(msgspec.Struct, frozen=True, kw_only=True):
+    """A placement that will not start its job, with the reason."""
+
+    job_id: JobId
+    attempt: int
+    site: str
+    ce: str
+    code: PlacementFault
+    text: str = ""
+
+
+async def arrived(tx: Transaction) -> int:
+    """Mark placements as Sent whose pilots are known at their elements; return their number."""
+    return await tx.execute(SQL["arrived"])
+
+
+async def doomed(tx: Transaction, limit: int) -> list[PlacementFailure]:
+    """Return up to `limit` placements of waiting jobs whose pilots have ended, or whose latest start has passed."""
+    return [
+        PlacementFailure(
+            job_id=row["job_id"],
+            attempt=row["attempt"],
+            site=row["site"],
+            ce=row["ce"],
+            code=PlacementFault(row["reason"]),
+            text=row["text"][:TEXT_LIMIT] or _WORDS[row["reason"]],
+        )
+        for row in await tx.fetch(SQL["doomed"], limit)
+    ]
+
+
+_WORDS = {
+    PlacementFault.PILOT_ENDED: "its pilot has ended",
+    PlacementFault.TOO_LATE: "its latest start has passed",
+}
+
+
+async def fail(tx: Transaction, failures: Sequence[PlacementFailure], source: str) -> list[PlacementFailure]:
+    """Fail placements, send their jobs back to the broker and tell it why; return those that failed.
+
+    A job that is not Waiting any more is left with its placement: its pilot has it, or its user has ordered something.
+    Its pilot gets no job any more, and is cancelled as one without a placement.
+    """
+    jobs = await job.lock(tx, [each.job_id for each in failures])
+    waiting = [each for each in failures if (j := jobs.get(each.job_id)) and j.state is State.WAITING]
+    marks = [
+        PlacementMark(job_id=each.job_id, attempt=each.attempt, reason=each.code, text=each.text)
+        for each in waiting
+    ]
+    moved = set(await mark(tx, PlacementEvent.FAIL, PlacementState.FAILED, marks))
+    failed = [each for each in waiting if (each.job_id, each.attempt) in moved]
+    await job.move(tx, [_back(jobs[each.job_id], each) for each in failed], source)
+    now = await tx.now()
+    for each in failed:
+        tx.send(broker.TOPIC, str(each.job_id), _told(jobs[each.job_id], each, now))
+    return failed
+
+
+def _back(found: Job, failure: PlacementFailure) -> JobMove:
+    reason = Reason(Code.PLACEMENT_FAILED, f"{failure.site}/{failure.ce}: {failure.text}"[:TEXT_LIMIT])
+    return JobMove(
+        job=found,
+        steps=path(found.state, (Event.CHECK, reason)),
+        attempts=found.attempts,
+        unstarted=found.unstarted,
+    )
+
+
+def _told(found: Job, failure: PlacementFailure, now: datetime) -> broker.PlacementFailed:
+    return broker.PlacementFailed(
+        job_id=failure.job_id,
+        seq=found.event_seq + 1,
+        attempt=failure.attempt,
+        site=failure.site,
+        ce=failure.ce,
+        code=failure.code,
+        text=failure.text,
+        at=now,
+    )
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> list[Placement]:

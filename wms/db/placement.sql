@@ -4,12 +4,13 @@ select job_id, max(attempt) as attempt from placement where job_id = any ($1::bi
 
 -- name: insert
 -- Store new placements.
-insert into placement (job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start, predicted)
+insert into placement (job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start,
+    walltime_seconds, predicted)
 select p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.agreement_id, p.reservation, p.start_at, p.latest_start,
-       p.predicted::jsonb
+       p.walltime_seconds, p.predicted::jsonb
 from unnest($1::bigint[], $2::integer[], $3::integer[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[],
-            $9::timestamptz[], $10::timestamptz[], $11::text[])
-    as p(job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start, predicted);
+            $9::timestamptz[], $10::timestamptz[], $11::double precision[], $12::text[])
+    as p(job_id, attempt, rank, site, ce, dispatch, agreement_id, reservation, start_at, latest_start, walltime_seconds, predicted);
 
 -- name: abandon
 -- Give up the open placements of these jobs whose pilots do not run them.
@@ -22,17 +23,20 @@ update placement set state = 'Ended', reason = $2, reason_text = $3, changed_at 
 where job_id = any ($1::bigint[]) and state = 'Started';
 
 -- name: take
--- Take ordered placements that nobody carries out, or whose taker said nothing until its deadline. Those of one job are one.
+-- Take ordered placements that nobody carries out, or whose taker said nothing until its deadline. An element that is told of the
+-- reservation keeps the job until its start; at any other it is sent then.
 update placement p
 set taken_by = $1, taken_until = now() + make_interval(secs => $2)
 from (
-    select job_id, attempt from placement
-    where state = 'Ordered' and pilot_id is null and (taken_until is null or taken_until < now())
-    order by created_at limit $3 for update skip locked
+    select o.job_id, o.attempt from placement o
+    where o.state = 'Ordered' and o.pilot_id is null and (o.taken_until is null or o.taken_until < now())
+      and (o.start_at is null or o.start_at <= now() or o.reservation <> '' and exists (
+          select from ad a where a.site = o.site and a.ce = o.ce and a.element ->> 'dispatcher' = any ($4::text[])))
+    order by o.created_at limit $3 for update skip locked
 ) t
 where p.job_id = t.job_id and p.attempt = t.attempt
 returning p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.state, p.pilot_id, p.agreement_id, p.reservation, p.start_at,
-    p.latest_start, p.reason, p.reason_text, p.predicted::text as predicted, p.created_at, p.changed_at;
+    p.latest_start, p.walltime_seconds, p.reason, p.reason_text, p.predicted::text as predicted, p.created_at, p.changed_at;
 
 -- name: assign
 -- Store which pilots are sent for taken placements, before they are sent.
@@ -50,12 +54,33 @@ returning p.job_id, p.attempt;
 
 -- name: of_job
 -- All placements of a job, in their order.
-select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start, reason,
-    reason_text, predicted::text as predicted, created_at, changed_at
+select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start,
+    walltime_seconds, reason, reason_text, predicted::text as predicted, created_at, changed_at
 from placement where job_id = $1 order by attempt;
 
 -- name: open_of
 -- The open placements of jobs.
-select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start, reason,
-    reason_text, predicted::text as predicted, created_at, changed_at
+select job_id, attempt, rank, site, ce, dispatch, state, pilot_id, agreement_id, reservation, start_at, latest_start,
+    walltime_seconds, reason, reason_text, predicted::text as predicted, created_at, changed_at
 from placement where job_id = any ($1::bigint[]) and state in ('Ordered', 'Sent', 'Started') order by job_id;
+
+-- name: arrived
+-- Placements whose pilots are known at their elements have been sent, whoever died before it wrote that.
+update placement p set state = 'Sent', changed_at = now()
+from pilot t
+where p.pilot_id = t.pilot_id and p.state = 'Ordered' and t.state <> 'Submitting' and t.ended_at is null;
+
+-- name: doomed
+-- Open placements of waiting jobs that cannot start any more: their pilots have ended, or their latest start has passed.
+select p.job_id, p.attempt, p.site, p.ce,
+    case when p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null) then 'PILOT_ENDED' else 'TOO_LATE' end as reason,
+    case when t.ended_at is not null then t.reason else '' end as text
+from placement p join job j using (job_id) left join pilot t on t.pilot_id = p.pilot_id
+where p.state in ('Ordered', 'Sent') and j.state = 'Waiting'
+  and (p.latest_start < now() or p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null))
+order by p.job_id limit $1;
+
+-- name: jobs
+-- What the taken placements' jobs require, and how long they may run.
+select j.job_id, t.requirements::text as requirements, d.body::text as description
+from job j join task_queue t using (tq_id) join description d using (description_id) where j.job_id = any ($1::bigint[]);

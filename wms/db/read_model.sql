@@ -78,7 +78,7 @@ with there as (
            count(*) filter (where state in ('Submitting', 'Submitted', 'Waiting')) as coming,
            sum(slots) filter (where state = 'Running') as slots,
            sum(greatest(slots - busy, 0)) filter (where state = 'Running') as free_slots
-    from pilot where ended_at is null and vo = $1 group by site, ce
+    from pilot where ended_at is null and job_id is null and vo = $1 group by site, ce
 )
 select a.site, a.ce, a.received_at, a.pilot_seconds, a.expires_at > now() as fresh, coalesce(t.running, 0) as running,
        coalesce(t.coming, 0) as coming, coalesce(t.slots, 0) as slots, coalesce(t.free_slots, 0) as free_slots

@@ -3,12 +3,12 @@
 select pg_try_advisory_xact_lock(7104);
 
 -- name: crews
--- The numbers of live pilots by computing element and VO.
+-- The numbers of live pilots that take any job, by computing element and VO.
 select site, ce, vo, count(*) filter (where state = 'Running') as running,
        count(*) filter (where state in ('Submitting', 'Submitted', 'Waiting')) as coming,
        coalesce(sum(slots) filter (where state = 'Running'), 0) as slots,
        coalesce(sum(greatest(slots - busy, 0)) filter (where state = 'Running'), 0) as free_slots
-from pilot where ended_at is null group by site, ce, vo;
+from pilot where ended_at is null and job_id is null group by site, ce, vo;
 
 -- name: known
 -- Every stored computing element.

@@ -90,6 +90,7 @@ class Wait(StrEnum):
     NO_PILOT = "NO_PILOT"
     SLOTS_BUSY = "SLOTS_BUSY"
     BEHIND_OTHERS = "BEHIND_OTHERS"
+    PLACED = "PLACED"
     SOON = "SOON"
 
 

@@ -23,6 +23,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     token_file: Line
     directory: Line
     """The directory below which every job gets a directory of its own."""
+    most_jobs: Count = 0
+    """The number of jobs after which the pilot ends; 0: as many as come."""
     idle_seconds: Seconds = 30.0
     """Seconds without a job after which the pilot ends."""
     lifetime_seconds: Seconds = 1_209_600.0

@@ -50,6 +50,10 @@ class Judgement(NamedTuple):
     text: str
 
 
+PLACED = Judgement(Wait.PLACED, "the broker placed it: it waits for the pilot of its placement")
+"""Why a job waits that only a pilot of its own gets."""
+
+
 def contradiction(requirements: Requirements) -> str:
     """Return the reason why requirements contradict themselves; empty if they do not."""
     sites = set(folded(requirements.sites))

@@ -12,13 +12,14 @@ from wms.db.queue_stats import QueueDepth
 from wms.db.wait_reason import QueueWaitReason, ReportedReason
 from wms.ids import TaskQueueId
 from wms.job.reasons import Wait
+from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.messages import events
 from wms.runtime.newcomers import Newcomers
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
-from wms.why.wait_tiers import Judgement, QueueOutlook, judge, judge_private
+from wms.why.wait_tiers import PLACED, Judgement, QueueOutlook, judge, judge_private
 
 log = structlog.get_logger()
 
@@ -43,6 +44,8 @@ class WaitReasons:
         self._newcomers = newcomers
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
+        self._placed: dict[TaskQueueId, Requirements] = {}
+        """Queues of jobs that the broker placed: each waits for its own pilot, whatever others there are."""
         self._faulty: set[TaskQueueId] = set()
         """Queues that cannot be judged: they have no reason, and all others are judged."""
         self._not_before = 0.0
@@ -78,7 +81,7 @@ class WaitReasons:
         changed = [each for each in news if each.tq_id not in told or told[each.tq_id].code != each.code]
         now = await tx.now()
         for each in changed:
-            wanted = self._survey.requirements[self._numbers[each.tq_id]]
+            wanted = self._required(each.tq_id)
             fact = events.WaitReason(
                 tq_id=each.tq_id,
                 at=now,
@@ -91,6 +94,9 @@ class WaitReasons:
             )
             tx.send(events.TOPIC, f"tq-{each.tq_id}", fact)
         return len(changed)
+
+    def _required(self, tq_id: TaskQueueId) -> Requirements:
+        return self._placed.get(tq_id) or self._survey.requirements[self._numbers[tq_id]]
 
     async def _judged(
         self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]
@@ -113,7 +119,7 @@ class WaitReasons:
         private = await pilot.private(tx)
         for element, fault in self._survey.faults:
             log.error("element passed over", site=element.site, ce=element.ce, fault=fault)
-        return {
+        return dict.fromkeys(self._placed, (QueueOutlook(), PLACED)) | {
             tq_id: (at, judged)
             for tq_id in waiting
             if (number := self._numbers.get(tq_id)) is not None
@@ -129,15 +135,19 @@ class WaitReasons:
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
         """Add new queues; start over when most of the known ones are gone."""
         self._faulty &= waiting.keys()
+        self._placed = {tq_id: each for tq_id, each in self._placed.items() if tq_id in waiting}
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
             self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
-        unknown = waiting.keys() - self._numbers.keys() - self._faulty
+        unknown = waiting.keys() - self._numbers.keys() - self._placed.keys() - self._faulty
         if self._newcomers is not None:
             self._newcomers.drop(self._newcomers.queue_ids() - waiting.keys())
             unknown -= self._newcomers.queue_ids()
         if unknown:
             found = await task_queue.read(tx, unknown)
-            self._number({tq_id: each for tq_id, each in found.items() if not self._is_put_off(tq_id, each)})
+            placed = {tq_id: each for tq_id, each in found.items() if is_bound(each)}
+            self._placed |= placed
+            others = {tq_id: each for tq_id, each in found.items() if tq_id not in placed}
+            self._number({tq_id: each for tq_id, each in others.items() if not self._is_put_off(tq_id, each)})
 
     def _is_put_off(self, tq_id: TaskQueueId, wanted: Requirements) -> bool:
         return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)

@@ -13,7 +13,7 @@ from wms.ids import CommandId, JobId, joined
 from wms.job.job import Job, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
-from wms.jobdesc.description import JobDescription
+from wms.jobdesc.description import is_brokered
 from wms.jobdesc.kind import Read
 from wms.matching.binding import bound
 from wms.matching.grouping import Requirements, key
@@ -25,15 +25,9 @@ _EVERYBODY = Scope(reach="all")
 _SOURCE = "job_manager"
 
 
-def brokered(description: JobDescription) -> bool:
-    """Return whether the broker places the jobs of a description."""
-    said = (getattr(description, name, None) for name in ("preferences", "index_servers", "dispatch"))
-    return any(said)
-
-
 def check(jobs: Iterable[Read]) -> None:
     """Raise Rejected for more brokered jobs than one submission may have."""
-    count = sum(each.kind.jobs for each in jobs if brokered(each.kind.description))
+    count = sum(each.kind.jobs for each in jobs if is_brokered(each.kind.description))
     if count > BROKERED_LIMIT:
         raise Rejected(
             "TOO_MANY_BROKERED",
@@ -61,7 +55,7 @@ async def send(
 
 def _brokered(order: NewSubmission, first: int) -> Iterable[tuple[JobId, Requirements]]:
     for read in order.prepared.jobs:
-        if brokered(read.kind.description):
+        if is_brokered(read.kind.description):
             required = order.prepared.required[read.kind]
             yield from ((JobId(n), required) for n in range(first, first + read.kind.jobs))
         first += read.kind.jobs

@@ -1,8 +1,6 @@
 """A bit of everything that may happen to jobs, for the auditor to look at."""
 
-import pytest
-
-from tests.services.placing import BROKERED, brokered_by_type, placed
+from tests.services.placing import BROKERED, placed
 from tests.services.world import World, pilot, result, user
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
@@ -60,9 +58,7 @@ async def live(one: World) -> None:
 
 async def brokered(one: World) -> None:
     """A job that the broker is to place, and one that it has placed."""
-    with pytest.MonkeyPatch.context() as patch:
-        brokered_by_type(patch)
-        reply = await one.submit(BROKERED, BROKERED, who=user("dan", vo="cms"))
+    reply = await one.submit(BROKERED, BROKERED, who=user("dan", vo="cms"))
     assert await placed(one, reply.ids[0][1])
 
 

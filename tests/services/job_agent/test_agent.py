@@ -194,6 +194,17 @@ async def test_an_idle_agent_ends_by_itself(place: Grid) -> None:
     assert (state, reason) == ("Done", "no job for 0.5 s")
 
 
+async def test_a_pilot_for_one_job_ends_after_it(place: Grid) -> None:
+    site = place.site()
+    jobs = await place.submit(site, "true", array=3)
+    agent = await place.agent(site, slots=1, most_jobs=1)
+    assert await agent.ended() == 0
+    states = list((await place.states(jobs)).values())
+    assert sorted(states) == ["Done", "Waiting", "Waiting"]
+    ((reason,),) = await place.sql("select reason from pilot where pilot_id = $1", agent.pilot_id)
+    assert reason == "it has had its job"
+
+
 async def test_told_to_end_it_gives_back_what_does_not_end_in_time(place: Grid, tmp_path: Path) -> None:
     site = place.site()
     agent = await place.agent(site, slots=2, grace_seconds=3.0)

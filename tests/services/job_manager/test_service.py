@@ -19,7 +19,7 @@ async def test_each_loop_does_a_round(the_world: World, kafka: str, tmp_path: Pa
             f"job_manager.{each}" for each in ("commands", "queries", "reports")
         }
     assert done >= {
-        "waiting-limits", "canaries", "leases", "dependencies", "idle-dependencies", "reasons", "task-queues",
+        "waiting-limits", "canaries", "leases", "dependencies", "idle-dependencies", "broker-orders", "reasons", "task-queues",
         "sandboxes", "partitions", "retention", "dead-letters",
     }  # fmt: skip
     assert await the_world.state(job_id) == "Waiting"

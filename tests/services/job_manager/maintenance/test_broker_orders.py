@@ -1,15 +1,8 @@
 """The broker is asked again for jobs that it has not placed in time."""
 
-import pytest
-
 from services.job_manager.maintenance.broker_orders import BrokerOrders
-from tests.services.placing import brokered, brokered_by_type, placed, told_broker
+from tests.services.placing import brokered, placed, told_broker
 from tests.services.world import World
-
-
-@pytest.fixture(autouse=True)
-def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokered_by_type(monkeypatch)
 
 
 async def test_the_broker_is_asked_again_for_what_it_does_not_answer(the_world: World) -> None:

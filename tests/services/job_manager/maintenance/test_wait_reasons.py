@@ -3,6 +3,7 @@
 import pytest
 
 from tests.services.job_manager.queries.explained import advertise, expire, line_of, run_pilot, why
+from tests.services.placing import brokered, placed
 from tests.services.world import World, user
 from wms.matching.closures import Closures
 from wms.matching.grouping import Requirements
@@ -101,3 +102,12 @@ async def test_a_queue_that_cannot_be_numbered_leaves_every_other_with_its_reaso
         assert sorted(each["code"] for each in told) == ["IMPOSSIBLE_NOW", "IMPOSSIBLE_NOW"]
         assert bad not in {each["job_id"] for each in told}
         await the_world.submitted(cpu_time=50_001)
+
+
+async def test_a_placed_job_waits_for_the_pilot_of_its_placement(the_world: World) -> None:
+    job_id = await brokered(the_world)
+    assert await the_world.look() == [], "it does not wait yet"
+    await placed(the_world, job_id)
+    (said,) = await the_world.look()
+    assert (said.code, said.owner, said.waiting) == ("PLACED", "ann", 1)
+    assert await the_world.look() == []

@@ -2,18 +2,11 @@
 
 from datetime import UTC, datetime
 
-import pytest
-
-from tests.services.placing import brokered, brokered_by_type, placed
-from tests.services.world import World, pilot, user
+from tests.services.placing import bound, brokered, placed
+from tests.services.world import World, user
 from wms.ids import JobId
 from wms.messages import replies
 from wms.messages.queries import WhyJob
-
-
-@pytest.fixture(autouse=True)
-def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokered_by_type(monkeypatch)
 
 
 async def why(world: World, job_id: int) -> str:
@@ -43,7 +36,7 @@ async def test_a_placed_job_says_where_and_by_when(the_world: World) -> None:
 async def test_where_it_failed_before_is_told(the_world: World) -> None:
     job_id = await brokered(the_world)
     await placed(the_world, job_id)
-    mine = pilot("p-bound", job_id=job_id)
+    mine = await bound(the_world, job_id)
     await the_world.match(mine)
     await the_world.expire(job_id)
     assert "; before that at A/ce: " in await why(the_world, job_id)

@@ -5,17 +5,19 @@ from typing import Any
 import pytest
 
 from services.job_manager.submission import brokered_jobs
-from tests.services.placing import BROKERED, brokered, brokered_by_type, placed, placements, told_broker
-from tests.services.world import World, pilot, result
+from tests.services.placing import (
+    BROKERED,
+    bound,
+    brokered,
+    placed,
+    placements,
+    told_broker,
+)
+from tests.services.world import World, result
 from wms.audit import audit
 from wms.db import placement, task_queue
 from wms.db.placement import NewPlacement
 from wms.messages import broker, replies
-
-
-@pytest.fixture(autouse=True)
-def _by_type(monkeypatch: pytest.MonkeyPatch) -> None:
-    brokered_by_type(monkeypatch)
 
 
 @pytest.fixture(autouse=True)
@@ -161,7 +163,7 @@ async def test_its_pilot_gets_it_and_nothing_else(the_world: World) -> None:
     await the_world.submitted(3)
     for each in (job_id, other):
         await placed(the_world, each)
-    mine = pilot("p-bound", job_id=job_id)
+    mine = await bound(the_world, job_id)
     claims: dict[str, Any] = {"tags": ("any", f"job:{other}"), "required_tags": ("any",)}
     held = await the_world.match(mine, slots=4, **claims)
     assert [each.job_id for each in held] == [job_id]

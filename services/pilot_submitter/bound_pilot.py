@@ -1,0 +1,86 @@
+"""The pilot of a placement: what it asks of its element, for the one job that it is bound to."""
+
+import math
+
+from msgspec.structs import replace
+
+from services.pilot_submitter.ce_endpoints import CeEndpoint
+from wms.db.pilot import NewPilot
+from wms.db.placement import PlacedWork, Placement
+from wms.dispatch.port import Request
+from wms.dispatch.reservation import reservation_option
+from wms.ids import PilotId
+from wms.matching.binding import restrained
+from wms.matching.clauses import takes_private_alone
+from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
+from wms.provisioning.purpose import Purpose
+from wms.site import ComputingElement, PilotOwner, Resource, as_it_is, private, without_ad
+
+SETTING_UP_SECONDS = 120
+"""Seconds for which a pilot is there besides its job's wall time: to begin, to ask, and to deliver."""
+
+
+def slots_of(required: Requirements, element: ComputingElement) -> int:
+    """Return the number of slots of a pilot for a job: as many as it needs, and all of a whole node."""
+    return element.slots_per_pilot if wants_whole_node(required) else processors_needed(required)
+
+
+def bound_pilot(
+    pilot_id: PilotId, placed: Placement, work: PlacedWork, element: ComputingElement, lifetime: float
+) -> NewPilot:
+    """Return the pilot of a placement; `lifetime` is that of the element's pilots in seconds."""
+    required = work.requirements
+    owner = PilotOwner(required.owner_group, required.owner) if takes_private_alone(required) else None
+    return NewPilot(
+        pilot_id=pilot_id,
+        site=element.site,
+        ce=element.ce,
+        vo=required.vo,
+        dispatcher=element.dispatcher,
+        slots=slots_of(required, element),
+        reason=f"placement {placed.attempt} of job {placed.job_id}",
+        lifetime_seconds=lifetime,
+        owner_group=owner.owner_group if owner else "",
+        owner=owner.owner if owner else "",
+        job_id=placed.job_id,
+        resource=_offered(placed, required, element, owner),
+    )
+
+
+def _offered(
+    placed: Placement, required: Requirements, element: ComputingElement, owner: PilotOwner | None
+) -> Resource:
+    offers = restrained(element.pilot_resource(vo=required.vo), placed.job_id)
+    if owner:
+        offers = private(offers, owner, job_sharing=False)
+    return without_ad(as_it_is(offers, ()))
+
+
+def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint) -> Request:
+    """Return what the pilot asks of its element: the processors and memory of its job, in its reservation."""
+    usual, slots = door.request(element), slots_of(work.requirements, element)
+    share = usual.memory_mb * slots // max(1, element.slots_per_pilot)
+    return replace(
+        usual,
+        cores=max(1, usual.cores * slots // max(1, element.slots_per_pilot), slots),
+        memory_mb=max(share, work.requirements.min_ram_mb)
+        if usual.memory_mb
+        else work.requirements.min_ram_mb,
+        walltime_seconds=_walltime(placed, work, usual.walltime_seconds),
+        attributes={**usual.attributes, **reservation_option(door.terms.kind, placed.reservation)},
+    )
+
+
+def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
+    if placed.walltime_seconds is not None:
+        # Whole minutes are what some batch systems count in, and they must not be more than what is reserved.
+        return max(60, math.floor(placed.walltime_seconds / 60) * 60)
+    wanted = work.description.wall_time
+    if wanted is None:
+        return usual
+    return min(usual or wanted + SETTING_UP_SECONDS, wanted + SETTING_UP_SECONDS)
+
+
+def purpose_of(required: Requirements) -> Purpose:
+    """Return the purpose of the pilot: its one job."""
+    return Purpose().with_work(required, (required.owner_group,))

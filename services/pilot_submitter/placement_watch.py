@@ -1,0 +1,65 @@
+"""The watch over placements: they follow their pilots, fail at their latest start, and leave no pilot behind."""
+
+import asyncio
+from collections.abc import Sequence
+
+import structlog
+
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.placing import SOURCE
+from wms import faultpoint
+from wms.db import pilot, placement
+from wms.db.database import Database
+from wms.db.pilot import Followed, UnboundPilot
+from wms.ids import PilotId
+
+log = structlog.get_logger()
+
+AT_ONCE = 500
+OVER_SECONDS = 30.0
+"""Seconds after its job's end in which a bound pilot ends by itself."""
+
+
+class PlacementWatch:
+    """Fails placements that cannot start their jobs, and cancels pilots without a placement; any number may run."""
+
+    def __init__(self, db: Database, doors: CeEndpoints, *, over_seconds: float = OVER_SECONDS) -> None:
+        self._db = db
+        self._doors = doors
+        self._over_seconds = over_seconds
+
+    async def look(self) -> bool:
+        """Fail what cannot start any more; return whether there may be more."""
+        async with self._db.transaction() as tx:
+            await placement.arrived(tx)
+            doomed = await placement.doomed(tx, AT_ONCE)
+            failed = await placement.fail(tx, doomed, SOURCE)
+        if failed:
+            faultpoint.reach("placing.after_failure")
+            log.info(
+                "placements failed", placements=[(each.job_id, each.attempt, each.code) for each in failed]
+            )
+        return len(doomed) == AT_ONCE and bool(failed)
+
+    async def clear(self) -> bool:
+        """Cancel pilots whose placements are over; return whether there may be more."""
+        async with self._db.transaction() as tx:
+            found = await pilot.unbound(tx, since=self._over_seconds, limit=AT_ONCE)
+        by_door = {door: some for door, some in self._doors.behind(found).items() if door.reachable}
+        await asyncio.gather(*(self._cancel(door, some) for door, some in by_door.items()))
+        return len(found) == AT_ONCE and bool(by_door)
+
+    async def _cancel(self, door: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:
+        """Cancel pilots, and store that they are over. A cancellation that is lost is repeated (`stray_pilots`)."""
+        names = [each.pilot_id for each in pilots]
+        if await door.ask(_done(door, names)) is None:
+            return
+        ended = [Followed(pilot_id=each, state="Done", reason="its placement is over") for each in names]
+        async with self._db.transaction() as tx:
+            await pilot.update(tx, ended)
+        log.info("pilots cancelled, their placements are over", pilots=names)
+
+
+async def _done(door: CeEndpoint, names: Sequence[PilotId]) -> bool:
+    await door.dispatcher.cancel(names)
+    return True

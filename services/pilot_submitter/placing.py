@@ -1,0 +1,164 @@
+"""The sending of placements: a pilot for each, which is bound to the job that the broker placed.
+
+A pilot is stored with its placement before it is sent. Whatever dies then, tracking finds out whether the pilot arrived,
+and the placement follows it (`placement_watch`).
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import structlog
+
+from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.provisioning import let_come
+from wms import faultpoint
+from wms.broker.placement import PlacementEvent, PlacementFault, PlacementState
+from wms.db import ad, pilot, placement
+from wms.db.database import Database, Transaction
+from wms.db.pilot import NewPilot
+from wms.db.placement import PlacedWork, Placement, PlacementFailure, PlacementMark
+from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.dispatch.reservation import RESERVING
+from wms.ids import CeId, InstanceId, PilotId
+from wms.job.job import TEXT_LIMIT
+from wms.site import ComputingElement
+
+log = structlog.get_logger()
+
+SOURCE = "pilot_submitter"
+AT_ONCE = 100
+"""The most placements that are taken in one round."""
+TAKEN_SECONDS = 60.0
+"""Seconds after which another instance may take a placement whose taker did not store its pilot."""
+
+
+class Shipment(NamedTuple):
+    """A placement on its way: its pilot, the pilot's order, and the endpoint that it goes through."""
+
+    placed: Placement
+    pilot: NewPilot
+    order: PilotRequest
+    door: CeEndpoint
+
+
+class Placing:
+    """The sender of bound pilots; any number of instances may run."""
+
+    def __init__(
+        self,
+        db: Database,
+        doors: CeEndpoints,
+        maker: PilotFactory,
+        following: PilotTracking,
+        instance_id: InstanceId,
+    ) -> None:
+        self._db = db
+        self._doors = doors
+        self._maker = maker
+        self._following = following
+        self._instance_id = instance_id
+        self._mark = ""
+
+    async def send(self) -> bool:
+        """Send pilots for ordered placements; return whether there may be more."""
+        with self._following.sending() as names:
+            async with self._db.transaction() as tx:
+                taken = await placement.take(tx, self._instance_id, TAKEN_SECONDS, AT_ONCE, RESERVING)
+                shipments = await self._stored(tx, taken) if taken else []
+            # Pilots that are stored and not yet sent must not be taken as dead.
+            names.update(each.pilot.pilot_id for each in shipments)
+            if shipments:
+                faultpoint.reach("placing.after_store")
+            await asyncio.gather(*(self._send(door, some) for door, some in _by_door(shipments).items()))
+        return len(taken) == AT_ONCE
+
+    async def _stored(self, tx: Transaction, taken: Sequence[Placement]) -> list[Shipment]:
+        """Store a pilot for each placement whose element takes one now; the other placements fail."""
+        self._mark = self._mark or await pilot.mark(tx)
+        elements = {each.ce_id: each for each in await ad.fresh(tx)}
+        work = await placement.work(tx, [each.job_id for each in taken])
+        found: list[Shipment] = []
+        failures: list[PlacementFailure] = []
+        for each in taken:
+            element = elements.get(CeId(each.site, each.ce))
+            door = self._doors.to(each.site, each.ce, element.dispatcher) if element else None
+            if element is None or door is None or each.job_id not in work:
+                failures.append(
+                    failure(each, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
+                )
+            elif not door.open:
+                failures.append(failure(each, PlacementFault.UNREACHABLE, door.why_shut))
+            else:
+                found.append(self._shipment(each, work[each.job_id], element, door))
+        kept = {each.pilot_id for each in await let_come(tx, [each.pilot for each in found])}
+        failures += [
+            failure(each.placed, PlacementFault.REFUSED, "its ad lets no more pilots come")
+            for each in found
+            if each.pilot.pilot_id not in kept
+        ]
+        found = [each for each in found if each.pilot.pilot_id in kept]
+        await pilot.insert(tx, [each.pilot for each in found], self._maker.token_seconds)
+        await placement.assign(
+            tx, {(each.placed.job_id, each.placed.attempt): each.pilot.pilot_id for each in found}
+        )
+        await placement.fail(tx, failures, SOURCE)
+        return found
+
+    def _shipment(
+        self, placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint
+    ) -> Shipment:
+        lifetime = self._maker.lifetime_seconds(door)
+        new = bound_pilot(pilot.new_id(self._mark), placed, work, element, lifetime)
+        request = request_of(placed, work, element, door)
+        order = self._maker.order(new, element, door, request, purpose_of(work.requirements))
+        return Shipment(placed, new, order, door)
+
+    async def _send(self, door: CeEndpoint, shipments: Sequence[Shipment]) -> None:
+        sightings = await door.ask(door.dispatcher.send([each.order for each in shipments]))
+        faultpoint.reach("placing.after_send")
+        if sightings is None:
+            return  # some may have arrived, and tracking will find them
+        door.reached()
+        await self._following.note(sightings)
+        await self._note({each.pilot_id: each for each in sightings}, shipments)
+
+    async def _note(self, sightings: Mapping[PilotId, PilotSighting], shipments: Iterable[Shipment]) -> None:
+        """Store which placements were sent, and which were refused."""
+        told = [(each, sightings.get(each.pilot.pilot_id)) for each in shipments]
+        sent = [
+            PlacementMark(job_id=each.placed.job_id, attempt=each.placed.attempt)
+            for each, seen in told
+            if seen is not None and not seen.ended
+        ]
+        refused = [
+            failure(each.placed, PlacementFault.REFUSED, seen.reason)
+            for each, seen in told
+            if seen is not None and seen.ended
+        ]
+        async with self._db.transaction() as tx:
+            await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, sent)
+            await placement.fail(tx, refused, SOURCE)
+        log.info("placements sent", sent=len(sent), refused=[each.text for each in refused])
+
+
+def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFailure:
+    """Return the failure of a placement, for a reason."""
+    return PlacementFailure(
+        job_id=placed.job_id,
+        attempt=placed.attempt,
+        site=placed.site,
+        ce=placed.ce,
+        code=code,
+        text=text[:TEXT_LIMIT],
+    )
+
+
+def _by_door(shipments: Iterable[Shipment]) -> dict[CeEndpoint, list[Shipment]]:
+    found: dict[CeEndpoint, list[Shipment]] = {}
+    for each in shipments:
+        found.setdefault(each.door, []).append(each)
+    return found

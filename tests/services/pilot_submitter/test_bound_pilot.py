@@ -1,0 +1,46 @@
+"""What the pilot of a placement asks for, and what its token lets it have."""
+
+from tests.services.pilot_submitter.elements import ENDS, Site
+from tests.services.pilot_submitter.placing import FakeQueue, Submitter, order
+
+
+async def test_a_pilot_is_sent_for_the_job_alone_in_its_reservation(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    submitter = Submitter(site, queue)
+    job = {"processors": 4, "memory_mb": 2_000, "wall_time": 600}
+    job_id = await order(site, reservation="wms-7", walltime_seconds=930.0, job=job)
+    await submitter.placing.send()
+    (sent,) = queue.taken
+    assert (sent.slots, sent.request.cores, sent.request.memory_mb) == (4, 4, 2_000)
+    assert sent.request.walltime_seconds == 900, "whole minutes, no more than what is reserved"
+    assert sent.request.attributes == {"reservation": "wms-7"}
+    assert "most_jobs = 1" in sent.config
+    assert await submitter.last(job_id) == ("Sent", "")
+    await submitter.placing.send()
+    assert len(queue.taken) == 1, "once"
+    (row,) = await site.world.sql("select job_id, site, ce from pilot")
+    assert tuple(row) == (job_id, "A", "first")
+    await submitter.audited()
+
+
+async def test_its_token_binds_it_to_the_job(site: Site) -> None:
+    from wms.auth.orders import PilotCredential
+    from wms.auth.token import Verifier
+    from wms.runtime import clock
+
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    job_id = await order(site)
+    await Submitter(site, queue).placing.send()
+    verifier = Verifier.from_file(site.place / "keys" / "jwks.json")
+    principal = verifier.verify(PilotCredential.parse(queue.taken[0].token).token, clock.timestamp())
+    assert principal.job_id == job_id
+
+
+async def test_a_job_without_a_wall_time_asks_for_the_usual_one(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    await order(site)
+    await Submitter(site, queue).placing.send()
+    assert queue.taken[0].request.walltime_seconds == 90_000

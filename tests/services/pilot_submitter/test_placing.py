@@ -1,0 +1,60 @@
+"""Placements are carried out: each by a pilot of its own, unless it is refused."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.services.pilot_submitter.elements import ENDS, Site
+from tests.services.pilot_submitter.placing import SLURM, FakeQueue, FakeRefusal, Submitter, order
+from tests.services.placing import brokered, placed, told_broker
+
+
+async def test_a_refused_placement_fails_and_the_broker_is_told(site: Site) -> None:
+    submitter = Submitter(site, site.dispatcher(FakeRefusal, "first", ENDS))
+    job_id = await order(site)
+    await submitter.placing.send()
+    assert await submitter.last(job_id) == ("Failed", "REFUSED")
+    assert await site.world.state(job_id) == "Checking"
+    (told,) = told_broker(site.world)
+    assert (told.job_id, told.attempt, told.code, told.seq) == (job_id, 1, "REFUSED", 5)
+    assert "no such reservation" in told.text
+    assert await placed(site.world, job_id, site="B") == [job_id], "the second best"
+    await submitter.audited()
+
+
+async def test_a_placement_at_an_unknown_element_fails(site: Site) -> None:
+    submitter = Submitter(site, site.dispatcher(FakeQueue, "first", ENDS))
+    job_id = await brokered(site.world)
+    await placed(site.world, job_id, ce="second")
+    await submitter.placing.send()
+    assert await submitter.last(job_id) == ("Failed", "NO_ELEMENT")
+
+
+@pytest.mark.parametrize(("kind", "sent"), [("slurm", 1), ("local", 0)])
+async def test_a_later_start_is_kept_by_the_element_that_has_the_reservation(
+    site: Site, kind: str, sent: int
+) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    submitter = Submitter(site, queue, SLURM._replace(kind=kind))
+    await order(site, reservation="r", start_at=datetime.now(UTC) + timedelta(hours=1))
+    changed = f'{{"dispatcher": "{kind}"}}'
+    await site.world.sql("update ad set element = element || $1::text::jsonb, received_at = now()", changed)
+    await submitter.placing.send()
+    assert len(queue.taken) == sent
+    await site.world.sql("update placement set start_at = now() - interval '1 s'")
+    await submitter.placing.send()
+    assert len(queue.taken) == 1
+
+
+async def test_no_usual_pilots_are_planned_for_placed_jobs(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    provisioning, _ = site.build(SLURM, first=queue)
+    await order(site)
+    await site.world.reconcile()
+    await provisioning.provide()
+    assert await site.pilots() == []
+    await site.world.submitted(cpu_time=400)
+    provisioning._not_before = 0.0
+    await provisioning.provide()
+    assert await site.pilots() == [("first", "Submitted")]
