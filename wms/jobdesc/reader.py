@@ -10,6 +10,11 @@ from wms.jobdesc.from_toml import read_toml
 _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\]])")
 
 
+def looks_like_json(data: bytes) -> bool:
+    """Return whether a document begins as JSON does."""
+    return _JSON.match(data) is not None
+
+
 def read(data: bytes) -> list[JobDescription]:
     """Return the descriptions of a JSON or TOML document, whichever it looks like.
 
@@ -18,4 +23,4 @@ def read(data: bytes) -> list[JobDescription]:
         Rejected: the document is too large, not UTF-8, or makes too many jobs.
 
     """
-    return read_json(data) if _JSON.match(data) else read_toml(data)
+    return read_json(data) if looks_like_json(data) else read_toml(data)

@@ -1,0 +1,66 @@
+"""The catalogue of languages: which one a document is in, its translation, and writers by name."""
+
+import re
+from collections.abc import Sequence
+
+from wms.errors import Rejected, shown
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.from_json import read_json
+from wms.jobdesc.from_toml import read_toml
+from wms.jobdesc.languages.translation import Language, Translation, WrittenDocument
+from wms.jobdesc.reader import looks_like_json
+from wms.jobdesc.to_json import write_json
+from wms.jobdesc.to_toml import write_toml
+
+_TOML = re.compile(
+    rb"""(?:\xef\xbb\xbf)?(?:[ \t]*(?:\#[^\n]*)?\r?\n)*+[ \t]*(?:\[|["'A-Za-z0-9_.-]+[ \t]*=)"""
+)
+
+JSON = Language(
+    name="json",
+    title="our JSON",
+    looks_like=looks_like_json,
+    read=lambda data: Translation(language="json", descriptions=tuple(read_json(data))),
+    write=lambda descriptions: WrittenDocument(text=write_json(descriptions)),
+)
+TOML = Language(
+    name="toml",
+    title="our TOML",
+    looks_like=lambda data: _TOML.match(data) is not None,
+    read=lambda data: Translation(language="toml", descriptions=tuple(read_toml(data))),
+    write=lambda descriptions: WrittenDocument(text=write_toml(descriptions)),
+)
+LANGUAGES: tuple[Language, ...] = (JSON, TOML)
+"""All languages, in the order in which a document is compared with them."""
+
+
+def language_of(data: bytes) -> Language | None:
+    """Return the language of a document by its content; None if it looks like none of them."""
+    return next((each for each in LANGUAGES if each.looks_like(data)), None)
+
+
+def translate(data: bytes) -> Translation:
+    """Return the translation of a document, whose language is recognised by its content.
+
+    Raises:
+        InvalidDescription: the document is malformed; or one of ours, with every problem.
+        Rejected: it is too large, or not in a known encoding.
+
+    """
+    return (language_of(data) or TOML).read(data)
+
+
+def write(descriptions: Sequence[JobDescription], name: str) -> WrittenDocument:
+    """Return a document in the language of that name. Raises Rejected if it has no writer, or cannot hold so many jobs."""
+    found = next((each for each in LANGUAGES if each.name == name and each.write), None)
+    if found is None or found.write is None:
+        known = ", ".join(writable())
+        raise Rejected(
+            "NO_SUCH_LANGUAGE", f'no language "{shown(name, 40)}" can be written', f"use one of {known}"
+        )
+    return found.write(descriptions)
+
+
+def writable() -> tuple[str, ...]:
+    """Return the names of the languages that have a writer."""
+    return tuple(each.name for each in LANGUAGES if each.write is not None)

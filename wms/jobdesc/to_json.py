@@ -1,0 +1,13 @@
+"""Writes descriptions as JSON: an object for one, a list for several; what has its default is left out."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from wms.jobdesc.description import JobDescription
+
+
+def write_json(descriptions: Sequence[JobDescription]) -> str:
+    """Return the indented document, which `read_json` reads as equal descriptions."""
+    whole = descriptions[0] if len(descriptions) == 1 else list(descriptions)
+    return msgspec.json.format(msgspec.json.encode(whole), indent=2).decode() + "\n"
