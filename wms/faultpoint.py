@@ -11,6 +11,7 @@ POINTS = frozenset(
     {
         "consumer.before_commit",
         "consumer.after_commit",
+        "placing.after_direct_send",
         "placing.after_failure",
         "placing.after_send",
         "placing.after_store",

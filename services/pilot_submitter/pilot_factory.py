@@ -56,7 +56,7 @@ class PilotFactory:
         sent for a placement to its job.
         """
         request = request or door.request(element)
-        token = self._token(sent)
+        token = self.token(sent)
         return PilotRequest(
             pilot_id=sent.pilot_id,
             site=sent.site,
@@ -65,15 +65,15 @@ class PilotFactory:
             config=self._config(sent, element, door, request.memory_mb),
             token=PilotCredential(token, self._orders.of_pilot(sent.pilot_id)).text,
             request=request,
-            policy=_policy(sent.vo, request, purpose),
+            policy=policy_of(sent.vo, request, purpose),
         )
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
         """Return a new token for a living pilot, with the bindings of its present one, encrypted for that pilot."""
-        token = self._token(due)
+        token = self.token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
-    def _token(self, pilot: NewPilot | TokenDue) -> str:
+    def token(self, pilot: NewPilot | TokenDue) -> str:
         """Return a token with all bindings of the pilot. A private one lacks the right of a generic pilot."""
         claims = Claims(
             kind="pilot",
@@ -130,7 +130,7 @@ class PilotFactory:
         )
 
 
-def _policy(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
+def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
     """Return the policy requirements of a pilot: of its element, and of the jobs that it was sent for."""
     return JobPolicy(
         vo=vo,

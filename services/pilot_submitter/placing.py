@@ -21,6 +21,7 @@ from wms.db import ad, pilot, placement
 from wms.db.database import Database, Transaction
 from wms.db.pilot import NewPilot
 from wms.db.placement import PlacedWork, Placement, PlacementFailure, PlacementMark
+from wms.dispatch.direct import DirectDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.dispatch.reservation import RESERVING
 from wms.ids import CeId, InstanceId, PilotId
@@ -71,6 +72,8 @@ class Placing:
                 shipments = await self._stored(tx, taken) if taken else []
             # Pilots that are stored and not yet sent must not be taken as dead.
             names.update(each.pilot.pilot_id for each in shipments)
+            # A job that is sent directly goes once its lease is held (`direct_jobs`).
+            shipments = [each for each in shipments if each.placed.dispatch == "pilot"]
             if shipments:
                 faultpoint.reach("placing.after_store")
             await asyncio.gather(*(self._send(door, some) for door, some in _by_door(shipments).items()))
@@ -90,6 +93,8 @@ class Placing:
                 failures.append(
                     failure(each, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
                 )
+            elif each.dispatch == "direct" and not isinstance(door.dispatcher, DirectDispatcher):
+                failures.append(failure(each, PlacementFault.NO_ELEMENT, "no jobs are sent there directly"))
             elif not door.open:
                 failures.append(failure(each, PlacementFault.UNREACHABLE, door.why_shut))
             else:

@@ -6,6 +6,7 @@ from pathlib import Path
 from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_watch import PlacementWatch
@@ -42,6 +43,16 @@ async def build(host: Host, config: Config) -> None:
     watch = PlacementWatch(host.db, endpoints)
     host.every("watch placements", 1.0, watch.look)
     host.every("clear placements", 2.0, watch.clear, endless_after=SLOW_ELEMENT_SECONDS)
+    direct = DirectJobs(
+        host.db,
+        host.kafka,
+        endpoints,
+        factory,
+        host.instance_id,
+        sandboxes_url=config.sandboxes.url,
+        directory=Path(f"{config.pilots.directory}-direct"),
+    )
+    host.every("direct jobs", 1.0, direct.look, endless_after=SLOW_ELEMENT_SECONDS)
     strays = StrayPilots(host.db, endpoints, lingering_seconds=config.pilots.lingering_seconds)
     host.every("clear", 5.0, strays.clear, endless_after=SLOW_ELEMENT_SECONDS)
     renewing = TokenRenewer(host.db, factory)

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from tests.chaos.run import quick_system
 from tests.waiting import eventually
 from wms.audit import audit
+from wms.broker.placement import Dispatch
 from wms.bus.door import servers
 from wms.client import Client, JobDescription, Submission
 from wms.db import ad, placement
@@ -102,15 +103,16 @@ async def test_a_pilot_submitter_that_dies_at_a_placement_leaves_it_to_the_next(
     service = "pilot_submitter"
     await restart_with(system, service, {"WMS_FAULTPOINT": point})
     armed = starts(system, service)
-    submission = await client.submit(replace(TRUE, dispatch="pilot"), id=f"placed {point}")
+    dispatch: Dispatch = "direct" if "direct" in point else "pilot"
+    submission = await client.submit(replace(TRUE, dispatch=dispatch), id=f"placed {point}")
     assert system.facts is not None
     async with placing(system.facts.postgres_url) as place:
         late = point == "placing.after_failure"
         # The first fails at once in the case of a failure; the job is placed until it has ended.
-        await eventually(lambda: place(submission, late=late), within=30)
+        await eventually(lambda: place(submission, dispatch, late=late), within=30)
         ending = asyncio.create_task(ended(client, submission))
         while not ending.done():
-            await place(submission)
+            await place(submission, dispatch)
             await asyncio.wait([ending], timeout=0.5)
         assert await ending == {"Done": 1}
     await eventually(lambda: starts(system, service) > armed, within=30)
@@ -123,12 +125,18 @@ async def placing(url: str) -> AsyncIterator[Callable[..., Awaitable[bool]]]:
     """Yield what places a job at the system's element by hand, if it is Checking; whether it did is returned."""
     db = await Database.connect(url, size=2, ready=1, application="test")
 
-    async def place(submission: Submission, *, late: bool = False) -> bool:
+    async def place(submission: Submission, dispatch: Dispatch, *, late: bool = False) -> bool:
         (job_id,) = submission.job_ids()
         async with db.transaction() as tx:
             (element, *_) = await ad.fresh(tx)
             latest = await tx.now() - timedelta(seconds=1) if late else None
-            new = NewPlacement(job_id=JobId(job_id), site=element.site, ce=element.ce, latest_start=latest)
+            new = NewPlacement(
+                job_id=JobId(job_id),
+                site=element.site,
+                ce=element.ce,
+                latest_start=latest,
+                dispatch=dispatch,
+            )
             return bool(await placement.order(tx, [new], "test"))
 
     try:

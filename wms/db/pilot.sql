@@ -101,11 +101,13 @@ select vo, owner_group, owner, count(*) as pilots from pilot where ended_at is n
 group by vo, owner_group, owner;
 
 -- name: alive
--- Pilots that have not ended.
+-- Pilots that have not ended. Those that only stand for a job that was sent directly are followed with it.
 select pilot_id, site, ce, vo, dispatcher, reference, state, slots, busy, submitted_at, seen_at, reason,
     extract(epoch from now() - submitted_at)::float8 as age, extract(epoch from now() - seen_at)::float8 as silent,
     extract(epoch from now() - coalesce(seen_at, case when state = 'Running' then word_at end))::float8 as unheard
-from pilot where ended_at is null order by submitted_at;
+from pilot t where ended_at is null
+  and (job_id is null or not exists (select from placement p where p.pilot_id = t.pilot_id and p.dispatch = 'direct'))
+order by submitted_at;
 
 -- name: unfetched
 -- Pilots that ended a while ago and whose output was not fetched yet.

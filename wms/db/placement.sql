@@ -68,7 +68,7 @@ from placement where job_id = any ($1::bigint[]) and state in ('Ordered', 'Sent'
 -- Placements whose pilots are known at their elements have been sent, whoever died before it wrote that.
 update placement p set state = 'Sent', changed_at = now()
 from pilot t
-where p.pilot_id = t.pilot_id and p.state = 'Ordered' and t.state <> 'Submitting' and t.ended_at is null;
+where p.pilot_id = t.pilot_id and p.dispatch = 'pilot' and p.state = 'Ordered' and t.state <> 'Submitting' and t.ended_at is null;
 
 -- name: doomed
 -- Open placements of waiting jobs that cannot start any more: their pilots have ended, or their latest start has passed.

@@ -12,9 +12,11 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from wms.dispatch.commands import Tools
+from wms.dispatch.direct_script import direct_script
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
+from wms.dispatch.shared_directories import SharedDirectories
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
@@ -43,7 +45,7 @@ class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fa
     """The batch system refuses a job; the text says why."""
 
 
-class BatchDispatcher(ABC):
+class BatchDispatcher(SharedDirectories, ABC):
     """Submits `agent --config FILE` as jobs of a batch system; its tools run with `environment` alone."""
 
     system: str
@@ -127,6 +129,8 @@ class BatchDispatcher(ABC):
         return path
 
     def _script(self, order: PilotRequest, place: Path) -> str:
+        if order.payload is not None:
+            return direct_script(order.pilot_id, order.payload, place=shlex.quote(str(place)))
         files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit", "log")}
         return pilot_script(
             order,

@@ -5,6 +5,7 @@ process. By that file a later dispatcher finds the process again, and never take
 """
 
 import asyncio
+import shlex
 import signal
 import subprocess
 import sys
@@ -14,9 +15,12 @@ from pathlib import Path
 import msgspec
 import psutil
 
+from wms.dispatch.direct import end_in
+from wms.dispatch.direct_script import direct_script
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import environment
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, last_line
+from wms.dispatch.shared_directories import SharedDirectories
 from wms.files import write_secret
 from wms.ids import PilotId
 
@@ -30,7 +34,7 @@ class _Mark(msgspec.Struct, frozen=True):
     started_at: float
 
 
-class LocalDispatcher:
+class LocalDispatcher(SharedDirectories):
     """Starts `agent --config FILE` below `directory` for each pilot, with `environment` alone."""
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -95,7 +99,7 @@ class LocalDispatcher:
         }
         with self._places.log_of(order.pilot_id).open("ab") as log:
             return subprocess.Popen(
-                [*self._agent, "--config", str(place / "config.toml")],
+                self._command(order, place),
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
@@ -104,8 +108,17 @@ class LocalDispatcher:
                 start_new_session=True,
             )
 
+    def _command(self, order: PilotRequest, place: Path) -> list[str]:
+        if order.payload is None:
+            return [*self._agent, "--config", str(place / "config.toml")]
+        script = direct_script(order.pilot_id, order.payload, place=shlex.quote(str(place)))
+        (place / "job.sh").write_text(script)
+        return ["/bin/sh", str(place / "job.sh")]
+
     def _look(self, pilot_id: PilotId) -> PilotSighting:
         code = self._exit_code(pilot_id)
+        if code is None and self._process(pilot_id) is None:
+            code = end_in(self._places.of(pilot_id)).exit_code  # of a job that another process started
         if code is not None:
             self._places.drop_token(pilot_id)
             return _ended(pilot_id, code, last_line(self._places.output(pilot_id)))

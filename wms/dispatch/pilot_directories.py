@@ -5,6 +5,7 @@ import shutil
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from wms.dispatch.direct import WORK
 from wms.dispatch.port import OUTPUT_LIMIT, Output, PilotRequest
 from wms.files import write_secret
 from wms.ids import PilotId
@@ -27,6 +28,9 @@ class Places:
         """Make the directory of a pilot. Raises OSError also if it exists, so that no pilot is sent twice."""
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)
+        if order.payload is not None:
+            shutil.move(order.payload.inputs, place / WORK)
+            return place
         write_secret(place / "token", order.token, durable=False)
         write_secret(place / "config.toml", order.config, durable=False)
         return place
@@ -64,6 +68,7 @@ class Places:
         """Remove the tokens of these pilots, and all but the latest directories of pilots that are not alive."""
         for pilot_id in pilot_ids:
             self.drop_token(pilot_id)
+            shutil.rmtree(self.of(pilot_id) / WORK, ignore_errors=True)
         ended = [pilot_id for pilot_id in self.known() if not is_alive(pilot_id)]
         for pilot_id in ended[KEPT_DIRECTORIES:]:
             shutil.rmtree(self.of(pilot_id), ignore_errors=True)

@@ -9,6 +9,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from wms.dispatch.direct import DirectPayload
 from wms.dispatch.policy import JobPolicy
 from wms.errors import Unavailable
 from wms.ids import PilotId
@@ -46,6 +47,8 @@ class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
     request: Request = Request()
     policy: JobPolicy = JobPolicy()
     """The requirements of its jobs, shown in the batch job."""
+    payload: DirectPayload | None = None
+    """The program of the job that is sent in place of a pilot, without configuration and token; None for a pilot."""
 
 
 class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,10 +17,12 @@ from typing import Literal, NamedTuple, TypeAlias
 import structlog
 
 from wms.dispatch.commands import Tools
+from wms.dispatch.direct_script import direct_script
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import comment
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line, settled
 from wms.dispatch.script import pilot_script
+from wms.dispatch.shared_directories import SharedDirectories
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code
@@ -80,7 +82,7 @@ class _Job(NamedTuple):
     reason: str
 
 
-class SlurmDispatcher:
+class SlurmDispatcher(SharedDirectories):
     """Submits `agent --config FILE` as jobs of a cluster; tools and pilots run with `environment` alone."""
 
     def __init__(
@@ -145,6 +147,8 @@ class SlurmDispatcher:
         return PilotSighting(pilot_id=order.pilot_id, state="Failed", reason=f"refused: {said.complaint}")
 
     def _script(self, order: PilotRequest, place: Path) -> str:
+        if order.payload is not None:
+            return direct_script(order.pilot_id, order.payload, place=shlex.quote(str(place)))
         files = {name: shlex.quote(str(place / name)) for name in ("config.toml", "token", "exit")}
         return pilot_script(
             order, self._agent, config=files["config.toml"], token=files["token"], exit_file=files["exit"]

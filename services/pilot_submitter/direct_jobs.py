@@ -1,0 +1,287 @@
+"""Jobs that are sent directly: this service holds their leases as an agent would, and does what they need.
+
+A pilot stands for each: it asks, accepts, renews and reports by the same messages as one at a site. What it is told is read
+from the database. All that is known is there and at the elements, so that another instance goes on after a crash.
+"""
+
+import asyncio
+import time
+import uuid
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+
+from services.pilot_submitter.bound_pilot import purpose_of, request_of
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.direct_outcome import has_begun, refused_input, result_of
+from services.pilot_submitter.direct_payload import payload_of
+from services.pilot_submitter.direct_step import DirectStep, next_step
+from services.pilot_submitter.pilot_factory import PilotFactory, policy_of
+from services.pilot_submitter.placing import SOURCE
+from wms import faultpoint
+from wms.broker.placement import PlacementEvent, PlacementFault, PlacementState
+from wms.db import ad, direct_job, pilot, placement
+from wms.db.database import Database
+from wms.db.direct_job import DirectJob
+from wms.db.pilot import Followed, TokenDue
+from wms.db.placement import PlacementFailure, PlacementMark
+from wms.dispatch.direct import DirectDispatcher
+from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.errors import Rejected, Unavailable
+from wms.ids import CeId, InstanceId, PilotId, ReportId, RequestId
+from wms.messages import reports, requests
+from wms.messages.reports import Report
+from wms.messages.requests import MatchRequest
+from wms.messages.wire import encode
+from wms.runtime import clock
+from wms.transfer import open_store
+
+log = structlog.get_logger()
+
+AT_ONCE = 500
+HELD_SECONDS = 30.0
+"""Seconds after which another instance takes over jobs whose holder says nothing."""
+ASK_AGAIN_SECONDS = 5.0
+MARGIN_SECONDS = 10.0
+"""Seconds, at most a third of what is left, by which a job's own lease is shorter: for a file system that shows changes late."""
+
+
+class Sender(Protocol):
+    """What sends messages: a connection to the broker."""
+
+    async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
+        """Send a message."""
+
+
+class DirectJobs:
+    """The holder of the leases of jobs that are sent directly; any number of instances may run."""
+
+    def __init__(
+        self,
+        db: Database,
+        sender: Sender,
+        doors: CeEndpoints,
+        maker: PilotFactory,
+        instance_id: InstanceId,
+        *,
+        sandboxes_url: str,
+        directory: Path,
+    ) -> None:
+        """`directory` is where inputs are unpacked before their jobs are sent."""
+        self._db = db
+        self._sender = sender
+        self._doors = doors
+        self._maker = maker
+        self._instance_id = instance_id
+        self._sandboxes_url = sandboxes_url
+        self._directory = directory
+        self._tokens: dict[PilotId, tuple[str, float]] = {}
+        self._asked: dict[PilotId, float] = {}
+        self._longest: dict[PilotId, float] = {}
+        """By pilot, the most seconds that its lease was seen to have left: as long as it is after a renewal."""
+
+    async def look(self) -> None:
+        """Do the next step for each job."""
+        async with self._db.transaction() as tx:
+            held = await direct_job.hold(tx, self._instance_id, HELD_SECONDS, AT_ONCE)
+        self._forget(held)
+        await asyncio.gather(*(self._look_at(door, jobs) for door, jobs in self._doors.behind(held).items()))
+
+    def _forget(self, held: Sequence[DirectJob]) -> None:
+        names = {each.pilot_id for each in held}
+        for known in (self._tokens, self._asked, self._longest):
+            for gone in known.keys() - names:
+                del known[gone]
+
+    async def _look_at(self, door: CeEndpoint, jobs: Sequence[DirectJob]) -> None:
+        names = [each.pilot_id for each in jobs if each.phase == "accepted"]
+        told = await door.ask(door.dispatcher.follow(names)) if names and door.reachable else None
+        seen = {each.pilot_id: each for each in told or ()}
+        if told is not None:
+            door.followed()
+        for job in jobs:
+            try:
+                await self._act(door, job, seen.get(job.pilot_id))
+            except Unavailable as error:
+                log.warning("direct job not looked after", job=job.job_id, error=str(error))
+
+    async def _act(self, door: CeEndpoint, job: DirectJob, seen: PilotSighting | None) -> None:
+        step = next_step(job, seen)
+        assert isinstance(door.dispatcher, DirectDispatcher)
+        if job.is_sent and step in ("renew", "start", "note") and job.seconds_left is not None:
+            left = job.seconds_left
+            await door.dispatcher.extend(
+                job.pilot_id, int(clock.timestamp() * 1_000), left - min(MARGIN_SECONDS, left / 3)
+            )
+        if step == "finish" and seen is not None:
+            await self._finish(door.dispatcher, job, seen)
+        elif step == "send":
+            await self._send(door, job)
+        elif step == "note" and seen is not None:
+            await self._note(job, seen)
+        elif step in ("cancel", "forget"):
+            await door.ask(_done(door, job.pilot_id))
+            if step == "cancel":
+                await self._renew(job)
+        else:
+            await self._tell(job, step)
+
+    async def _tell(self, job: DirectJob, step: DirectStep) -> None:
+        """Say what an agent would say."""
+        attempt = (job.attempt_id,)
+        if step == "ask":
+            await self._ask(job)
+        elif step == "give up":
+            await self._give_up(job)
+        elif step == "accept":
+            await self._report(job, accept=attempt)
+        elif step == "decline":
+            await self._report(job, decline=attempt, reason="its latest start has passed", state="ended")
+        elif step == "start":
+            await self._report(job, start=attempt, renew=attempt)
+        else:
+            await self._renew(job)
+
+    async def _renew(self, job: DirectJob) -> None:
+        left = job.seconds_left or 0.0
+        longest = self._longest[job.pilot_id] = max(left, self._longest.get(job.pilot_id, 0.0))
+        if left < longest * 2 / 3:
+            await self._report(job, renew=(job.attempt_id,))
+
+    # --- messages ---------------------------------------------------------------------------------
+
+    async def _ask(self, job: DirectJob) -> None:
+        last = self._asked.get(job.pilot_id)
+        if last is not None and time.monotonic() - last < ASK_AGAIN_SECONDS:
+            return
+        self._asked[job.pilot_id] = time.monotonic()
+        request = MatchRequest(
+            request_id=RequestId(f"{job.pilot_id}-direct"),
+            pilot_id=job.pilot_id,
+            resource=job.offers,
+            again=last is not None,
+        )
+        await self._sender.send(requests.TOPIC, job.pilot_id, encode(request), self._token(job))
+
+    async def _report(self, job: DirectJob, **parts: object) -> None:
+        report = Report(
+            report_id=ReportId(uuid.uuid4().hex),
+            pilot_id=job.pilot_id,
+            slots=job.slots,
+            busy=job.slots,
+            **parts,  # type: ignore[arg-type]
+        )
+        await self._sender.send(reports.TOPIC, job.pilot_id, encode(report), self._token(job))
+
+    def _token(self, job: DirectJob) -> str:
+        token, until = self._tokens.get(job.pilot_id, ("", 0.0))
+        if time.monotonic() >= until:
+            due = TokenDue(
+                pilot_id=job.pilot_id,
+                site=job.site,
+                ce=job.ce,
+                vo=job.vo,
+                owner_group=job.owner_group,
+                owner=job.owner,
+                job_id=job.job_id,
+            )
+            token = self._maker.token(due)
+            self._tokens[job.pilot_id] = token, time.monotonic() + self._maker.token_seconds / 2
+        return token
+
+    async def _give_up(self, job: DirectJob) -> None:
+        failure = PlacementFailure(
+            job_id=job.job_id,
+            attempt=job.attempt,
+            site=job.site,
+            ce=job.ce,
+            code=PlacementFault.NOT_TAKEN,
+            text="the job does not fit what the element offers",
+        )
+        async with self._db.transaction() as tx:
+            await placement.fail(tx, [failure], SOURCE)
+
+    # --- the batch job ----------------------------------------------------------------------------
+
+    async def _send(self, door: CeEndpoint, job: DirectJob) -> None:
+        """Unpack the inputs, and send the job: it begins once its lease is passed on to it."""
+        if not door.open:
+            return
+        try:
+            order = await self._order(door, job)
+        except Rejected as fault:
+            await self._report(job, finish=(refused_input(job, fault),), state="ended")
+            return
+        if order is None:
+            return
+        sightings = await door.ask(door.dispatcher.send([order]))
+        faultpoint.reach("placing.after_direct_send")
+        for each in sightings or ():
+            log.info(
+                "job sent directly", job=job.job_id, pilot=job.pilot_id, state=each.state, reason=each.reason
+            )
+            if each.ended:
+                await self._report(job, decline=(job.attempt_id,), reason=each.reason[:500], state="ended")
+            else:
+                await self._note(job, each)
+
+    async def _order(self, door: CeEndpoint, job: DirectJob) -> PilotRequest | None:
+        async with self._db.transaction() as tx:
+            elements = {each.ce_id: each for each in await ad.fresh(tx)}
+            work = (await placement.work(tx, [job.job_id])).get(job.job_id)
+            placed = (await placement.open_of(tx, [job.job_id])).get(job.job_id)
+            description = (await direct_job.descriptions(tx, [job.job_id])).get(job.job_id)
+        element = elements.get(CeId(job.site, job.ce))
+        if element is None or work is None or placed is None or description is None:
+            return None
+        request = request_of(placed, work, element, door)
+        store = open_store(self._sandboxes_url)
+        payload = await payload_of(job, description, store, self._directory / job.pilot_id)
+        return PilotRequest(
+            pilot_id=job.pilot_id,
+            site=job.site,
+            ce=job.ce,
+            slots=job.slots,
+            config="",
+            token="",
+            request=request,
+            policy=policy_of(job.vo, request, purpose_of(work.requirements)),
+            payload=payload,
+        )
+
+    async def _note(self, job: DirectJob, seen: PilotSighting) -> None:
+        """Store that the element has the job."""
+        followed = Followed(
+            pilot_id=job.pilot_id,
+            state="Submitted" if seen.ended else seen.state,
+            reference=seen.reference,
+            reason=seen.reason,
+        )
+        mark = PlacementMark(job_id=job.job_id, attempt=job.attempt)
+        async with self._db.transaction() as tx:
+            await pilot.update(tx, [followed])
+            await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, [mark])
+
+    async def _finish(self, dispatcher: DirectDispatcher, job: DirectJob, seen: PilotSighting) -> None:
+        """Fetch the outputs, and report the end."""
+        end = await dispatcher.collect(job.pilot_id)
+        if job.is_late and not job.stop_requested and not has_begun(job, end):
+            await self._tell(job, "decline")
+            return
+        async with self._db.transaction() as tx:
+            description = (await direct_job.descriptions(tx, [job.job_id]))[job.job_id]
+        store = open_store(self._sandboxes_url)
+        result = await asyncio.to_thread(result_of, job, description, seen, end, store)
+        if result.began and job.state == "Matched":
+            await self._report(job, start=(job.attempt_id,))
+        await self._report(job, finish=(result,), state="ended")
+        log.info(
+            "direct job ended", job=job.job_id, outcome=result.outcome, code=result.code, text=result.text
+        )
+
+
+async def _done(door: CeEndpoint, pilot_id: PilotId) -> bool:
+    await door.dispatcher.cancel([pilot_id])
+    return True

@@ -1,0 +1,58 @@
+"""The payload of a job that is sent directly: its command line, its environment, and its input files on this machine."""
+
+import asyncio
+import shutil
+from pathlib import Path
+
+from wms.db.direct_job import DirectJob
+from wms.dispatch.direct import DirectPayload
+from wms.errors import Rejected
+from wms.jobdesc.description import JobDescription
+from wms.transfer import SandboxStore, download
+
+PATH = "/usr/local/bin:/usr/bin:/bin"
+OURS = "WMS_"
+
+
+async def payload_of(
+    job: DirectJob, description: JobDescription, store: SandboxStore, directory: Path
+) -> DirectPayload:
+    """Return the payload, with the inputs unpacked into `directory`, which is made anew.
+
+    Raises Rejected for inputs that cannot be had, Unavailable if the store fails.
+    """
+    if description.inputs:
+        raise Rejected(
+            "INPUT_FAILED",
+            "its inputs are named by URL, and nothing fetches them at a site without a way out",
+            "put them into the input sandbox, or leave out `dispatch`",
+        )
+    await asyncio.to_thread(_made_anew, directory)
+    for sandbox in description.input_sandbox:
+        to = directory / sandbox.directory
+        await asyncio.to_thread(to.mkdir, parents=True, exist_ok=True)
+        await download(store, sandbox.sha256, to, size=sandbox.size)
+    return DirectPayload(
+        argv=(description.executable, *description.arguments),
+        environment=_environment(job, description),
+        stdin=description.stdin,
+        cpu_seconds=description.cpu_time,
+        inputs=directory,
+    )
+
+
+def _made_anew(directory: Path) -> None:
+    shutil.rmtree(directory, ignore_errors=True)
+    directory.mkdir(parents=True, mode=0o700)
+
+
+def _environment(job: DirectJob, description: JobDescription) -> dict[str, str]:
+    own = {name: value for name, value in description.environment.items() if not name.startswith(OURS)}
+    ours = {
+        "WMS_JOB_ID": str(job.job_id),
+        "WMS_EPOCH": str(job.epoch),
+        "WMS_SITE": job.site,
+        "WMS_PILOT": job.pilot_id,
+        "WMS_PROCESSORS": str(description.processors),
+    }
+    return {"PATH": PATH, "LANG": "C.UTF-8", **own, **ours}
