@@ -433,6 +433,17 @@ where p.state in ('Ordered', 'Sent') and j.state = 'Waiting' and p.latest_start 
   and exists (select from service_instance where service = 'pilot_submitter' and heartbeat_at > now() - interval '10 s'
                                                  and started_at < now() - interval '1 min');
 
+-- rule: a bound pilot is of one placement of its job, and has no other job
+-- invariant: 23
+-- of: pilot where job_id is not null
+select format('pilot %s is bound to job %s, for which %s', t.pilot_id, t.job_id,
+              case when p.pilot_id is null then 'no placement sent it' else 'placement ' || p.attempt || ' of job ' || p.job_id || ' did' end)
+from pilot t left join placement p on p.pilot_id = t.pilot_id
+where t.job_id is not null and (p.pilot_id is null or p.job_id <> t.job_id) and exists (select from job j where j.job_id = t.job_id)
+union all
+select format('pilot %s is bound to job %s, and had job %s', t.pilot_id, t.job_id, a.job_id)
+from pilot t join attempt a using (pilot_id) where t.job_id <> a.job_id;
+
 -- rule: attempts are made by pilots we sent there
 -- invariant: 9
 -- of: attempt

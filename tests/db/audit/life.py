@@ -1,6 +1,6 @@
 """A bit of everything that may happen to jobs, for the auditor to look at."""
 
-from tests.services.placing import BROKERED, placed
+from tests.services.placing import BROKERED, bound, placed
 from tests.services.world import World, pilot, result, user
 from wms.db import block, ce_state, limit
 from wms.db.limit import Allowed
@@ -59,7 +59,14 @@ async def live(one: World) -> None:
 async def brokered(one: World) -> None:
     """A job that the broker is to place, and one that it has placed."""
     reply = await one.submit(BROKERED, BROKERED, who=user("dan", vo="cms"))
-    assert await placed(one, reply.ids[0][1])
+    placed_id = reply.ids[0][1]
+    assert await placed(one, placed_id)
+    mine = await bound(one, placed_id)
+    await one.sql(
+        "insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, job_id) values ($1, 'A', 'ce', 'cms', 'local', 1, $2)",
+        mine.pilot_id,
+        placed_id,
+    )
 
 
 async def lost_before_it_began(one: World) -> None:

@@ -302,6 +302,13 @@ PLANTED = {
         "update placement set state = 'Failed'",
         "update placement set state = 'Started'",
     ],
+    "a bound pilot is of one placement of its job, and has no other job": [
+        "update placement set pilot_id = null",
+        f"update pilot set job_id = {DONE} where job_id is not null",
+        f"""update pilot set job_id = {DONE} where pilot_id = 'p-1';
+            insert into placement (job_id, attempt, rank, site, ce, dispatch, state, pilot_id)
+            values ({DONE}, 1, 1, 'A', 'ce', 'pilot', 'Ended', 'p-1')""",
+    ],
     "no placement outlives its latest start": [
         BEATING.replace("job_manager", "pilot_submitter")
         + "update placement set latest_start = now() - interval '1 h'",

@@ -12,7 +12,7 @@ from tests.services.placing import brokered, placed, placements, told_broker
 from wms.audit import audit
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.dispatch.port import Dispatcher, PilotRequest, PilotSighting
 from wms.ids import CeId, InstanceId, JobId, PilotId
 
 SLURM = EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm", walltime_seconds=90_000))
@@ -45,7 +45,7 @@ class FakeQueue(LocalDispatcher):
 class Submitter:
     """A pilot submitter at one element, and the world around it."""
 
-    def __init__(self, site: Site, dispatcher: LocalDispatcher, terms: EndpointTerms = SLURM) -> None:
+    def __init__(self, site: Site, dispatcher: Dispatcher, terms: EndpointTerms = SLURM) -> None:
         self.world = site.world
         door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
         doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [door])
