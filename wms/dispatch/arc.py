@@ -9,11 +9,17 @@ job after ten minutes if its sender died before the upload.
 """
 
 import asyncio
+import contextlib
 import re
+import shutil
+import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from wms.dispatch.arc_rest import ArcEndpoint, ArcJobStatus, ArcRest
+from wms.dispatch.carried_files import BACK, BACK_LIMIT, THERE, carried_script, pack_inputs, unpack_outputs
+from wms.dispatch.direct import DirectEnd, end_in
 from wms.dispatch.policy import environment
 from wms.dispatch.port import (
     OUTPUT_LIMIT,
@@ -26,7 +32,7 @@ from wms.dispatch.port import (
     settled,
 )
 from wms.dispatch.script import pilot_script
-from wms.errors import shown
+from wms.errors import Rejected, shown
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
@@ -58,6 +64,8 @@ class ArcDispatcher:
         self._element = element
         self._agent = tuple(agent)
         self._jobs: dict[PilotId, str] = {}
+        self._collected: dict[PilotId, tempfile.TemporaryDirectory[str]] = {}
+        """By job that was sent directly, where what it left was unpacked."""
         self._unfed: set[PilotId] = set()
         """Pilots whose jobs were created without their files; these are cancelled, since the files will not come."""
 
@@ -109,6 +117,21 @@ class ArcDispatcher:
             texts = await asyncio.gather(*(self._output(rest, each) for each in known))
         return [Output(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text]
 
+    async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
+        """Do nothing: no lease reaches a job there."""
+
+    async def collect(self, pilot_id: PilotId) -> DirectEnd:
+        """Fetch what a job left, and unpack it into a directory that is there until the job is forgotten."""
+        place = self._collected.setdefault(pilot_id, tempfile.TemporaryDirectory(prefix="wms-direct-"))
+        archive, back = Path(place.name) / BACK, Path(place.name) / "back"
+        async with ArcRest(self._element) as rest:
+            if await self._known(rest, [pilot_id]):
+                await rest.fetch(self._jobs[pilot_id], BACK, archive, BACK_LIMIT)
+        if archive.exists():
+            with contextlib.suppress(Rejected):  # then it left nothing that says how it ended
+                await asyncio.to_thread(unpack_outputs, archive, back)
+        return end_in(back)
+
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Let the element remove the session directories of pilots that have ended."""
         if not pilot_ids:
@@ -117,6 +140,8 @@ class ArcDispatcher:
             await self._ask(rest, "clean", pilot_ids)
         for pilot_id in pilot_ids:
             self._jobs.pop(pilot_id, None)
+            if place := self._collected.pop(pilot_id, None):
+                place.cleanup()
 
     # --- sending ----------------------------------------------------------------------------------
 
@@ -139,15 +164,28 @@ class ArcDispatcher:
         if answer.code != 201:
             return _failed(order.pilot_id, f"refused: {answer.reason}")
         self._jobs[order.pilot_id] = answer.job
-        config, token = (f'"$PWD/{name}"' for name in FILES[1:])
-        script = pilot_script(order, self._agent, config=config, token=token)
         try:
-            for name, content in zip(FILES, (script, order.config, order.token), strict=True):
+            for name, content in (await asyncio.to_thread(self._files, order)).items():
                 await rest.put(answer.job, name, content)
         except BaseException:
             self._unfed.add(order.pilot_id)
             raise
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
+
+    def _files(self, order: PilotRequest) -> dict[str, bytes]:
+        """Return the files that go with a job; blocking."""
+        if order.payload is not None:
+            with tempfile.TemporaryDirectory() as place:
+                archive = Path(place) / THERE
+                pack_inputs(order.payload.inputs, archive)
+                shutil.rmtree(order.payload.inputs)
+                return {
+                    FILES[0]: carried_script(order.pilot_id, order.payload).encode(),
+                    THERE: archive.read_bytes(),
+                }
+        config, token = (f'"$PWD/{name}"' for name in FILES[1:])
+        script = pilot_script(order, self._agent, config=config, token=token)
+        return dict(zip(FILES, (script.encode(), order.config.encode(), order.token.encode()), strict=True))
 
     def _xrsl(self, order: PilotRequest) -> str:
         wanted = {
@@ -161,12 +199,13 @@ class ArcDispatcher:
             **order.request.attributes,
         }
         relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)
-        inputs = "".join(f'("{name}" "")' for name in FILES)
+        files, back = ((FILES[0], THERE), ("log", BACK)) if order.payload else (FILES, ("log",))
+        inputs, outputs = ("".join(f'("{name}" "")' for name in names) for names in (files, back))
         variables = "".join(
             f"({_quoted(name)} {_quoted(value)})" for name, value in environment(order.policy).items()
         )
         told = f"(environment={variables})" if variables else ""
-        return f'&{relations}{told}(inputFiles={inputs})(outputFiles=("log" ""))'
+        return f"&{relations}{told}(inputFiles={inputs})(outputFiles={outputs})"
 
     # --- following --------------------------------------------------------------------------------
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
@@ -15,6 +16,7 @@ from wms.web import WebIdentity, body
 API = "rest/1.0"
 CALL_SECONDS = 60.0
 CONNECTIONS = 8
+_PIECE = 256 * 1024
 ANSWER_LIMIT = 64 * 1024 * 1024
 """Of a file no more is read to come to its end, either."""
 
@@ -104,9 +106,23 @@ class ArcRest:
         named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
         return _answers(await self._call("POST", f"jobs?action={action}", named))
 
-    async def put(self, job: str, name: str, content: str) -> None:
+    async def put(self, job: str, name: str, content: bytes) -> None:
         """Write a file into a job's session directory."""
-        await self._call("PUT", f"jobs/{job}/session/{name}", content.encode(), "application/octet-stream")
+        await self._call("PUT", f"jobs/{job}/session/{name}", content, "application/octet-stream")
+
+    async def fetch(self, job: str, name: str, to: Path, limit: int) -> None:
+        """Copy a file of a job's session directory to `to`, at most `limit` bytes; do nothing if there is no such file."""
+        read = 0
+        try:
+            async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
+                with to.open("wb") as file:
+                    async for some in answer.content.iter_chunked(_PIECE):
+                        read += len(some)
+                        if read > limit:
+                            break
+                        file.write(some)
+        except _Refused:
+            return
 
     async def tail(self, job: str, name: str, limit: int) -> str:
         """Return the last `limit` bytes of a file in a job's session directory; empty if there is no such file."""

@@ -17,22 +17,13 @@ from wms.dispatch.direct import (
 
 # The lease is a number and seconds. The number is another with each renewal, so that what an earlier one left is not taken for
 # a lease; the seconds count from when this script sees it, by the node's own clock.
-SCRIPT = """\
-#!/bin/sh
-# Job {name}
-umask 077
-cd {place} || exit 70
-mkdir -p tmp
+LEASED = """\
 known= end=0
 look() {{
     read -r number left < {lease} 2>/dev/null || return 1
     [ "$number" != "$known" ] || return 1
     known=$number
     end=$(($(date +%s) + left))
-}}
-finish() {{
-    echo "$1" > {exit}.new && mv {exit}.new {exit}
-    exit "$1"
 }}
 look
 tries={patience}
@@ -41,7 +32,24 @@ while ! look; do
     [ "$tries" -gt 0 ] || finish {never}
     sleep 1
 done
-told=
+"""
+# Nobody can pass a lease on to where no file system is shared.
+UNLEASED = """\
+end=9999999999
+look() {{ :; }}
+"""
+
+SCRIPT = """\
+#!/bin/sh
+# Job {name}
+umask 077
+cd {place} || exit 70
+mkdir -p tmp
+{before}finish() {{
+    echo "$1" > {exit}.new && mv {exit}.new {exit}
+    {after}exit "$1"
+}}
+{lease}told=
 trap 'told=1' TERM INT HUP USR1 USR2
 date +%s > {began}
 setsid sh -c {payload} > {stdout} 2> {stderr} < {stdin} &
@@ -81,19 +89,32 @@ PATIENCE_SECONDS = 90
 """Seconds in which a job that has been started sees its lease renewed, or never begins."""
 
 
-def direct_script(name: str, payload: DirectPayload, *, place: str = ".") -> str:
-    """Return the script of a job; `place` is its directory as a shell reads it at the element, by default where it starts."""
+def direct_script(
+    name: str,
+    payload: DirectPayload,
+    *,
+    place: str = ".",
+    leased: bool = True,
+    before: str = "",
+    after: str = "",
+) -> str:
+    """Return the script of a job; `place` is its directory as a shell reads it at the element, by default where it starts.
+
+    Not `leased`: it begins at once, and ends by itself or when it is told to. `before` and `after` are lines that bring its files
+    and take them away.
+    """
     stdin = f"{WORK}/{payload.stdin}" if payload.stdin else "/dev/null"
+    lease = LEASED if leased else UNLEASED
     return SCRIPT.format(
         name="".join(c for c in name if c.isalnum() or c in ".-_"),
         place=place,
-        lease=LEASE,
+        before=before,
+        after=after,
+        lease=lease.format(lease=LEASE, never=NEVER_BEGAN, patience=PATIENCE_SECONDS),
         exit=EXIT,
         ended=ENDED,
         began=BEGAN,
         usage=USAGE,
-        never=NEVER_BEGAN,
-        patience=PATIENCE_SECONDS,
         payload=shlex.quote(_payload(payload)),
         stdout=STDOUT,
         stderr=STDERR,

@@ -6,6 +6,7 @@ input. Configuration and token are files of the job. The description and the job
 """
 
 import asyncio
+import contextlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,12 +14,14 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
+from wms.dispatch.carried_files import BACK, THERE, carried_script, pack_inputs, unpack_outputs
 from wms.dispatch.commands import Tools
+from wms.dispatch.direct import WORK, DirectEnd, end_in
 from wms.dispatch.pilot_directories import Places
 from wms.dispatch.policy import of_ad
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line
 from wms.dispatch.script import pilot_script
-from wms.errors import Unavailable, shown
+from wms.errors import Rejected, Unavailable, shown
 from wms.ids import PilotId
 from wms.job.reasons import Code
 
@@ -46,7 +49,6 @@ transfer_executable = false
 arguments = pilot.sh
 should_transfer_files = YES
 when_to_transfer_output = ON_EXIT
-transfer_output_files = ""
 max_retries = 0
 periodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > {held}
 """
@@ -114,6 +116,13 @@ class HTCondorDispatcher:
         alive = await self._query("condor_q", "WmsPilot =!= undefined")
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
+    async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
+        """Do nothing: no lease reaches a job there."""
+
+    async def collect(self, pilot_id: PilotId) -> DirectEnd:
+        """Unpack what came back with the job."""
+        return await asyncio.to_thread(_came_back, self._places.of(pilot_id))
+
     # --- sending ----------------------------------------------------------------------------------
 
     def _prepare(self, order: PilotRequest) -> PilotSighting | None:
@@ -126,6 +135,10 @@ class HTCondorDispatcher:
             return _failed(order.pilot_id, f"not sent: {why}")
         try:
             place = self._places.make(order)
+            if order.payload is not None:
+                pack_inputs(place / WORK, place / THERE)
+                (place / FILES[0]).write_text(carried_script(order.pilot_id, order.payload))
+                return None
             config, token = (f'"$PWD/{name}"' for name in FILES[1:])
             (place / FILES[0]).write_text(pilot_script(order, self._agent, config=config, token=token))
         except OSError as error:
@@ -153,7 +166,8 @@ class HTCondorDispatcher:
         log = str(self._places.log_of(order.pilot_id))
         wanted = {
             "initialdir": str(self._places.of(order.pilot_id)),
-            "transfer_input_files": ", ".join(FILES),
+            "transfer_input_files": ", ".join((FILES[0], THERE) if order.payload else FILES),
+            "transfer_output_files": BACK if order.payload else '""',
             "output": log,
             "error": log,
             "+WmsPilot": msgspec.json.encode(order.pilot_id).decode(),
@@ -191,6 +205,14 @@ class HTCondorDispatcher:
         return PilotSighting(
             pilot_id=pilot_id, state="Aborted", reason="HTCondor knows no such job", lost=Code.PILOT_FORGOTTEN
         )
+
+
+def _came_back(place: Path) -> DirectEnd:
+    back = place / "back"
+    if (place / BACK).exists():
+        with contextlib.suppress(Rejected):  # then it left nothing that says how it ended
+            unpack_outputs(place / BACK, back)
+    return end_in(back)
 
 
 def _state(ad: Mapping[str, Any]) -> State:

@@ -65,6 +65,8 @@ def run(queue: Path, number: str) -> int:
         )  # fmt: skip
         write(queue, {**ad, "JobStatus": RUNNING, "Process": process.pid})
         code = process.wait()
+        for name in job.get("transfer_output_files", "").strip('"').split():
+            shutil.copy2(Path(scratch, name), job["initialdir"])
     ended = {**read(queue, number), "ExitBySignal": code < 0, "ExitCode": max(code, 0), "ExitSignal": -code}
     write(queue, {**ended, "JobStatus": REMOVED if ended.get("Removing") else COMPLETED})
     return 0

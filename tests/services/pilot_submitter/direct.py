@@ -85,7 +85,7 @@ class DirectSubmitter:
         await self.direct.look()
         await self.watch.clear()
 
-    async def until(self, job_id: JobId, *states: str) -> None:
+    async def until(self, job_id: JobId, *states: str, within: float = 60.0) -> None:
         """Do rounds until the job is in one of these states."""
 
         async def there() -> bool:
@@ -93,7 +93,7 @@ class DirectSubmitter:
             assert await self.world.state(job_id) in states
             return True
 
-        await eventually(there, within=60)
+        await eventually(there, within=within)
 
     async def last(self, job_id: JobId) -> tuple[str, str]:
         one = (await placements(self.world, job_id))[-1]

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
+from tests.contract.dispatch.grounds import ArcGround, FakeHTCondorGround
+from tests.middleware import Sites
 from tests.services.pilot_submitter.direct import DirectSubmitter, direct_job, local, store, store_of
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import FakeQueue, FakeRefusal
 from tests.services.placing import told_broker
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.dispatch.port import Dispatcher, PilotRequest, PilotSighting
 from wms.transfer import download, keep, open_store
 
 
@@ -46,6 +48,56 @@ async def test_a_job_runs_as_a_batch_job_and_its_outputs_are_fetched(site: Site,
     (attempt,) = await site.world.attempts(job_id)
     assert (attempt["outcome"], attempt["exit_code"], attempt["stdout_tail"]) == ("done", 0, "brought")
     assert await site.pilots() == [("first", "Done")]
+    await submitter.audited()
+
+
+def condor(site: Site) -> Dispatcher:
+    return FakeHTCondorGround(site.place / "condor").dispatcher()
+
+
+async def test_files_are_carried_where_no_file_system_is_shared(site: Site, tmp_path: Path) -> None:
+    submitter = DirectSubmitter(site, condor(site))
+    ref = keep(open_store(store_of(site).as_uri()), {"in.txt": b"brought"})
+    job_id = await direct_job(
+        site,
+        *("sh", "-c", "cat in.txt; mkdir -p d; echo kept > d/out.dat; exit 3"),
+        input_sandbox=[{"sha256": ref.sha256, "size": ref.size}],
+        output_sandbox=["d"],
+        success_exit_codes=[3],
+    )
+    await submitter.until(job_id, "Done")
+    assert await output_of(site, job_id, tmp_path / "out") == {
+        "stdout.txt": b"brought", "stderr.txt": b"", "d/out.dat": b"kept\n",
+    }  # fmt: skip
+    await submitter.audited()
+
+
+async def test_a_job_there_is_killed(site: Site) -> None:
+    submitter = DirectSubmitter(site, condor(site))
+    job_id = await direct_job(site, "sleep", "600")
+    await submitter.until(job_id, "Running")
+    await site.world.order("kill", job_id)
+    await submitter.until(job_id, "Killed")
+    await submitter.audited()
+
+
+@pytest.mark.testbed
+@pytest.mark.timeout(300)
+async def test_a_job_is_an_xrsl_job_of_a_real_arc_element(site: Site, testbed: Sites, tmp_path: Path) -> None:
+    ground = ArcGround(testbed)
+    submitter = DirectSubmitter(site, ground.dispatcher())
+    ref = keep(open_store(store_of(site).as_uri()), {"in.txt": b"brought"})
+    job_id = await direct_job(
+        site,
+        *("sh", "-c", "cat in.txt; echo kept > out.dat; exit 3"),
+        input_sandbox=[{"sha256": ref.sha256, "size": ref.size}],
+        output_sandbox=["*.dat"],
+        wall_time=300,
+    )
+    await submitter.until(job_id, "Failed", within=240)
+    (attempt,) = await site.world.attempts(job_id)
+    assert (attempt["reason"], attempt["exit_code"], attempt["stdout_tail"]) == ("EXIT_CODE", 3, "brought")
+    assert (await output_of(site, job_id, tmp_path / "out"))["out.dat"] == b"kept\n"
     await submitter.audited()
 
 

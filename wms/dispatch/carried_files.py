@@ -1,0 +1,54 @@
+"""The files of a job that is sent directly to an element without a shared file system: one archive there, and one back.
+
+No lease can be passed on to such a job. It is cancelled when its lease is lost; where that does not reach it, it runs to its end,
+and what it reports under its old epoch has no effect.
+"""
+
+import tarfile
+from pathlib import Path
+
+from wms.dispatch.direct import BEGAN, ENDED, EXIT, STDERR, STDOUT, USAGE, WORK, DirectPayload
+from wms.dispatch.direct_script import direct_script
+from wms.errors import Rejected
+
+THERE, BACK = "work.tar", "out.tar"
+"""The archives: of the input files, and of all that the job left."""
+BACK_LIMIT = 2 * 2**30
+"""The most bytes of what comes back, packed or unpacked."""
+MEMBERS_LIMIT = 100_000
+_BEFORE = f"touch {BACK}\nmkdir -p {WORK} && tar -xf {THERE} -C {WORK} || exit 70\n"
+_AFTER = (
+    f"tar -cf {BACK} {WORK} {STDOUT} {STDERR} {EXIT} {BEGAN} {USAGE} $(ls {ENDED} 2>/dev/null)\n    "
+    # The element keeps the files of jobs that end well; how the program ended is among them.
+    "set -- 0\n    "
+)
+
+
+def carried_script(name: str, payload: DirectPayload) -> str:
+    """Return the script of a job that unpacks its inputs where it starts, and packs what it leaves."""
+    return direct_script(name, payload, leased=False, before=_BEFORE, after=_AFTER)
+
+
+def pack_inputs(inputs: Path, archive: Path) -> None:
+    """Write a directory of input files into an archive; blocking."""
+    with tarfile.open(archive, "w") as tar:
+        for path in sorted(inputs.iterdir()):
+            tar.add(path, path.name)
+
+
+def unpack_outputs(archive: Path, to: Path) -> None:
+    """Unpack what a job left, as files and directories below `to` alone; blocking. Raises Rejected for an archive that is too large or unsafe."""
+    to.mkdir(parents=True, exist_ok=True)
+    size = 0
+    try:
+        with tarfile.open(archive, "r:") as tar:
+            for number, member in enumerate(tar, start=1):
+                size += member.size
+                if number > MEMBERS_LIMIT or size > BACK_LIMIT:
+                    raise Rejected(
+                        "OUTPUT_FAILED", "the job left more files, or more bytes, than are fetched"
+                    )
+                if member.isreg() or member.isdir():
+                    tar.extract(member, to, filter="data")
+    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+        raise Rejected("OUTPUT_FAILED", f"what the job left cannot be unpacked: {error}") from None
