@@ -19,6 +19,9 @@ from wms.site import ComputingElement, PilotOwner, Resource, as_it_is, private, 
 SETTING_UP_SECONDS = 120
 """Seconds for which a pilot is there besides its job's wall time: to begin, to ask, and to deliver."""
 
+LATE_SECONDS = 60
+"""Seconds by which a pilot may start late in its reservation: a job that lasts longer than what is left of it is not started."""
+
 
 def slots_of(required: Requirements, element: ComputingElement) -> int:
     """Return the number of slots of a pilot for a job: as many as it needs, and all of a whole node."""
@@ -72,9 +75,11 @@ def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, d
 
 
 def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
-    if placed.walltime_seconds is not None:
+    reserved = None if work.reserved_seconds is None else work.reserved_seconds - LATE_SECONDS
+    most = placed.walltime_seconds or reserved
+    if most is not None:
         # Whole minutes are what some batch systems count in, and they must not be more than what is reserved.
-        return max(60, math.floor(placed.walltime_seconds / 60) * 60)
+        return max(60, math.floor(most / 60) * 60)
     wanted = work.description.wall_time
     if wanted is None:
         return usual

@@ -143,6 +143,8 @@ class PlacedWork(NamedTuple):
 
     requirements: Requirements
     description: JobDescription
+    reserved_seconds: float | None = None
+    """Seconds that its reservation lasts from now, or from its start on; None without an agreement that has been granted."""
 
 
 async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedWork]:
@@ -151,6 +153,7 @@ async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedW
         row["job_id"]: PlacedWork(
             msgspec.json.decode(row["requirements"], type=Requirements),
             msgspec.json.decode(row["description"], type=JobDescription),
+            row["reserved_seconds"],
         )
         for row in await tx.fetch(SQL["jobs"], job_ids)
     }

@@ -30,8 +30,10 @@ set taken_by = $1, taken_until = now() + make_interval(secs => $2)
 from (
     select o.job_id, o.attempt from placement o
     where o.state = 'Ordered' and o.pilot_id is null and (o.taken_until is null or o.taken_until < now())
-      and (o.start_at is null or o.start_at <= now() or o.reservation <> '' and exists (
-          select from ad a where a.site = o.site and a.ce = o.ce and a.element ->> 'dispatcher' = any ($4::text[])))
+      and (o.start_at is null or o.reservation <> '' and exists (
+          select from ad a where a.site = o.site and a.ce = o.ce and a.element ->> 'dispatcher' = any ($4::text[]))
+          -- A flexible reservation may have been moved.
+          or coalesce((select g.start_at from agreement g where g.agreement_id = o.agreement_id), o.start_at) <= now())
     order by o.created_at limit $3 for update skip locked
 ) t
 where p.job_id = t.job_id and p.attempt = t.attempt
@@ -81,6 +83,10 @@ where p.state in ('Ordered', 'Sent') and j.state = 'Waiting'
 order by p.job_id limit $1;
 
 -- name: jobs
--- What the taken placements' jobs require, and how long they may run.
-select j.job_id, t.requirements::text as requirements, d.body::text as description
-from job j join task_queue t using (tq_id) join description d using (description_id) where j.job_id = any ($1::bigint[]);
+-- What the jobs of open placements require, what they do, and how long their reservations last from now, or from their start on.
+select j.job_id, t.requirements::text as requirements, d.body::text as description,
+    extract(epoch from a.ends_at - greatest(now(), a.start_at))::float8 as reserved_seconds
+from job j join task_queue t using (tq_id) join description d using (description_id)
+left join placement p on p.job_id = j.job_id and p.state in ('Ordered', 'Sent', 'Started')
+left join agreement a on a.agreement_id = p.agreement_id
+where j.job_id = any ($1::bigint[]);

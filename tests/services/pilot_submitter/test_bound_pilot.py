@@ -1,5 +1,7 @@
 """What the pilot of a placement asks for, and what its token lets it have."""
 
+from datetime import UTC, datetime, timedelta
+
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import FakeQueue, Submitter, order
 
@@ -44,3 +46,19 @@ async def test_a_job_without_a_wall_time_asks_for_the_usual_one(site: Site) -> N
     await order(site)
     await Submitter(site, queue).placing.send()
     assert queue.taken[0].request.walltime_seconds == 90_000
+
+
+async def test_it_asks_for_no_more_than_is_left_of_its_agreement(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    start = datetime.now(UTC) + timedelta(hours=1)
+    await site.world.sql(
+        """insert into agreement (agreement_id, job_id, vo, owner, "group", site, ce, cpus, duration_seconds, flexible,
+               expires_in_seconds, state, start_at, ends_at, expires_at)
+           values ('a-1', 1, 'lhcb', 'ann', 'physics', 'A', 'first', 1, 900, true, 60, 'Confirmed', $1, $2, now())""",
+        start,
+        start + timedelta(minutes=15),
+    )
+    await order(site, agreement_id="a-1", reservation="r", start_at=start, job={"wall_time": 86_400})
+    await Submitter(site, queue).placing.send()
+    assert queue.taken[0].request.walltime_seconds == 14 * 60, "a minute may be lost at the start"

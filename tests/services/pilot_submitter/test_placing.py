@@ -58,3 +58,25 @@ async def test_no_usual_pilots_are_planned_for_placed_jobs(site: Site) -> None:
     provisioning._not_before = 0.0
     await provisioning.provide()
     assert await site.pilots() == [("first", "Submitted")]
+
+
+async def test_where_a_flexible_reservation_was_moved_its_new_start_counts(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    submitter = Submitter(site, queue, SLURM._replace(kind="local"))
+    later = datetime.now(UTC) + timedelta(hours=1)
+    await site.world.sql(
+        """insert into agreement (agreement_id, job_id, vo, owner, "group", site, ce, cpus, duration_seconds, flexible,
+               expires_in_seconds, state, start_at, ends_at, expires_at)
+           values ('a-1', 1, 'lhcb', 'ann', 'physics', 'A', 'first', 1, 900, true, 60, 'Confirmed', $1, $1::timestamptz + interval '900 s', now())""",
+        later,
+    )
+    await order(site, agreement_id="a-1", reservation="r", start_at=datetime.now(UTC) - timedelta(hours=1))
+    await site.world.sql(
+        'update ad set element = element || \'{"dispatcher": "local"}\', received_at = now()'
+    )
+    await submitter.placing.send()
+    assert queue.taken == ()
+    await site.world.sql("update agreement set start_at = now() - interval '1 s'")
+    await submitter.placing.send()
+    assert len(queue.taken) == 1
