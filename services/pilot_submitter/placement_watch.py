@@ -32,6 +32,8 @@ class PlacementWatch:
         """Fail what cannot start any more; return whether there may be more."""
         async with self._db.transaction() as tx:
             await placement.arrived(tx)
+        # In a transaction of its own: it locks jobs first, as all others do.
+        async with self._db.transaction() as tx:
             doomed = await placement.doomed(tx, AT_ONCE)
             failed = await placement.fail(tx, doomed, SOURCE)
         if failed:

@@ -24,7 +24,7 @@ from wms.db.placement import PlacedWork, Placement, PlacementFailure, PlacementM
 from wms.dispatch.direct import DirectDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.dispatch.reservation import RESERVING
-from wms.ids import CeId, InstanceId, PilotId
+from wms.ids import CeId, InstanceId, JobId, PilotId
 from wms.job.job import TEXT_LIMIT
 from wms.site import ComputingElement
 
@@ -69,9 +69,10 @@ class Placing:
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
                 taken = await placement.take(tx, self._instance_id, TAKEN_SECONDS, AT_ONCE, RESERVING)
-                shipments = await self._stored(tx, taken) if taken else []
-            # Pilots that are stored and not yet sent must not be taken as dead.
-            names.update(each.pilot.pilot_id for each in shipments)
+                shipments, failures = await self._stored(tx, taken) if taken else ([], [])
+                # Pilots that are stored and not yet sent must not be taken as dead.
+                names.update(each.pilot.pilot_id for each in shipments)
+            await self._fail(failures)
             # A job that is sent directly goes once its lease is held (`direct_jobs`).
             shipments = [each for each in shipments if each.placed.dispatch == "pilot"]
             if shipments:
@@ -79,28 +80,23 @@ class Placing:
             await asyncio.gather(*(self._send(door, some) for door, some in _by_door(shipments).items()))
         return len(taken) == AT_ONCE
 
-    async def _stored(self, tx: Transaction, taken: Sequence[Placement]) -> list[Shipment]:
-        """Store a pilot for each placement whose element takes one now; the other placements fail."""
+    async def _fail(self, failures: Sequence[PlacementFailure]) -> None:
+        """Fail placements in a transaction of their own: it locks jobs first, as all others do."""
+        if failures:
+            async with self._db.transaction() as tx:
+                await placement.fail(tx, failures, SOURCE)
+
+    async def _stored(
+        self, tx: Transaction, taken: Sequence[Placement]
+    ) -> tuple[list[Shipment], list[PlacementFailure]]:
+        """Store a pilot for each placement whose element takes one now; the other placements are to fail."""
         self._mark = self._mark or await pilot.mark(tx)
         elements = {each.ce_id: each for each in await ad.fresh(tx)}
         work = await placement.work(tx, [each.job_id for each in taken])
-        found: list[Shipment] = []
-        failures: list[PlacementFailure] = []
-        for each in taken:
-            element = elements.get(CeId(each.site, each.ce))
-            door = self._doors.to(each.site, each.ce, element.dispatcher) if element else None
-            if element is None or door is None or each.job_id not in work:
-                failures.append(
-                    failure(each, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
-                )
-            elif each.dispatch == "direct" and not isinstance(door.dispatcher, DirectDispatcher):
-                failures.append(failure(each, PlacementFault.NO_ELEMENT, "no jobs are sent there directly"))
-            elif not door.open:
-                failures.append(failure(each, PlacementFault.UNREACHABLE, door.why_shut))
-            else:
-                found.append(self._shipment(each, work[each.job_id], element, door))
+        judged = [self._judged(each, elements.get(CeId(each.site, each.ce)), work) for each in taken]
+        found = [each for each in judged if isinstance(each, Shipment)]
         kept = {each.pilot_id for each in await let_come(tx, [each.pilot for each in found])}
-        failures += [
+        failures = [each for each in judged if isinstance(each, PlacementFailure)] + [
             failure(each.placed, PlacementFault.REFUSED, "its ad lets no more pilots come")
             for each in found
             if each.pilot.pilot_id not in kept
@@ -110,8 +106,20 @@ class Placing:
         await placement.assign(
             tx, {(each.placed.job_id, each.placed.attempt): each.pilot.pilot_id for each in found}
         )
-        await placement.fail(tx, failures, SOURCE)
-        return found
+        return found, failures
+
+    def _judged(
+        self, placed: Placement, element: ComputingElement | None, work: Mapping[JobId, PlacedWork]
+    ) -> Shipment | PlacementFailure:
+        """Return the shipment of a placement, or why there can be none."""
+        door = self._doors.to(placed.site, placed.ce, element.dispatcher) if element else None
+        if element is None or door is None or placed.job_id not in work:
+            return failure(placed, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
+        if placed.dispatch == "direct" and not isinstance(door.dispatcher, DirectDispatcher):
+            return failure(placed, PlacementFault.NO_ELEMENT, "no jobs are sent there directly")
+        if not door.open:
+            return failure(placed, PlacementFault.UNREACHABLE, door.why_shut)
+        return self._shipment(placed, work[placed.job_id], element, door)
 
     def _shipment(
         self, placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint
@@ -146,7 +154,7 @@ class Placing:
         ]
         async with self._db.transaction() as tx:
             await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, sent)
-            await placement.fail(tx, refused, SOURCE)
+        await self._fail(refused)
         log.info("placements sent", sent=len(sent), refused=[each.text for each in refused])
 
 

@@ -1,11 +1,25 @@
 """The host of a service's loops: one that ends by itself is a fault, one that is stopped is none."""
 
 import asyncio
+import uuid
+from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
+from tests.services.hosting import hosted, settings
+from tests.services.world import World
+from tests.waiting import eventually
+from wms.bus.delivery import Delivery
+from wms.db.database import Transaction
+from wms.ids import JobId
+from wms.messages import broker
+from wms.messages.wire import encode
+from wms.runtime import clock
+from wms.runtime.config import ServiceConfig
 from wms.runtime.every import Every
-from wms.runtime.host import LoopEnded, _endless
+from wms.runtime.host import Host, LoopEnded, _endless
 
 
 class Ending:
@@ -33,3 +47,34 @@ async def test_a_loop_that_is_stopped_is_none() -> None:
     task.cancel()
     await asyncio.wait([task])
     assert task.cancelled()
+
+
+async def test_messages_between_services_are_signed_and_need_no_token(
+    the_world: World, kafka: str, tmp_path: Path
+) -> None:
+    got: list[Delivery[Any]] = []
+
+    async def handle(tx: Transaction, batch: list[Delivery[Any]]) -> None:
+        got.extend(batch)
+
+    async def build(host: Host, config: ServiceConfig) -> None:
+        host.consume("jobs", broker.TOPIC, broker.ToBroker, handle)
+
+    config = msgspec.convert(settings(tmp_path, the_world.url, kafka), ServiceConfig)
+    mine = broker.BrokerJob(
+        job_id=JobId(uuid.uuid4().int >> 80), seq=3, at=clock.now(), owner="ann", owner_group="g", vo="v"
+    )
+    async with hosted("listener", config, build) as host:
+        running = asyncio.create_task(host.run())
+        try:
+            # Unsigned, as anybody could send it.
+            await host.kafka.send(broker.TOPIC, "7", encode(msgspec.structs.replace(mine, seq=4)))
+            async with host.db.transaction() as tx:
+                tx.send(broker.TOPIC, "7", mine)
+            await eventually(lambda: any(each.message == mine for each in got))
+        finally:
+            host.stop()
+            await running
+    assert [(each.message, each.principal) for each in got if each.message.job_id == mine.job_id] == [
+        (mine, None)
+    ]
