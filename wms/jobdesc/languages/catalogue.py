@@ -13,7 +13,7 @@ from wms.jobdesc.to_json import write_json
 from wms.jobdesc.to_toml import write_toml
 
 _TOML = re.compile(
-    rb"""(?:\xef\xbb\xbf)?(?:[ \t]*(?:\#[^\n]*)?\r?\n)*+[ \t]*(?:\[|["'A-Za-z0-9_.-]+[ \t]*=)"""
+    rb"""(?:\xef\xbb\xbf)?(?:[ \t]*(?:\#[^\n]*|\r?)\n)*[ \t]*(?:\[|["'A-Za-z0-9_.-]+[ \t]*=)"""
 )
 
 JSON = Language(
