@@ -34,6 +34,7 @@ COMMANDS = (
     (JOBS, "status", "jobs:status", "Show the states of jobs, or the health of the system."),
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),
     (JOBS, "why", "why:why", "Explain the state of a job."),
+    (JOBS, "show", "job_record:show_job", "Show the record of a job, and the ranking that led to its place."),
     (JOBS, "logs", "logs:logs", "Show the history of a job, and its output."),
     (
         JOBS,
@@ -63,6 +64,7 @@ COMMANDS = (
         "places:pilots",
         "List the pilots, explain how many are sent where, or show the output of one.",
     ),
+    (LOOK, "predictions", "job_record:predictions", "Show how true the broker's predictions were."),
     (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),

@@ -181,6 +181,18 @@ class QueryClient:
         query = asked.WhyJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobWhy)
 
+    async def ranking(self, job_id: int) -> replies.JobRanking:
+        """Return the record of a brokered job: ranked elements, placements, agreements. Rejected: the broker does not place it."""
+        query = asked.ShowRanking(query_id=new_id(), client=self._exchange.client, job_id=job_id)
+        return await self._ask(query, replies.JobRanking)
+
+    async def predictions(
+        self, by: Literal["site", "predictor", "both"] = "both"
+    ) -> tuple[replies.CalibrationLine, ...]:
+        """Return how true the broker's predictions were, by site, by predictor or by both."""
+        query = asked.ListPredictions(query_id=new_id(), client=self._exchange.client, by=by)
+        return (await self._ask(query, replies.Calibrations)).lines
+
     async def peek(
         self,
         job_id: int,

@@ -42,6 +42,10 @@ class Code(StrEnum):
     TO_BROKER = "TO_BROKER"
     PLACED = "PLACED"
     PLACEMENT_FAILED = "PLACEMENT_FAILED"
+    NOT_PLACED = "NOT_PLACED"
+    TOO_LATE_TO_START = "TOO_LATE_TO_START"
+    INDEX_REFUSED = "INDEX_REFUSED"
+    BROKER_FAULT = "BROKER_FAULT"
     DEPENDENCY = "DEPENDENCY"
     DEPENDENCY_FAILED = "DEPENDENCY_FAILED"
     DEPENDENCY_MET = "DEPENDENCY_MET"
@@ -72,6 +76,10 @@ ADVICE: dict[Code, str] = {
     Code.TOO_LARGE: "no message holds it: submit it again with what is long in a file of the input sandbox",
     Code.TO_BROKER: "the broker chooses where it runs: `wms why` tells how far it is",
     Code.PLACEMENT_FAILED: "the broker places it at the next best element: `wms why` tells where it was before",
+    Code.NOT_PLACED: "`wms show --ranking` lists what was tried; `wms release` lets the broker try all of it again",
+    Code.TOO_LATE_TO_START: "submit it again with a later latest start, or with none; `wms show --ranking` tells what kept it",
+    Code.INDEX_REFUSED: "name index servers that the broker may ask, or leave `index_servers` out",
+    Code.BROKER_FAULT: "a fault of the broker's own, which its log tells; `wms release` lets it try again",
     Code.DEPENDENCY: "it starts by itself once these have ended; `wms edit ID --unset after` lets it start without them",
     Code.DEPENDENCY_FAILED: "once `wms reschedule` brings that job to Done this one starts; `wms release` starts it without",
     Code.NEVER_STARTED: "each pilot that had it was lost before it began: `wms timeline` shows them; `wms release` tries again",

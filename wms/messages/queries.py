@@ -125,6 +125,18 @@ class ListLimits(PagedQuery, frozen=True, kw_only=True, tag="list-limits"):
     """A query for the limits in force, and the present counts."""
 
 
+class ShowRanking(Query, frozen=True, kw_only=True, tag="show-ranking"):
+    """A query for the record of a brokered job: the elements that were ranked, with predictions and reasons, and its placements."""
+
+    job_id: JobNumber
+
+
+class ListPredictions(Query, frozen=True, kw_only=True, tag="list-predictions"):
+    """A query for how true the broker's predictions were, by site, by predictor or by both."""
+
+    by: Literal["site", "predictor", "both"] = "both"
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -141,4 +153,6 @@ Asked = (
     | ShowSite
     | ListPlans
     | ListPilotOrders
+    | ShowRanking
+    | ListPredictions
 )

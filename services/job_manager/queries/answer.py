@@ -8,7 +8,7 @@ import msgspec
 
 from services.job_manager import pilot_orders, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import shares, why
+from services.job_manager.queries import rankings, shares, why
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -60,6 +60,9 @@ class Queries:
         if isinstance(query, asked.WhyJob):
             found = await _own(tx, principal, query.job_id, "see_detail")
             return await why.explain_job(tx, found, query, self._segments)
+        if isinstance(query, asked.ShowRanking):
+            found = await _own(tx, principal, query.job_id, "see_detail")
+            return await rankings.show_ranking(tx, found, query)
         if isinstance(query, asked.ListShares):
             return await shares.list_shares(tx, principal, query, self._half_life_hours)
         if isinstance(query, asked.PeekJob):
@@ -261,4 +264,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListPilots: _list_pilots,
     asked.ShowPilot: _show_pilot,
     asked.ListLimits: shares.list_limits,
+    asked.ListPredictions: rankings.list_predictions,
 }

@@ -411,6 +411,7 @@ NUMBERS_JUDGED_ELSEWHERE = {
 
 WORDS = {
     "logs": ["7"],
+    "show": ["7"],
     "timeline": ["7"],
     "wait": ["7"],
     "why": ["7"],

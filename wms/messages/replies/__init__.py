@@ -18,6 +18,15 @@ from wms.messages.replies.jobs import (
 )
 from wms.messages.replies.pilots import PilotDetail, PilotLine, PilotOrderLine, PilotOrders, Pilots
 from wms.messages.replies.queues import QueueLine, Queues
+from wms.messages.replies.rankings import (
+    AgreementLine,
+    CalibrationLine,
+    Calibrations,
+    JobRanking,
+    PlacementLine,
+    PredictedPart,
+    RankedElement,
+)
 from wms.messages.replies.rules import CountLine, LimitLine, LimitList, ShareLine, Shares
 from wms.messages.replies.sites import (
     CanaryLine,
@@ -61,11 +70,16 @@ Reply = (
     | SiteDetail
     | Plans
     | PilotOrders
+    | JobRanking
+    | Calibrations
 )
 
 __all__ = [
     "INBOX_PREFIX",
+    "AgreementLine",
     "Attempt",
+    "CalibrationLine",
+    "Calibrations",
     "CanaryLine",
     "CeVerdict",
     "Controlled",
@@ -80,6 +94,7 @@ __all__ = [
     "JobLine",
     "JobOutput",
     "JobPage",
+    "JobRanking",
     "JobWhy",
     "JobsThere",
     "LeaseLine",
@@ -90,10 +105,13 @@ __all__ = [
     "PilotOrderLine",
     "PilotOrders",
     "Pilots",
+    "PlacementLine",
     "PlanLine",
     "Plans",
+    "PredictedPart",
     "QueueLine",
     "Queues",
+    "RankedElement",
     "Refused",
     "Relaxation",
     "Reply",

@@ -1,0 +1,65 @@
+"""Answers about brokered jobs: their records, and how true predictions were."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from wms.auth.principal import Principal
+from wms.db import job_record, placement, prediction
+from wms.db.database import Transaction
+from wms.db.placement import Placement
+from wms.errors import Rejected
+from wms.job.job import Job
+from wms.messages import queries as asked
+from wms.messages import replies
+
+REJECTED_SHOWN = 200
+"""The most rejected elements of an answer."""
+
+
+async def show_ranking(tx: Transaction, found: Job, query: asked.ShowRanking) -> replies.JobRanking:
+    """Return the record of a job that its asker may see. Raise Rejected if the broker does not place it."""
+    if not found.brokered:
+        raise Rejected(
+            "NOT_BROKERED",
+            f"job {found.job_id} is not placed by the broker: pilots take it from its task queue",
+            "`wms why` tells where it could run; a job with [preferences] is brokered",
+        )
+    record = await job_record.of_job(tx, found.job_id)
+    placements = await placement.of_job(tx, found.job_id)
+    elements = record.ranking if record else ()
+    return replies.JobRanking(
+        query_id=query.query_id,
+        client=query.client,
+        job_id=found.job_id,
+        state=found.state,
+        phase=record.phase if record else "",
+        reason=record.reason if record else "",
+        reason_text=record.reason_text if record else "",
+        rounds=record.round if record else 0,
+        ranked_at=record.ranked_at if record else None,
+        elements=_shown(elements),
+        placements=tuple(map(_placement, placements)),
+        agreements=(),
+        elements_total=len(elements),
+    )
+
+
+def _shown(elements: Iterable[replies.RankedElement]) -> tuple[replies.RankedElement, ...]:
+    every = tuple(elements)
+    ranked = sorted((each for each in every if each.rank), key=lambda each: each.rank)
+    return (*ranked[:REJECTED_SHOWN], *[each for each in every if not each.rank][:REJECTED_SHOWN])
+
+
+def _placement(each: Placement) -> replies.PlacementLine:
+    fields = msgspec.structs.asdict(each)
+    return replies.PlacementLine(**{name: fields[name] for name in replies.PlacementLine.__struct_fields__})
+
+
+async def list_predictions(
+    tx: Transaction, _principal: Principal, query: asked.ListPredictions
+) -> replies.Calibrations:
+    """Return how true the predictions were; they tell of sites, not of jobs, so that everybody may see them."""
+    rows = await prediction.calibration(tx, query.by)
+    lines = tuple(replies.CalibrationLine(**row) for row in rows)
+    return replies.Calibrations(query_id=query.query_id, client=query.client, lines=lines)

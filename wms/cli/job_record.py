@@ -1,0 +1,205 @@
+"""`wms show`: a job's record, and the ranking that led to its place; `wms predictions`: how true the broker's predictions were."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common, Flag
+from wms.cli.printing import note, show, show_json, show_pretty_json, show_table
+from wms.cli.quantities import span
+from wms.cli.session import OK, with_client
+from wms.cli.table import ALWAYS, TableColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wms.client import Client
+    from wms.messages.replies import (
+        AgreementLine,
+        CalibrationLine,
+        JobRanking,
+        PlacementLine,
+        PredictedPart,
+        RankedElement,
+    )
+
+ELEMENTS = (
+    TableColumn("#>", ALWAYS),
+    TableColumn("SITE", ALWAYS),
+    TableColumn("CE", 1),
+    TableColumn("TOTAL>", ALWAYS),
+    TableColumn("90 %", 2),
+    TableColumn("IN>", 3),
+    TableColumn("WAIT>", 3),
+    TableColumn("RUN>", 3),
+    TableColumn("OUT>", 3),
+    TableColumn("SOURCES", 4),
+    TableColumn("AGREEMENT", 5),
+    TableColumn("WHY", 1, "wrap", 24),
+)
+PLACEMENTS = (
+    TableColumn("TRY>", ALWAYS),
+    TableColumn("SITE", ALWAYS),
+    TableColumn("CE", 1),
+    TableColumn("STATE", ALWAYS),
+    TableColumn("BY", 2),
+    TableColumn("SINCE", 3),
+    TableColumn("START", 4),
+    TableColumn("RESERVATION", 5),
+    TableColumn("WHY", 1, "wrap", 24),
+)
+AGREEMENTS = ("AGREEMENT", "SITE", "STATE", "START", "RESERVATION", "WHY")
+CALIBRATIONS = (
+    TableColumn("SITE", ALWAYS),
+    TableColumn("PART", ALWAYS),
+    TableColumn("SOURCE", ALWAYS),
+    TableColumn("N>", 1),
+    TableColumn("SCORED>", 1),
+    TableColumn("IN 90 %>", 1),
+    TableColumn("RATIO>", 2),
+    TableColumn("OFF BY>", 3),
+)
+PARTS = ("stage_in", "waiting", "execution", "stage_out")
+
+
+def show_job(
+    job: Annotated[int, Parameter(help="The job's id")], /, *, ranking: Flag = False, common: Common = USUAL
+) -> int:
+    """Show the record of a job, and the ranking that led to its place.
+
+    Without --ranking it is the job's description. The ranking has each computing element with the predicted time to delivery and its four parts (stage-in, wait, run, stage-out), the interval that holds it in 90 of 100 cases, the sources of the predictions, and why others were rejected; then each placement and what became of it. With --json all of it is one document.
+
+    For example:
+      wms show 17
+      wms show 17 --ranking
+      wms show 17 --ranking --json
+
+    Parameters
+    ----------
+    ranking
+        Show where the broker could place it, and where it did.
+    """
+    if ranking:
+        return with_client(common, lambda client: _ranking(client, job, common))
+    return with_client(common, lambda client: _record(client, job, common))
+
+
+async def _record(client: "Client", job_id: int, common: Common) -> int:
+    detail = await client.show(job_id)
+    if common.json:
+        show_json(detail)
+        return OK
+    line = detail.job
+    show(f"job {line.job_id}: {line.state}{f' at {line.site}' if line.site else ''} ({line.reason})")
+    show(
+        f"owner {line.owner}@{line.owner_group} of {line.vo}, submitted {line.submitted_at:%Y-%m-%d %H:%M:%S} UTC"
+    )
+    show_pretty_json(detail.description)
+    return OK
+
+
+async def _ranking(client: "Client", job_id: int, common: Common) -> int:
+    found = await client.ranking(job_id)
+    if common.json:
+        show_json(found)
+    else:
+        _show_ranking(found)
+    return OK
+
+
+def _show_ranking(found: "JobRanking") -> None:
+    at = f", ranked {found.ranked_at:%Y-%m-%d %H:%M:%S} UTC" if found.ranked_at else ""
+    show(f"job {found.job_id}: {found.state}; the broker's record: {found.phase or 'not begun'}{at}")
+    if found.reason:
+        show(f"  {found.reason}: {found.reason_text}")
+    if found.elements:
+        show_table(ELEMENTS, map(element_row, found.elements))
+    if found.elements_total > len(found.elements):
+        note(f"{len(found.elements):,} of {found.elements_total:,} computing elements are shown")
+    if found.placements:
+        show()
+        show_table(PLACEMENTS, map(_placement_row, found.placements))
+    if found.agreements:
+        show()
+        show_table(AGREEMENTS, map(_agreement_row, found.agreements))
+
+
+def element_row(each: "RankedElement") -> tuple[object, ...]:
+    """Return the table row of a ranked or rejected element."""
+    parts = {part.part: part for part in each.parts}
+    interval = "-" if each.low is None or each.high is None else f"{span(each.low)}-{span(each.high)}"
+    return (
+        each.rank or "-",
+        each.site,
+        each.ce,
+        "-" if each.seconds is None else span(each.seconds),
+        interval,
+        *("-" if name not in parts else span(parts[name].seconds) for name in PARTS),
+        sources(each.parts) or "-",
+        each.agreement or "-",
+        "; ".join(each.reasons),
+    )
+
+
+def sources(parts: "Iterable[PredictedPart]") -> str:
+    """Return the sources of the predictions that say something, each once."""
+    return ",".join(dict.fromkeys(part.source for part in parts if part.source != "none"))
+
+
+def _placement_row(each: "PlacementLine") -> tuple[object, ...]:
+    why = f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason
+    start = f"{each.start_at:%m-%d %H:%M:%S}" if each.start_at else "-"
+    since = f"{each.changed_at:%m-%d %H:%M:%S}"
+    return (
+        each.attempt, each.site, each.ce, each.state, each.dispatch, since, start, each.reservation or "-", why,
+    )  # fmt: skip
+
+
+def _agreement_row(each: "AgreementLine") -> tuple[object, ...]:
+    why = f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason
+    start = f"{each.start_at:%m-%d %H:%M:%S}" if each.start_at else "-"
+    return each.agreement_id, each.site, each.state, start, each.reservation or "-", why
+
+
+def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Common = USUAL) -> int:
+    """Show how true the broker's predictions were.
+
+    IN 90 % is the share of predictions whose interval held what happened, and should be near 90; RATIO is the median of what happened over what was predicted. With --json each line is one object.
+
+    For example:
+      wms predictions
+      wms predictions --by site
+      wms predictions --by predictor --json
+
+    Parameters
+    ----------
+    by
+        Summed up by site, by predictor, or by both.
+    """
+
+    async def work(client: "Client") -> int:
+        lines = await client.predictions(by)
+        if common.json:
+            for each in lines:
+                show_json(each)
+        else:
+            show_table(
+                CALIBRATIONS, map(calibration_row, lines), empty="no job was placed by the broker lately"
+            )
+        return OK
+
+    return with_client(common, work)
+
+
+def calibration_row(each: "CalibrationLine") -> tuple[object, ...]:
+    """Return the table row of one site's or predictor's calibration."""
+    return (
+        each.site or "all",
+        each.part,
+        each.source or "all",
+        f"{each.predictions:,}",
+        f"{each.scored:,}",
+        "-" if each.covered is None else f"{each.covered:.0%}",
+        "-" if each.ratio is None else f"{each.ratio:.2f}",
+        "-" if each.error_seconds is None else span(each.error_seconds),
+    )

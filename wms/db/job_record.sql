@@ -1,0 +1,71 @@
+-- name: adopt
+-- Begin to broker jobs, or begin anew for those that came back with a later move; `fresh` ones forget what failed before.
+insert into job_record (job_id, seq)
+select o.job_id, o.seq
+from unnest($1::bigint[], $2::integer[]) as o(job_id, seq) join job j using (job_id)
+order by o.job_id
+on conflict (job_id) do update
+set seq = excluded.seq, phase = 'Choosing', due_at = now(), tries = 0, changed_at = now(), claimed_by = null,
+    claimed_until = null, since = case when job_record.job_id = any ($3::bigint[]) then now() else job_record.since end
+where job_record.seq < excluded.seq;
+
+-- name: unknown
+-- Orders to the broker of which no record knows: their messages were lost.
+select o.job_id, o.seq from broker_order o left join job_record r using (job_id)
+where r.seq is null or r.seq < o.seq order by o.job_id limit $1;
+
+-- name: claim
+-- Take records whose next step is due, and that nobody works on or whose worker has not finished in time.
+update job_record r
+set claimed_by = $1, claimed_until = now() + make_interval(secs => $2), tries = r.tries + 1
+from (
+    select job_id from job_record
+    where phase in ('Choosing', 'Deciding', 'Confirming') and due_at <= now()
+      and (claimed_until is null or claimed_until < now())
+    order by due_at limit $3 for update skip locked
+) d join job j using (job_id) join description s using (description_id)
+where r.job_id = d.job_id
+returning r.job_id, r.seq, r.phase, r.since, r.round, r.asked, r.tries, r.ranking::text as ranking, j.state, j.tq_id, j.owner,
+    j.owner_group, j.vo, j.submitted_at, j.event_seq, s.body::text as body;
+
+-- name: hold
+-- Lock records for the end of their step; those that another took over are left out.
+select job_id from job_record where job_id = any ($1::bigint[]) and claimed_by = $2 order by job_id for update;
+
+-- name: finish
+-- Store the result of steps, and let go of the records.
+update job_record r
+set phase = f.phase, due_at = now() + make_interval(secs => f.seconds), round = f.round, asked = string_to_array(f.asked, ' '),
+    ranking = coalesce(f.ranking::jsonb, r.ranking), ranked_at = case when f.ranking is null then r.ranked_at else now() end,
+    reason = f.reason, reason_text = f.reason_text, claimed_by = null, claimed_until = null, tries = 0, changed_at = now()
+from unnest($1::bigint[], $2::text[], $3::float8[], $4::integer[], $5::text[], $6::text[], $7::text[], $8::text[])
+    as f(job_id, phase, seconds, round, asked, ranking, reason, reason_text)
+where r.job_id = f.job_id;
+
+-- name: hasten
+-- Let the next step of these records be due now: what it waits for has come.
+update job_record set due_at = now()
+where job_id = any ($1::bigint[]) and phase in ('Choosing', 'Deciding', 'Confirming') and due_at > now();
+
+-- name: hasten_choosing
+-- Let all jobs without a place be looked at now: what sites offer has changed.
+update job_record set due_at = now() where phase = 'Choosing' and due_at > now();
+
+-- name: over
+-- Placed jobs that have ended: their agreements are not needed any more.
+select r.job_id, r.asked from job_record r join job j using (job_id)
+where r.phase = 'Placed' and j.state in ('Done', 'Failed', 'Killed', 'Deleted')
+order by r.job_id limit $1 for update of r skip locked;
+
+-- name: close
+-- Close the records of ended jobs.
+update job_record set phase = 'Over', asked = '{}', changed_at = now() where job_id = any ($1::bigint[]);
+
+-- name: of_job
+-- The record of one job.
+select job_id, seq, phase, since, round, asked, due_at, ranking::text as ranking, ranked_at, reason, reason_text, created_at
+from job_record where job_id = $1;
+
+-- name: counts
+-- How many records are in each phase that is not over.
+select phase, count(*) as jobs from job_record where phase in ('Choosing', 'Deciding', 'Confirming') group by phase;
