@@ -1,9 +1,29 @@
 """The resource broker's loops and their parts."""
 
+from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config
+from services.resource_broker.orders import Orders
+from services.resource_broker.requested_indexes import RequestedIndexes
+from services.resource_broker.upkeep import Upkeep
+from wms.messages import broker
 from wms.runtime.host import Host
+
+STEP_SECONDS = 0.2
+"""The longest delay in seconds until a step that is due begins, where no message says that it is."""
 
 
 async def build(host: Host, config: Config) -> None:
     """Build the loops of the resource broker and add them to the host."""
-    host.show("sites_asked", lambda: config.brokering.sites_asked)
+    settings = config.brokering
+    indexes = RequestedIndexes(config.indexes)
+    brokering = Brokering(host.patient_db, settings, indexes, host.instance_id)
+    loop = host.every("steps", STEP_SECONDS, brokering.step)
+    orders = Orders(host.patient_db, loop.wake)
+    host.consume("jobs", broker.TOPIC, broker.ToBroker, orders.handle)
+    host.every("lost-orders", 2.0, orders.look)
+    upkeep = Upkeep(host.patient_db, settings.kept_days)
+    host.every("score", 2.0, upkeep.score)
+    host.every("close", 2.0, upkeep.close)
+    host.every("forget", 600.0, upkeep.forget)
+    host.show("placed", lambda: brokering.placed)
+    host.show("searches", lambda: indexes.searches)

@@ -25,7 +25,7 @@ class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
     coming: int
 
 
-class PlacementFailure(msgspec.Struct, frozen=True, kw_only=True):
+class FailedAtPlace(msgspec.Struct, frozen=True, kw_only=True):
     """A placement that did not start its job."""
 
     job_id: JobId
@@ -50,10 +50,10 @@ async def fresh(tx: Transaction) -> list[FreshElement]:
     ]
 
 
-async def failures(tx: Transaction, job_ids: Collection[JobId]) -> list[PlacementFailure]:
+async def failures(tx: Transaction, job_ids: Collection[JobId]) -> list[FailedAtPlace]:
     """Return the failed placements of these jobs, first to last."""
     return [
-        PlacementFailure(
+        FailedAtPlace(
             job_id=row["job_id"],
             place=CeId(row["site"], row["ce"]),
             reason=f"{row['reason']}: {row['reason_text']}" if row["reason_text"] else row["reason"],

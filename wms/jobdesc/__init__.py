@@ -14,6 +14,7 @@ __all__ = [
     "Problem",
     "SandboxRef",
     "argv",
+    "brokered",
     "digest",
     "expand",
     "jobs_in",

@@ -1,0 +1,60 @@
+"""Agreements on behalf of jobs: asked for by offers, confirmed and cancelled by messages to their sites, read in the database."""
+
+from collections.abc import Collection, Iterable, Sequence
+
+from services.resource_broker.brokered_jobs import BrokeredJob
+from services.resource_broker.next_step import AgreementRequest
+from wms.db.database import Transaction
+from wms.ids import AgreementId
+from wms.messages.agreements import OFFERS_TOPIC, Cancel, Confirm, Reserve
+
+LONGEST_SECONDS = 366 * 86_400.0
+
+
+def request(
+    tx: Transaction, wanted: Iterable[tuple[BrokeredJob, AgreementRequest]], lifetime_seconds: float
+) -> None:
+    """Ask sites for temporary agreements, which expire by themselves after their lifetime."""
+    for job, each in wanted:
+        tx.send(OFFERS_TOPIC, each.place.site, _offer(job, each, lifetime_seconds))
+
+
+def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) -> Reserve:
+    owner, group, vo = job.record.identity
+    return Reserve(
+        agreement_id=AgreementId(each.agreement_id),
+        job_id=job.record.job_id,
+        vo=vo,
+        owner=owner,
+        group=group,
+        site=each.place.site,
+        ce=each.place.ce,
+        cpus=job.description.min_processors or job.description.processors or 1,
+        duration_seconds=_duration(job),
+        earliest_start=job.facts.window.earliest,
+        latest_start=job.facts.window.latest,
+        flexible=job.description.preferences is not None and job.description.preferences.flexible,
+        expires_in_seconds=lifetime_seconds,
+    )
+
+
+def _duration(job: BrokeredJob) -> float:
+    """Return the seconds to reserve: the wall time, else the CPU time of each processor."""
+    said = job.description
+    seconds = said.wall_time or said.cpu_time / max(1, said.processors)
+    return min(max(1.0, float(seconds)), LONGEST_SECONDS)
+
+
+def confirm(tx: Transaction, jobs: Iterable[tuple[BrokeredJob, str]]) -> None:
+    """Confirm temporary agreements."""
+    for job, name in jobs:
+        if site := job.site_of(name):
+            tx.send(OFFERS_TOPIC, site, Confirm(agreement_id=AgreementId(name), site=site))
+
+
+def cancel(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
+    """Cancel agreements."""
+    for job, names in jobs:
+        for name in names:
+            if site := job.site_of(name):
+                tx.send(OFFERS_TOPIC, site, Cancel(agreement_id=AgreementId(name), site=site))

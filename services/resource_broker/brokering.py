@@ -1,0 +1,147 @@
+"""The broker's loop: takes jobs whose next step is due, decides what is done with each, and carries it out.
+
+Reading, deciding and writing are apart: decisions are made outside of transactions, and what is written holds only if the job is still
+this broker's. A step that dies with its process is taken over after its deadline, and done anew.
+"""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+
+import structlog
+
+from services.resource_broker import assessment, brokered_jobs
+from services.resource_broker.brokered_jobs import BrokeredJob
+from services.resource_broker.carrying_out import Decided, carry_out
+from services.resource_broker.config import BrokeringSettings
+from services.resource_broker.landscape import Landscape, LandscapeReader
+from services.resource_broker.next_step import NextStep, StepTerms, next_step, place_of
+from services.resource_broker.requested_indexes import RequestedIndexes, admitting
+from wms.broker.candidate import Candidate
+from wms.db import job_record
+from wms.db.database import GONE, RETRIED, Database
+from wms.db.job_record import ClaimedRecord
+from wms.ids import InstanceId
+from wms.job.reasons import Code
+
+log = structlog.get_logger()
+
+TRIES_LIMIT = 5
+"""The number of times that a step may begin and not end; then its job is held."""
+FEW_RANKED = 200
+"""Rankings of up to so many candidates, over all jobs of a step, are made in the event loop; more in a thread."""
+
+
+class Brokering:
+    """Brokers jobs; any number of instances may, each job is in the hands of one."""
+
+    def __init__(
+        self, db: Database, settings: BrokeringSettings, indexes: RequestedIndexes, owner: InstanceId
+    ) -> None:
+        self._db = db
+        self._settings = settings
+        self._terms = StepTerms(
+            sites_asked=settings.sites_asked,
+            decision_seconds=settings.decision_seconds,
+            look_again_seconds=settings.look_again_seconds,
+            most_attempts=settings.most_attempts,
+        )
+        self._indexes = indexes
+        self._owner = owner
+        self._landscape = LandscapeReader()
+        self.placed = 0
+        """The number of jobs that were placed."""
+
+    async def step(self) -> bool:
+        """Do the next step of jobs that are due; return whether there may be more."""
+        records = await self._claim()
+        first = [each for each in records if each.tries == 1]
+        if first:
+            await self._take(first)
+        for each in records:
+            # Whatever killed its step may kill it again: no other job is to suffer.
+            if each.tries > 1:
+                await self._take_alone(each)
+        return len(records) == self._settings.at_once
+
+    async def _claim(self) -> list[ClaimedRecord]:
+        found, self._indexes.found = self._indexes.found, set()
+        async with self._db.transaction() as tx:
+            await job_record.hasten(tx, found)
+            settings = self._settings
+            return await job_record.claim(tx, self._owner, settings.claim_seconds, settings.at_once)
+
+    async def _take_alone(self, record: ClaimedRecord) -> None:
+        try:
+            await self._take([record])
+        except (*GONE, *RETRIED):
+            raise
+        except Exception:
+            log.exception("a job could not be brokered", job=record.job_id, tries=record.tries)
+
+    async def _take(self, records: Sequence[ClaimedRecord]) -> None:
+        async with self._db.transaction() as tx:
+            jobs = await brokered_jobs.load(tx, records)
+            landscape = await self._landscape.read(tx, {each.job_class for each in jobs})
+        if len(jobs) * len(landscape.candidates) > FEW_RANKED:
+            decided = await asyncio.to_thread(self._decide, jobs, landscape)
+        else:
+            decided = self._decide(jobs, landscape)
+        async with self._db.transaction() as tx:
+            placed = set(await carry_out(tx, decided, self._owner, self._settings.temporary_seconds))
+        self.placed += len(placed)
+
+    def _decide(self, jobs: Iterable[BrokeredJob], landscape: Landscape) -> list[Decided]:
+        """Decide on each job; what one takes is no more there for the next."""
+        decided = []
+        for each in jobs:
+            step = self._decided(each, landscape)
+            decided.append((each, step))
+            if step.place is not None:
+                landscape = landscape.with_job_at(place_of(step.place.element))
+        return decided
+
+    def _decided(self, job: BrokeredJob, landscape: Landscape) -> NextStep:
+        if job.record.tries > TRIES_LIMIT:
+            text = f"its step failed {job.record.tries - 1} times"
+            return _held(job, Code.BROKER_FAULT, text)
+        servers = job.description.index_servers
+        if servers and job.facts.phase == "Choosing" and (why := self._indexes.refusal(servers)):
+            return _held(job, Code.INDEX_REFUSED, why)
+        return self._next(job, landscape, servers)
+
+    def _next(self, job: BrokeredJob, landscape: Landscape, servers: tuple[str, ...]) -> NextStep:
+        places = self._found(job, servers) if servers else None
+        if servers and places is None:
+            return self._searching(job)
+
+        def rejection(each: Candidate) -> str:
+            known = places is None or each.place in places
+            return "" if known else "NOT_INDEXED: none of the job's index servers leads there"
+
+        assess = assessment.assessor(job, landscape, rejection)
+        return next_step(job.facts, assess, landscape.reservable, landscape.now, self._terms)
+
+    def _found(self, job: BrokeredJob, servers: tuple[str, ...]) -> frozenset[tuple[str, str]] | None:
+        """Return the elements that the job's index servers lead to and that admit its owner; None while they are asked."""
+        known = self._indexes.known(servers, job.record.job_id)
+        if known is None:
+            return None
+        return frozenset((each.site, each.name) for each in admitting(known.elements, job.record.identity))
+
+    def _searching(self, job: BrokeredJob) -> NextStep:
+        facts = job.facts
+        return NextStep(
+            phase=facts.phase,
+            seconds=self._indexes.seconds,
+            round=facts.round,
+            asked=facts.asked,
+            reason="DISCOVERING",
+            text="its index servers are being asked",
+        )
+
+
+def _held(job: BrokeredJob, code: Code, text: str) -> NextStep:
+    facts = job.facts
+    return NextStep(
+        phase="Over", round=facts.round, cancel=facts.asked, reason=code, text=text[:900], end="hold"
+    )

@@ -1,0 +1,137 @@
+"""The landscape: the candidates of all jobs and what is known of them, read at once for many jobs and kept for a moment."""
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
+
+import msgspec
+from msgspec.structs import replace
+
+from wms.broker.candidate import Candidate, advertised_candidate
+from wms.broker.knowledge import Correction, Knowledge, MeasuredRun, MeasuredTransfer
+from wms.broker.prediction import UNFELT
+from wms.db import candidate, ce_state, prediction
+from wms.db.candidate import FreshElement
+from wms.db.database import Transaction
+from wms.ids import CeId
+from wms.why.notices import shut_out
+
+CANDIDATES_SECONDS = 0.5
+"""The age in seconds at which candidates are read again."""
+KNOWLEDGE_SECONDS = 10.0
+"""The age in seconds at which histories are read again; those of classes of jobs are read each time."""
+SAMPLES = 100
+"""The most measurements of one kind at one place."""
+
+
+class Landscape(msgspec.Struct, frozen=True, kw_only=True):
+    """The candidates of all jobs, the elements that get no jobs and why, and what is known."""
+
+    candidates: tuple[Candidate, ...]
+    shut: Mapping[CeId, str]
+    knowledge: Knowledge
+    now: datetime
+
+    @property
+    def reservable(self) -> frozenset[CeId]:
+        """The elements that decide on agreements."""
+        return frozenset(each.place for each in self.candidates if each.reserves)
+
+    def with_job_at(self, place: CeId) -> "Landscape":
+        """Return the landscape with one more job at a place."""
+        changed = tuple(loaded(each, 1) if each.place == place else each for each in self.candidates)
+        return replace(self, candidates=changed)
+
+
+class LandscapeReader:
+    """Reads the landscape, in parts as old as they may be. `clock` returns monotonic seconds."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._candidates: tuple[Candidate, ...] = ()
+        self._shut: Mapping[CeId, str] = {}
+        self._knowledge = Knowledge()
+        self._looked_at = self._learned_at = float("-inf")
+
+    async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
+        """Return the landscape for jobs of these classes."""
+        now = self._clock()
+        if now - self._looked_at > CANDIDATES_SECONDS:
+            await self._look(tx)
+            self._looked_at = now
+        if now - self._learned_at > KNOWLEDGE_SECONDS:
+            self._knowledge = await _learn(tx)
+            self._learned_at = now
+        runs = await _class_runs(tx, classes)
+        return Landscape(
+            candidates=self._candidates,
+            shut=self._shut,
+            knowledge=replace(self._knowledge, class_runs=runs),
+            now=await tx.now(),
+        )
+
+    async def _look(self, tx: Transaction) -> None:
+        reserving: frozenset[CeId] = frozenset()
+        self._candidates = tuple(
+            _candidate(each, reserves=each.element.ce_id in reserving) for each in await candidate.fresh(tx)
+        )
+        self._shut = shut_out(await ce_state.read(tx))
+
+    @property
+    def places(self) -> int:
+        """The number of candidates."""
+        return len(self._candidates)
+
+
+def loaded(each: Candidate, jobs: int) -> Candidate:
+    """Return a candidate that gets so many more jobs than its load counts: they take free slots first, then wait."""
+    if not jobs:
+        return each
+    free = each.free_slots
+    taken = 0 if free is None else min(free, jobs)
+    return replace(
+        each,
+        free_slots=None if free is None else free - taken,
+        running_jobs=None if each.running_jobs is None else each.running_jobs + taken,
+        waiting_jobs=(each.waiting_jobs or 0) + jobs - taken,
+    )
+
+
+def _candidate(each: FreshElement, *, reserves: bool) -> Candidate:
+    made = advertised_candidate(
+        each.element, each.attributes, reserves=reserves, observed_at=each.advertised_at
+    )
+    return loaded(made, each.coming)
+
+
+async def _learn(tx: Transaction) -> Knowledge:
+    waits: dict[CeId, list[float]] = defaultdict(list)
+    for each in await prediction.waits(tx, SAMPLES):
+        waits[each.place].append(each.seconds)
+    moved: dict[str, dict[str, list[MeasuredTransfer]]] = {"stage_in": {}, "stage_out": {}}
+    for one in await prediction.transfers(tx, SAMPLES):
+        measured = MeasuredTransfer(size=one.size, seconds=one.seconds)
+        moved[one.part].setdefault(one.site, []).append(measured)
+    return Knowledge(
+        waits=waits,
+        runs_there=await prediction.runs_there(tx, SAMPLES),
+        arriving=moved["stage_in"],
+        leaving=moved["stage_out"],
+        corrections={
+            (row["site"] or "", row["part"], row["source"]): Correction(
+                low=row["quantiles"][0],
+                median=row["quantiles"][1],
+                high=row["quantiles"][2],
+                count=row["count"],
+            )
+            for row in await prediction.corrections(tx, SAMPLES, UNFELT)
+        },
+    )
+
+
+async def _class_runs(tx: Transaction, classes: Collection[str]) -> Mapping[str, Sequence[MeasuredRun]]:
+    runs: dict[str, list[MeasuredRun]] = defaultdict(list)
+    for each in await prediction.run_times(tx, classes, SAMPLES):
+        runs[each.job_class].append(MeasuredRun(place=each.place, seconds=each.seconds))
+    return runs

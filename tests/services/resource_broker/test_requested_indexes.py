@@ -1,0 +1,84 @@
+"""Index servers that submissions name: asked beside the steps, within bounds, and remembered for a while."""
+
+from services.resource_broker.config import RequestedIndexSettings
+from services.resource_broker.requested_indexes import RequestedIndexes, admitting
+from tests.waiting import eventually
+from wms.discovery.address import Address
+from wms.discovery.server_answers import FoundElement, ServerAnswer
+from wms.errors import Unavailable
+from wms.glue.glue1 import GlueComputingElement
+from wms.ids import Identity, JobId
+
+SERVERS = ("https://index.example.org/glue",)
+
+
+def element(name: str, *rules: str) -> FoundElement:
+    return FoundElement(
+        site="A", glue=GlueComputingElement(id=f"A/{name}", name=name, access_rules=tuple(rules))
+    )
+
+
+class Servers:
+    """Index servers with one element; `dead` ones do not answer."""
+
+    def __init__(self, *, dead: bool = False) -> None:
+        self.asked = 0
+        self.dead = dead
+
+    async def ask(self, address: Address) -> ServerAnswer:
+        self.asked += 1
+        if self.dead:
+            raise Unavailable(f"{address.url}: refused")
+        return ServerAnswer(elements=(element("ce"),))
+
+
+def indexes(servers: Servers, now: list[float], *hosts: str) -> RequestedIndexes:
+    settings = RequestedIndexSettings(hosts=list(hosts or ("*.example.org",)), fresh_seconds=30.0)
+    return RequestedIndexes(settings, {"https": servers}, lambda: now[0])
+
+
+async def test_a_search_runs_beside_and_tells_whose_job_it_was_for() -> None:
+    servers, now = Servers(), [0.0]
+    each = indexes(servers, now)
+    assert each.known(SERVERS, JobId(1)) is None
+    assert each.known(SERVERS, JobId(2)) is None
+    assert each.searches == 1
+    await eventually(lambda: each.found == {1, 2})
+    known = each.known(SERVERS, JobId(1))
+    assert known is not None
+    assert [found.name for found in known.elements] == ["ce"]
+    assert servers.asked == 1
+    now[0] = 31.0
+    assert each.known(SERVERS, JobId(1)) is None
+    await each.close()
+
+
+async def test_a_dead_server_is_told_and_leads_nowhere() -> None:
+    each = indexes(Servers(dead=True), [0.0])
+    each.known(SERVERS, JobId(1))
+    await eventually(lambda: each.found == {1})
+    known = each.known(SERVERS, JobId(1))
+    assert known is not None
+    assert known.elements == ()
+    assert "refused" in known.troubles[0]
+    await each.close()
+
+
+def test_only_hosts_that_the_configuration_allows_are_asked() -> None:
+    each = indexes(Servers(), [0.0])
+    assert each.refusal(SERVERS) == ""
+    assert "allows no index server" in each.refusal(("https://evil.example.com/",))
+    assert "allows no index server" in each.refusal((*SERVERS, "http://127.0.0.1:5432/"))
+    assert each.refusal(("file:///etc/passwd",)).startswith("file")
+    assert each.refusal(("no address",))
+
+
+def test_elements_that_do_not_admit_the_owner_are_left_out() -> None:
+    alice = Identity("alice", "physics", "lhcb")
+    found = [
+        element("open"),
+        element("lhcb", "VO:lhcb"),
+        element("atlas", "VO:atlas"),
+        element("her", "alice"),
+    ]
+    assert [each.name for each in admitting(found, alice)] == ["open", "lhcb", "her"]
