@@ -7,10 +7,11 @@ import msgspec
 
 from services.resource_broker.next_step import FailedPlacement, HeldAgreement, StepFacts
 from wms.broker.start_window import start_window
-from wms.db import candidate, task_queue
+from wms.db import agreement, candidate, task_queue
 from wms.db.candidate import FailedAtPlace
 from wms.db.database import Transaction
 from wms.db.job_record import ClaimedRecord
+from wms.ids import CeId
 from wms.jobdesc.description import JobDescription
 from wms.matching.binding import free
 from wms.matching.grouping import Requirements
@@ -52,8 +53,21 @@ async def load(tx: Transaction, records: Sequence[ClaimedRecord]) -> list[Broker
     ]
 
 
-async def _agreements(_tx: Transaction, _ids: Sequence[str]) -> dict[str, HeldAgreement]:
-    return {}
+async def _agreements(tx: Transaction, ids: Sequence[str]) -> dict[str, HeldAgreement]:
+    """Return agreements by their ids; those that no site has heard of are left out."""
+    if not ids:
+        return {}
+    return {
+        str(name): HeldAgreement(
+            agreement_id=str(name),
+            place=CeId(each.site, each.ce),
+            state=str(each.state),
+            start_at=each.start_at,
+            reservation=each.reservation,
+            reason=each.text or each.code,
+        )
+        for name, each in (await agreement.read(tx, ids)).items()
+    }
 
 
 def _job(

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from wms.broker.candidate import Candidate, advertised_candidate
 from wms.broker.knowledge import Correction, Knowledge, MeasuredRun, MeasuredTransfer
 from wms.broker.prediction import UNFELT
-from wms.db import candidate, ce_state, prediction
+from wms.db import agreement, candidate, ce_state, prediction
 from wms.db.candidate import FreshElement
 from wms.db.database import Transaction
 from wms.ids import CeId
@@ -72,7 +72,7 @@ class LandscapeReader:
         )
 
     async def _look(self, tx: Transaction) -> None:
-        reserving: frozenset[CeId] = frozenset()
+        reserving = await agreement.reservable(tx)
         self._candidates = tuple(
             _candidate(each, reserves=each.element.ce_id in reserving) for each in await candidate.fresh(tx)
         )

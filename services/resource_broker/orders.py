@@ -8,6 +8,7 @@ from collections.abc import Callable
 from wms.bus.consumer import Delivery
 from wms.db import job_record
 from wms.db.database import Database, Transaction
+from wms.messages.agreements import AgreementDecided
 from wms.messages.broker import BrokerJob, PlacementFailed, ToBroker
 
 BATCH = 500
@@ -34,6 +35,11 @@ class Orders:
         fresh = [each.job_id for each in newest.values() if isinstance(each, BrokerJob)]
         await job_record.adopt(tx, orders, fresh)
         self.taken += len(batch)
+        self._wake()
+
+    async def decided(self, tx: Transaction, batch: list[Delivery[AgreementDecided]]) -> None:
+        """Take the decisions of sites: jobs that wait for none any more go on at once."""
+        await job_record.decided(tx, {delivery.message.job_id for delivery in batch})
         self._wake()
 
     async def look(self) -> bool:

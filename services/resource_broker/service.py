@@ -5,7 +5,7 @@ from services.resource_broker.config import Config
 from services.resource_broker.orders import Orders
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
-from wms.messages import broker
+from wms.messages import agreements, broker
 from wms.runtime.host import Host
 
 STEP_SECONDS = 0.2
@@ -20,6 +20,7 @@ async def build(host: Host, config: Config) -> None:
     loop = host.every("steps", STEP_SECONDS, brokering.step)
     orders = Orders(host.patient_db, loop.wake)
     host.consume("jobs", broker.TOPIC, broker.ToBroker, orders.handle)
+    host.consume("decisions", agreements.DECISIONS_TOPIC, agreements.AgreementDecided, orders.decided)
     host.every("lost-orders", 2.0, orders.look)
     upkeep = Upkeep(host.patient_db, settings.kept_days)
     host.every("score", 2.0, upkeep.score)

@@ -135,6 +135,11 @@ async def hasten(tx: Transaction, job_ids: Collection[JobId]) -> None:
         await tx.execute(SQL["hasten"], sorted(job_ids))
 
 
+async def decided(tx: Transaction, job_ids: Collection[JobId]) -> None:
+    """Let the next steps of these jobs be due now, where no agreement is waited for any more."""
+    await tx.execute(SQL["decided"], sorted(job_ids))
+
+
 async def hasten_choosing(tx: Transaction) -> int:
     """Let all jobs without a place be looked at now; return their number."""
     return await tx.execute(SQL["hasten_choosing"])

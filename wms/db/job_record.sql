@@ -47,6 +47,14 @@ where r.job_id = f.job_id;
 update job_record set due_at = now()
 where job_id = any ($1::bigint[]) and phase in ('Choosing', 'Deciding', 'Confirming') and due_at > now();
 
+-- name: decided
+-- Let the next steps be due now of records whose sites have all decided, or confirmed.
+update job_record r set due_at = now()
+where r.job_id = any ($1::bigint[]) and r.phase in ('Deciding', 'Confirming') and r.due_at > now() and not exists (
+    select from unnest(r.asked) as n(name) left join agreement a on a.agreement_id = n.name
+    where a.state is null or a.state = 'Requested' or (a.state = 'Temporary' and r.phase = 'Confirming')
+);
+
 -- name: hasten_choosing
 -- Let all jobs without a place be looked at now: what sites offer has changed.
 update job_record set due_at = now() where phase = 'Choosing' and due_at > now();

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import msgspec
 
 from wms.auth.principal import Principal
-from wms.db import job_record, placement, prediction
+from wms.db import agreement, job_record, placement, prediction
 from wms.db.database import Transaction
 from wms.db.placement import Placement
 from wms.errors import Rejected
@@ -40,7 +40,7 @@ async def show_ranking(tx: Transaction, found: Job, query: asked.ShowRanking) ->
         ranked_at=record.ranked_at if record else None,
         elements=_shown(elements),
         placements=tuple(map(_placement, placements)),
-        agreements=(),
+        agreements=await _agreements(tx, elements),
         elements_total=len(elements),
     )
 
@@ -49,6 +49,28 @@ def _shown(elements: Iterable[replies.RankedElement]) -> tuple[replies.RankedEle
     every = tuple(elements)
     ranked = sorted((each for each in every if each.rank), key=lambda each: each.rank)
     return (*ranked[:REJECTED_SHOWN], *[each for each in every if not each.rank][:REJECTED_SHOWN])
+
+
+async def _agreements(
+    tx: Transaction, elements: Iterable[replies.RankedElement]
+) -> tuple[replies.AgreementLine, ...]:
+    """Return the agreements that the ranked elements were asked for last, as they are now."""
+    asked_for = [each.agreement_id for each in elements if each.agreement_id]
+    return tuple(
+        replies.AgreementLine(
+            agreement_id=each.agreement_id,
+            site=each.site,
+            ce=each.ce,
+            state=each.state,
+            start_at=each.start_at,
+            ends_at=each.ends_at,
+            reservation=each.reservation,
+            expires_at=each.expires_at,
+            reason=each.code,
+            reason_text=each.text,
+        )
+        for each in (await agreement.read(tx, asked_for)).values()
+    )
 
 
 def _placement(each: Placement) -> replies.PlacementLine:

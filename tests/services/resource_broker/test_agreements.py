@@ -9,8 +9,9 @@ from services.resource_broker.next_step import AgreementRequest
 from tests.services.brokers import BrokerWorld
 from tests.services.resource_broker.test_brokered_jobs import loaded
 from tests.services.world import World
+from wms.db import job_record
 from wms.ids import CeId
-from wms.messages.agreements import OFFERS_TOPIC, ToSite
+from wms.messages.agreements import OFFERS_TOPIC, Confirm, Reserve, ToSite
 
 _TO_SITE: msgspec.json.Decoder[Any] = msgspec.json.Decoder(ToSite)
 
@@ -37,3 +38,58 @@ async def test_an_agreement_of_no_known_site_is_not_spoken_of(brokers: BrokerWor
         agreements.cancel(tx, [(job, ("7-1",))])
         agreements.confirm(tx, [(job, "7-1")])
     assert the_world.take(OFFERS_TOPIC) == []
+
+
+async def granted(world: World, seconds: float) -> None:
+    """Decide on all offers as a site would: each starts so many seconds from now."""
+    for told in map(_TO_SITE.decode, world.take(OFFERS_TOPIC)):
+        if isinstance(told, Reserve):
+            await world.sql(
+                'insert into agreement (agreement_id, job_id, vo, owner, "group", site, ce, cpus, duration_seconds,'
+                " flexible, expires_in_seconds, state, start_at, ends_at, reservation, expires_at) values ($1, $2, $3,"
+                " $4, $5, $6, $7, 1, 60, false, 60, 'Temporary', now() + make_interval(secs => $8),"
+                " now() + make_interval(secs => $8 + 60), 'r-' || $6, now() + interval '60 s')",
+                *(
+                    told.agreement_id,
+                    told.job_id,
+                    told.vo,
+                    told.owner,
+                    told.group,
+                    told.site,
+                    told.ce,
+                    seconds,
+                ),
+            )
+        elif isinstance(told, Confirm):
+            await world.sql(
+                "update agreement set state = 'Confirmed' where agreement_id = $1", told.agreement_id
+            )
+        else:
+            await world.sql(
+                "update agreement set state = 'Cancelled' where agreement_id = $1", told.agreement_id
+            )
+
+
+async def test_several_sites_reserve_one_is_confirmed_and_the_others_cancelled(
+    brokers: BrokerWorld, the_world: World
+) -> None:
+    for site in ("A", "B"):
+        await brokers.advertise(site)
+        await the_world.sql(
+            "insert into agreement_element (site, ce, cpus, template, told_until)"
+            " values ($1, 'ce', 8, '{}', now() + interval '1 h')",
+            site,
+        )
+    (job_id,) = await brokers.submitted()
+    await brokers.step()
+    assert (await brokers.record(job_id)).phase == "Deciding"
+    for phase in ("Confirming", "Placed"):
+        await granted(the_world, 30.0)
+        async with the_world.db.transaction() as tx:
+            await job_record.decided(tx, [job_id])
+        await brokers.step()
+        assert (await brokers.record(job_id)).phase == phase
+    (placed,) = await brokers.placements(job_id)
+    assert placed.reservation == f"r-{placed.site}"
+    states = await the_world.sql("select state from agreement order by state")
+    assert [row["state"] for row in states] == ["Cancelled", "Confirmed"]

@@ -16,4 +16,4 @@ async def test_each_loop_does_a_round(the_world: World, kafka: str, tmp_path: Pa
         done = await do_each_once(host)
         assert done >= {"steps", "lost-orders", "score", "close", "forget"}
         assert shown(host)["placed"] == 0
-        assert shown(host)["probes"].keys() == {"resource_broker.jobs"}
+        assert shown(host)["probes"].keys() == {"resource_broker.jobs", "resource_broker.decisions"}
