@@ -66,6 +66,8 @@ def expand(description: JobDescription, index: int, own: Mapping[str, str] | Non
             for each in description.outputs
         ),
         stdin=fill(description.stdin),
+        stdout=fill(description.stdout),
+        stderr=fill(description.stderr),
         array=None,
         parameters={},
     )

@@ -239,6 +239,8 @@ def _paths(description: JobDescription) -> tuple[str, ...]:
         *(text for each in description.inputs for text in (each.name, *each.sources)),
         *(text for each in description.outputs for text in (each.name, *each.targets)),
         description.stdin,
+        description.stdout,
+        description.stderr,
     )
 
 

@@ -7,6 +7,7 @@ from wms.errors import Rejected, shown
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.from_toml import read_toml
+from wms.jobdesc.languages import adl, condor, jdl, xrsl, xrsl_writing
 from wms.jobdesc.languages.translation import Language, Translation, WrittenDocument
 from wms.jobdesc.reader import looks_like_json
 from wms.jobdesc.to_json import write_json
@@ -30,7 +31,17 @@ TOML = Language(
     read=lambda data: Translation(language="toml", descriptions=tuple(read_toml(data))),
     write=lambda descriptions: WrittenDocument(text=write_toml(descriptions)),
 )
-LANGUAGES: tuple[Language, ...] = (JSON, TOML)
+ADL = Language(
+    name=adl.NAME, title="EMI's activity description language", looks_like=adl.looks_like, read=adl.read
+)
+XRSL = Language(
+    name=xrsl.NAME, title="ARC's xRSL", looks_like=xrsl.looks_like, read=xrsl.read, write=xrsl_writing.write
+)
+JDL = Language(name=jdl.NAME, title="the JDL of DIRAC and gLite", looks_like=jdl.looks_like, read=jdl.read)
+HTCONDOR = Language(
+    name=condor.NAME, title="HTCondor's submit files", looks_like=condor.looks_like, read=condor.read
+)
+LANGUAGES: tuple[Language, ...] = (JSON, ADL, XRSL, JDL, HTCONDOR, TOML)
 """All languages, in the order in which a document is compared with them."""
 
 

@@ -4,6 +4,7 @@ Values are checked by the rules of descriptions when all are known. A value that
 would be another one without it, the job is refused.
 """
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
@@ -11,12 +12,13 @@ import msgspec
 
 from wms.jobdesc.conflicts import across
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.languages.translation import Translation
+from wms.jobdesc.languages.translation import LocalFile, Translation
 from wms.jobdesc.loss_report import LossNotes, Origin
 from wms.jobdesc.problem import PROBLEMS_LIMIT, Problem
 from wms.jobdesc.rules import Finding
 from wms.jobdesc.validation import check_fields
 
+_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ESSENTIAL: Final = frozenset(
     {"executable", "arguments", "environment", "stdin", "inputs", "array", "parameters", "input_parameters"}
 )
@@ -29,6 +31,7 @@ class JobDraft:
     def __init__(self, notes: LossNotes | None = None) -> None:
         self.notes = LossNotes() if notes is None else notes
         self.problems = list[Problem]()
+        self.local_files = list[LocalFile]()
         self._fields = dict[str, Any]()
         self._origins = dict[str, Origin]()
         self._numbers = dict[str, list[int]]()
@@ -62,6 +65,15 @@ class JobDraft:
         """Set a key of a table, and note its element."""
         self._fields.setdefault(field, {})[key] = value
         self._note(field, f"{field}.{key}", origin, sentence)
+
+    def add_input(self, name: str, source: str, origin: Origin, *, executable: bool = False) -> None:
+        """Add an input file: from a URL, or from the submitter's machine."""
+        if _URL.match(source):
+            said = {"name": name, "sources": [source], **({"executable": True} if executable else {})}
+            self.append("inputs", said, origin)
+        else:
+            self.local_files.append(LocalFile(name, source, executable))
+            self.notes.translated(origin, f"the file {source} goes with the job")
 
     def require(self, expression: str, origin: Origin, sentence: str = "") -> None:
         """Add a ClassAd expression that must be true of the resource as well."""
@@ -141,15 +153,18 @@ def _findings(plain: dict[str, object]) -> Sequence[Finding]:
 def drafted(language: str, drafts: Iterable[JobDraft]) -> Translation:
     """Return the translation of a document into these drafts, which share their notes."""
     descriptions, problems, notes = list[JobDescription](), list[Problem](), LossNotes()
+    local_files = list[tuple[LocalFile, ...]]()
     for draft in drafts:
         found = draft.finished()
         if found is not None:
             descriptions.append(found)
+            local_files.append(tuple(draft.local_files))
         problems += draft.problems
         notes = draft.notes
     return Translation(
         language=language,
         descriptions=() if problems else tuple(descriptions),
+        local_files=() if problems or not any(local_files) else tuple(local_files),
         report=notes.report(),
         problems=tuple(problems[:PROBLEMS_LIMIT]),
     )

@@ -10,12 +10,24 @@ from wms.jobdesc.loss_report import LossReport
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 
 
+class LocalFile(msgspec.Struct, frozen=True):
+    """A file of the submitter's machine that a job gets."""
+
+    name: str
+    """Its path in the job's directory."""
+    path: str
+    """Its path on the submitter's machine, relative to the document."""
+    executable: bool = False
+
+
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptions read from a document, with what became of each element."""
 
     language: str
     """The name of the source's language."""
     descriptions: tuple[JobDescription, ...] = ()
+    local_files: tuple[tuple[LocalFile, ...], ...] = ()
+    """For each description the files of the submitter's machine that go with it; empty if there are none at all."""
     report: LossReport = LossReport()
     problems: tuple[Problem, ...] = ()
     """What prevents jobs from being made at all, even if losses are accepted."""

@@ -1,0 +1,46 @@
+"""Command lines as one text: split into arguments as a shell would, without expanding anything."""
+
+import re
+
+_PART = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'|\\(.)|([^\s"'\\]+)|(\s+)|(.)""", re.DOTALL)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+
+
+def arguments(text: str) -> list[str]:
+    """Return the arguments of a text: separated by blanks, which quotes and backslashes protect.
+
+    A quote that is not closed is an ordinary character.
+    """
+    found, current = list[str](), ""
+    begun = False
+    for part in _PART.finditer(text):
+        double, single, escaped, plain, blank, stray = part.groups()
+        if blank is not None:
+            found += [current] if begun else []
+            current, begun = "", False
+            continue
+        piece = _ESCAPED.sub(r"\1", double) if double is not None else single
+        current += next(each for each in (piece, escaped, plain, stray) if each is not None)
+        begun = True
+    return [*found, current] if begun else found
+
+
+def condor_arguments(text: str) -> list[str] | None:
+    """Return the arguments of HTCondor's new syntax: the whole in double quotes, single quotes around blanks, quotes doubled.
+
+    None if the text is not in that syntax: then it is the old one, split at blanks.
+    """
+    whole = text.strip()
+    if len(whole) < 2 or whole[0] != '"' or whole[-1] != '"':
+        return None
+    inner = whole[1:-1].replace('""', '"')
+    found, current, begun = list[str](), "", False
+    for part in re.finditer(r"'((?:[^']|'')*)'|([^\s']+)|(\s+)|(')", inner):
+        quoted, plain, blank, stray = part.groups()
+        if blank is not None:
+            found += [current] if begun else []
+            current, begun = "", False
+            continue
+        current += quoted.replace("''", "'") if quoted is not None else plain or stray
+        begun = True
+    return [*found, current] if begun else found

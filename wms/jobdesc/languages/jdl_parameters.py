@@ -1,0 +1,96 @@
+"""Parametric jobs of JDL: `Parameters` with `ParameterStart`, `ParameterStep` and `ParameterFactor`, as lists or as a series.
+
+DIRAC writes `%s` for the parameter, `%(name)s` for one of several and `%n` for the number of the job; gLite writes `_PARAM_`.
+`Parameters = 5` makes five jobs in DIRAC; in gLite it is the bound that values stay below.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import msgspec
+
+from wms.classad.tree import Literal, Node, with_children
+from wms.jobdesc.languages.draft import JobDraft
+from wms.jobdesc.languages.jdl_text import JdlAttribute
+from wms.jobdesc.loss_report import Origin
+from wms.jobdesc.series import expanded
+
+ONLY: Final = "parameter"
+"""The name of the parameter where there is one alone."""
+GLITES: Final = "_PARAM_"
+
+_PLACEHOLDER = re.compile(r"%\(([A-Za-z_][A-Za-z0-9_]*)\)s|%s|%n|_PARAM_")
+_NAME = re.compile(
+    r"(parameters|parameterstart|parameterstep|parameterfactor)(?:\.([A-Za-z_][A-Za-z0-9_]*))?"
+)
+_PARTS: Final = {"parameterstart": "start", "parameterstep": "step", "parameterfactor": "factor"}
+
+
+def is_of_parameters(attribute: JdlAttribute) -> bool:
+    """Return whether an attribute tells the values of parameters."""
+    return _NAME.fullmatch(attribute.key) is not None
+
+
+def lists_of(draft: JobDraft, attributes: Sequence[JdlAttribute], others: Sequence[JdlAttribute]) -> None:
+    """Make a sweep of a draft by the attributes about parameters; `others` tell which dialect it is."""
+    said = dict[str, dict[str, Any]]()
+    for attribute in attributes:
+        name = attribute.name.partition(".")[2] or ONLY
+        said.setdefault(name, {}).update(_part(attribute))
+    is_glite = any(GLITES in each.text for each in others)
+    for name, parts in said.items():
+        origin = Origin("Parameters", attributes[0].line)
+        values, fault = _values(parts, is_glite=is_glite)
+        if fault:
+            draft.problem(origin, fault)
+        else:
+            draft.put_item("parameters", name, values, origin)
+
+
+def _part(attribute: JdlAttribute) -> dict[str, Any]:
+    found = _NAME.fullmatch(attribute.key)
+    kind = found[1] if found else ""
+    if kind != "parameters":
+        return {_PARTS[kind]: attribute.value}
+    value = attribute.value
+    return {"count": value} if isinstance(value, int) else {"list": attribute.texts}
+
+
+def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str], str]:
+    """Return the values, or why there are none."""
+    if parts.get("list") is not None:
+        return parts["list"], ""
+    series = {name: value for name, value in parts.items() if name != "list"}
+    if "count" not in series:
+        return (), "does not say how many jobs"
+    entry, findings = expanded({"parameters": {ONLY: _bounded(series) if is_glite else series}})
+    if findings:
+        return (), findings[0][1]
+    found = entry["parameters"]
+    assert isinstance(found, Mapping)
+    return found[ONLY], ""
+
+
+def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return gLite's series, whose number is the bound that values stay below."""
+    start, step, bound = said.get("start", 0), said.get("step", 1), said["count"]
+    if not all(isinstance(each, int) for each in (start, step, bound)) or step == 0:
+        return dict(said)
+    return {"start": start, "step": step, "count": max(0, -((start - bound) // step))}
+
+
+def with_our_placeholders(attribute: JdlAttribute) -> JdlAttribute:
+    """Return an attribute with our placeholders in its texts in place of JDL's."""
+    return msgspec.structs.replace(attribute, node=_replaced(attribute.node))
+
+
+def _replaced(node: Node) -> Node:
+    if isinstance(node, Literal):
+        value = node.value
+        return Literal(_PLACEHOLDER.sub(_ours, value)) if isinstance(value, str) else node
+    return with_children(node, _replaced)
+
+
+def _ours(found: "re.Match[str]") -> str:
+    return "{n}" if found[0] == "%n" else f"{{{found[1] or ONLY}}}"

@@ -1,0 +1,125 @@
+"""The text of the job description language of EGEE and DIRAC: a ClassAd, whose outer brackets DIRAC leaves out.
+
+Comments begin with `#` or `//`, or stand between `/*` and `*/`.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import msgspec
+
+from wms.classad.parsing import parse_ad
+from wms.classad.tokens import tokens
+from wms.classad.tree import ListOf, Literal, Node, Record, Unary
+from wms.classad.value import Special
+from wms.classad.writing import write
+from wms.errors import Rejected
+from wms.jobdesc.document import unreadable
+
+Plain: TypeAlias = bool | int | float | str
+
+_HASH = re.compile(r'("(?:[^"\\]|\\.)*")|(^[ \t]*#[^\n]*)', re.DOTALL | re.MULTILINE)
+# DIRAC names the lists of several parameters `Parameters.name`, which is no name in a ClassAd unless it is quoted.
+_DOTTED = re.compile(
+    r'("(?:[^"\\]|\\.)*")|\b(Parameter(?:s|Start|Step|Factor)\.[A-Za-z_][A-Za-z0-9_]*)(?=\s*=[^=])',
+    re.DOTALL | re.IGNORECASE,
+)
+_CLOSING = {"]": "[", "}": "{", ")": "("}
+
+
+class JdlAttribute(msgspec.Struct, frozen=True):
+    """An attribute of a job description, with its expression."""
+
+    name: str
+    node: Node
+    line: int
+
+    @property
+    def key(self) -> str:
+        """The name in lower case."""
+        return self.name.lower()
+
+    @property
+    def text(self) -> str:
+        """The expression as text."""
+        return write(self.node)
+
+    @property
+    def value(self) -> Plain | None:
+        """The value if the expression is a plain text, number or truth; else None."""
+        return _plain(self.node)
+
+    @property
+    def texts(self) -> list[str] | None:
+        """The values as texts, of a list or of a single value; None if one is no plain value.
+
+        DIRAC writes lists as one text too, separated by `;` or `,`.
+        """
+        nodes = self.node.items if isinstance(self.node, ListOf) else (self.node,)
+        values = [_plain(each) for each in nodes]
+        return [_as_text(each) for each in values if each is not None] if None not in values else None
+
+    @property
+    def records(self) -> "list[list[JdlAttribute]] | None":
+        """The nodes of a collection: a list of records; None for any other expression."""
+        nodes = self.node.items if isinstance(self.node, ListOf) else ()
+        if not nodes or not all(isinstance(each, Record) for each in nodes):
+            return None
+        return [
+            [JdlAttribute(name, node, self.line) for name, node in each.attributes]
+            for each in nodes
+            if isinstance(each, Record)
+        ]
+
+
+def parse(text: str) -> list[JdlAttribute]:
+    """Return the attributes of a job description.
+
+    Raises:
+        InvalidDescription: the text is no JDL.
+
+    """
+    commented = _HASH.sub(lambda found: found[1] or "", text)
+    plain = _DOTTED.sub(lambda found: found[1] or f"'{found[2]}'", commented).strip()
+    inner = plain.removesuffix(";").rstrip()
+    lead = commented[: len(commented) - len(commented.lstrip())].count("\n")
+    whole = inner if inner.startswith("[") else f"[{plain}]"
+    try:
+        attributes = parse_ad(whole)
+        lines = _lines(whole)
+    except Rejected as fault:
+        raise unreadable(f"is not JDL: {fault.message}", remedy=fault.remedy) from None
+    return [JdlAttribute(name, node, lead + lines.get(name.lower(), 1)) for name, node in attributes]
+
+
+def _lines(text: str) -> dict[str, int]:
+    """Return the line of each attribute of the outermost record, by its name in lower case."""
+    found, depth, before = dict[str, int](), list[str](), None
+    for token in tokens(text, ""):
+        if token.kind == "sign" and token.text in "[{(":
+            depth.append(token.text)
+        elif token.kind == "sign" and token.text in _CLOSING and depth:
+            depth.pop()
+        elif token.text == "=" and token.kind == "sign" and len(depth) == 1 and before is not None:
+            found.setdefault(before.text.lower(), text.count("\n", 0, before.at) + 1)
+        before = token
+    return found
+
+
+def _plain(node: Node) -> Plain | None:
+    if isinstance(node, Unary) and node.operator == "-":
+        value = _plain(node.operand)
+        return -value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if not isinstance(node, Literal) or isinstance(node.value, Special):
+        return None
+    return node.value
+
+
+def _as_text(value: Plain) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def split(values: Sequence[str]) -> list[str]:
+    """Return the names in texts that may hold several, separated by `,` or `;` as DIRAC allows."""
+    return [name for text in values for each in re.split(r"[,;]", text) if (name := each.strip())]
