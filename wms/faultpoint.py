@@ -21,12 +21,17 @@ POINTS = frozenset(
     }
 )
 
+BROKER_POINTS = frozenset({"broker.after_claim", "broker.after_read", "broker.after_step"})
+"""Points that the resource broker alone reaches, with each step of jobs."""
+
 _armed = os.environ.get("WMS_FAULTPOINT", "")
 _name, _, _count = _armed.partition(":")
 _left = {_name: int(_count or 1)} if _name else {}
 
-if _name and _name not in POINTS:
-    raise SystemExit(f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS))}")
+if _name and _name not in POINTS | BROKER_POINTS:
+    raise SystemExit(
+        f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS | BROKER_POINTS))}"
+    )
 
 
 def reach(name: str) -> None:

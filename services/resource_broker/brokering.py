@@ -16,6 +16,7 @@ from services.resource_broker.config import BrokeringSettings
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, next_step, place_of
 from services.resource_broker.requested_indexes import RequestedIndexes, admitting
+from wms import faultpoint
 from wms.broker.candidate import Candidate
 from wms.db import job_record
 from wms.db.database import GONE, RETRIED, Database
@@ -54,6 +55,9 @@ class Brokering:
     async def step(self) -> bool:
         """Do the next step of jobs that are due; return whether there may be more."""
         records = await self._claim()
+        if not records:
+            return False
+        faultpoint.reach("broker.after_claim")
         first = [each for each in records if each.tries == 1]
         if first:
             await self._take(first)
@@ -82,12 +86,14 @@ class Brokering:
         async with self._db.transaction() as tx:
             jobs = await brokered_jobs.load(tx, records)
             landscape = await self._landscape.read(tx, {each.job_class for each in jobs})
+        faultpoint.reach("broker.after_read")
         if len(jobs) * len(landscape.candidates) > FEW_RANKED:
             decided = await asyncio.to_thread(self._decide, jobs, landscape)
         else:
             decided = self._decide(jobs, landscape)
         async with self._db.transaction() as tx:
             placed = set(await carry_out(tx, decided, self._owner, self._settings.temporary_seconds))
+        faultpoint.reach("broker.after_step")
         self.placed += len(placed)
 
     def _decide(self, jobs: Iterable[BrokeredJob], landscape: Landscape) -> list[Decided]:

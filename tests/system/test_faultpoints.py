@@ -26,12 +26,14 @@ from wms.db import ad, placement
 from wms.db.database import Database
 from wms.db.placement import NewPlacement
 from wms.embedded.system import System
-from wms.faultpoint import POINTS
+from wms.faultpoint import BROKER_POINTS, POINTS
 from wms.ids import JobId
+from wms.jobdesc.preferences import JobPreferences
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
 
 TRUE = JobDescription(executable="/bin/true", cpu_time=60, max_attempts=20)
+BROKERED = JobDescription(executable="/bin/true", cpu_time=60, max_attempts=20, preferences=JobPreferences())
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -143,6 +145,22 @@ async def placing(url: str) -> AsyncIterator[Callable[..., Awaitable[bool]]]:
         yield place
     finally:
         await db.close()
+
+
+@pytest.mark.parametrize("point", sorted(BROKER_POINTS))
+async def test_a_broker_that_dies_amid_a_step_places_each_job_once(
+    system: System, client: Client, point: str
+) -> None:
+    variables = {"WMS_FAULTPOINT": point, "WMS_BROKERING__CLAIM_SECONDS": "2"}
+    await restart_with(system, "resource_broker", variables)
+    armed = starts(system, "resource_broker")
+    submission = await client.submit([BROKERED] * 3, id=f"brokered {point}")
+    assert await ended(client, submission) == {"Done": 3}
+    await eventually(lambda: starts(system, "resource_broker") > armed, within=30)
+    first, last = submission.ids[0]
+    for job_id in range(first, last + 1):
+        assert len((await client.ranking(job_id)).placements) == 1
+    await clean(system)
 
 
 async def test_a_service_that_was_stopped_for_long_does_nothing_twice_when_it_goes_on(

@@ -13,8 +13,9 @@ from wms import faultpoint
 def test_every_point_is_reached_somewhere() -> None:
     roots = [Path(faultpoint.__file__).parent, Path(services.__file__).parent]
     text = "".join(path.read_text("utf-8") for root in roots for path in root.rglob("*.py"))
-    assert all(f'faultpoint.reach("{point}")' in text for point in faultpoint.POINTS)
-    assert text.count("faultpoint.reach(") == len(faultpoint.POINTS)
+    points = faultpoint.POINTS | faultpoint.BROKER_POINTS
+    assert all(f'faultpoint.reach("{point}")' in text for point in points)
+    assert text.count("faultpoint.reach(") == len(points)
 
 
 def run(statement: str, **environment: str) -> subprocess.CompletedProcess[str]:

@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from wms.db import brokering, placement
+from wms.db import brokering, job_record, placement
 from wms.db.database import Transaction
 from wms.db.placement import Placement
 from wms.job.job import Job
@@ -27,7 +27,9 @@ async def _asked(tx: Transaction, found: Job) -> str:
     if order is None:
         return "the broker has not been asked to place it"
     again = f", {order.tries} times" if order.tries > 1 else ""
-    return f"the broker was asked at {_time(order.asked_at)} to place it{again}, and has not yet"
+    record = await job_record.of_job(tx, found.job_id)
+    why = f": {record.reason}, {record.reason_text}" if record and record.reason else ""
+    return f"the broker was asked at {_time(order.asked_at)} to place it{again}, and has not yet{why}"
 
 
 def _in_words(each: Placement) -> str:
