@@ -7,31 +7,30 @@ point for the count-th time. Without the variable a point costs one dictionary l
 import os
 import signal
 
-POINTS = frozenset(
+BUS_POINTS = frozenset(
     {
         "consumer.before_commit",
         "consumer.after_commit",
-        "placing.after_direct_send",
-        "placing.after_failure",
-        "placing.after_send",
-        "placing.after_store",
         "relay.before_send",
         "relay.after_send",
         "relay.after_delete",
     }
 )
-
+"""Points that every service reaches."""
+PLACING_POINTS = frozenset(
+    {"placing.after_direct_send", "placing.after_failure", "placing.after_send", "placing.after_store"}
+)
+"""Points that the pilot submitter reaches with placed jobs."""
 BROKER_POINTS = frozenset({"broker.after_claim", "broker.after_read", "broker.after_step"})
-"""Points that the resource broker alone reaches, with each step of jobs."""
+"""Points that the resource broker reaches, with each step of jobs."""
+POINTS = BUS_POINTS | PLACING_POINTS | BROKER_POINTS
 
 _armed = os.environ.get("WMS_FAULTPOINT", "")
 _name, _, _count = _armed.partition(":")
 _left = {_name: int(_count or 1)} if _name else {}
 
-if _name and _name not in POINTS | BROKER_POINTS:
-    raise SystemExit(
-        f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS | BROKER_POINTS))}"
-    )
+if _name and _name not in POINTS:
+    raise SystemExit(f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS))}")
 
 
 def reach(name: str) -> None:

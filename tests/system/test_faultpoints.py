@@ -26,7 +26,7 @@ from wms.db import ad, placement
 from wms.db.database import Database
 from wms.db.placement import NewPlacement
 from wms.embedded.system import System
-from wms.faultpoint import BROKER_POINTS, POINTS
+from wms.faultpoint import BROKER_POINTS, BUS_POINTS, PLACING_POINTS
 from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
 
@@ -75,11 +75,8 @@ async def clean(system: System) -> None:
     assert report.ok, report.text(brief=True)
 
 
-OF_PLACING = sorted(point for point in POINTS if point.startswith("placing."))
-
-
 @pytest.mark.parametrize("service", ["job_manager", "matcher"])
-@pytest.mark.parametrize("point", sorted(POINTS - set(OF_PLACING)))
+@pytest.mark.parametrize("point", sorted(BUS_POINTS))
 async def test_a_death_at_a_named_point_loses_nothing_and_does_nothing_twice(
     system: System, client: Client, service: str, point: str
 ) -> None:
@@ -97,7 +94,7 @@ async def test_a_death_at_a_named_point_loses_nothing_and_does_nothing_twice(
     await clean(system)
 
 
-@pytest.mark.parametrize("point", OF_PLACING)
+@pytest.mark.parametrize("point", sorted(PLACING_POINTS))
 async def test_a_pilot_submitter_that_dies_at_a_placement_leaves_it_to_the_next(
     system: System, client: Client, point: str
 ) -> None:

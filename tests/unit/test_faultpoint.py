@@ -13,7 +13,7 @@ from wms import faultpoint
 def test_every_point_is_reached_somewhere() -> None:
     roots = [Path(faultpoint.__file__).parent, Path(services.__file__).parent]
     text = "".join(path.read_text("utf-8") for root in roots for path in root.rglob("*.py"))
-    points = faultpoint.POINTS | faultpoint.BROKER_POINTS
+    points = faultpoint.POINTS
     assert all(f'faultpoint.reach("{point}")' in text for point in points)
     assert text.count("faultpoint.reach(") == len(points)
 

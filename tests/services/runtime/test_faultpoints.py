@@ -12,7 +12,7 @@ from wms.embedded.broker import Broker
 NUMBERS = range(600)
 
 
-@pytest.mark.parametrize("point", sorted(faultpoint.POINTS))
+@pytest.mark.parametrize("point", sorted(faultpoint.BUS_POINTS))
 async def test_killed_at(point: str, tmp_path: Path, database: str) -> None:
     async with (
         Broker(tmp_path / "broker") as broker,
