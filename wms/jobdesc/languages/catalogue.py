@@ -8,6 +8,7 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.from_toml import read_toml
 from wms.jobdesc.languages import adl, condor, jdl, xrsl, xrsl_writing
+from wms.jobdesc.languages.jsdl import looks_like_jsdl, read_jsdl, write_jsdl
 from wms.jobdesc.languages.translation import Language, Translation, WrittenDocument
 from wms.jobdesc.reader import looks_like_json
 from wms.jobdesc.to_json import write_json
@@ -41,7 +42,8 @@ JDL = Language(name=jdl.NAME, title="the JDL of DIRAC and gLite", looks_like=jdl
 HTCONDOR = Language(
     name=condor.NAME, title="HTCondor's submit files", looks_like=condor.looks_like, read=condor.read
 )
-LANGUAGES: tuple[Language, ...] = (JSON, ADL, XRSL, JDL, HTCONDOR, TOML)
+JSDL = Language(name="jsdl", title="JSDL", looks_like=looks_like_jsdl, read=read_jsdl, write=write_jsdl)
+LANGUAGES: tuple[Language, ...] = (JSON, JSDL, ADL, XRSL, JDL, HTCONDOR, TOML)
 """All languages, in the order in which a document is compared with them."""
 
 
