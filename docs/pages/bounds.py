@@ -12,6 +12,8 @@ from wms.discovery import document as discovery
 from wms.dispatch import arc_rest, commands, mapping_script, port
 from wms.glue import entity, glue2_xml, ldif, tree
 from wms.jobdesc import conflicts, document, from_toml
+from wms.jobdesc.languages import hardened_xml
+from wms.jobdesc.languages.jsdl import definition
 from wms.messages import wire
 from wms.replay import swf
 from wms.runtime import config
@@ -61,6 +63,21 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
         "a job description (TOML)",
         "wms/jobdesc/from_toml.py",
         [("bytes", from_toml.SIZE_LIMIT), ("levels", document.DEPTH_LIMIT)],
+    ),
+    (
+        "a job description (XML)",
+        "wms/jobdesc/languages/hardened_xml.py",
+        [
+            ("bytes", hardened_xml.SIZE_LIMIT),
+            ("levels", hardened_xml.DEPTH_LIMIT),
+            ("elements", hardened_xml.ELEMENTS_LIMIT),
+            ("attributes", hardened_xml.ATTRIBUTES_LIMIT),
+        ],
+    ),
+    (
+        "a sweep over what an array cannot vary (JSDL)",
+        "wms/jobdesc/languages/jsdl/definition.py",
+        [("jobs", definition.COPIES_LIMIT)],
     ),
     (
         "lists of parameters of a submission",

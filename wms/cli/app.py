@@ -30,6 +30,7 @@ RUN = Group("Running a system", sort_key=4)
 
 COMMANDS = (
     (JOBS, "submit", "submit:submit", "Submit jobs: a program, an array, or descriptions from files."),
+    (JOBS, "convert", "convert:convert", "Convert job descriptions into another language."),
     (JOBS, "jobs", "jobs:jobs", "List jobs, the newest first."),
     (JOBS, "status", "jobs:status", "Show the states of jobs, or the health of the system."),
     (JOBS, "wait", "jobs:wait", "Wait until jobs have ended."),

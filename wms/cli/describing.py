@@ -11,28 +11,23 @@ import msgspec
 
 from wms.cli.submit_options import flag_of
 from wms.errors import Rejected, shown
-from wms.jobdesc import JobDescription, read, read_json, read_toml, validate
+from wms.jobdesc import JobDescription, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
+FOREIGN_SUFFIXES = (".jsdl", ".xml", ".jdl", ".xrsl", ".adl", ".sub", ".submit")
+"""Suffixes of descriptions in other languages. They tell files from programs; the language is recognised by the content."""
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
 """A mark before the words after `--`. They are a program and its arguments, not files."""
 FOREIGN = {
-    ".jdl": "a JDL of gLite or DIRAC",
-    ".sub": "a submit file of HTCondor",
-    ".submit": "a submit file of HTCondor",
-    ".dag": "a DAG of HTCondor",
-    ".xrsl": "a job description of ARC",
-    ".adl": "a job description of ARC",
     ".csv": "a table",
     ".tsv": "a table",
     ".yaml": "YAML",
     ".yml": "YAML",
-    ".xml": "XML",
 }
 PARAMETER_REMEDY = 'an empty value can be given in a file of descriptions: parameters = { NAME = ["", ...] }'
 
@@ -73,11 +68,18 @@ _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}
 
 def are_files(words: Sequence[str]) -> bool:
     """Return whether the words are description files, by the first word; otherwise they are a program with its arguments."""
-    return bool(words) and (words[0] in STDIN or words[0].lower().endswith(SUFFIXES))
+    if not words:
+        return False
+    from wms.cli.translated import is_recognised
+
+    named = words[0].lower().endswith((*SUFFIXES, *FOREIGN_SUFFIXES))
+    return words[0] in STDIN or named or is_recognised(words[0])
 
 
-def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescription]:
-    """Return the descriptions given by the words and options. Rejected: it lists every problem of all descriptions."""
+def described(
+    words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False
+) -> list[JobDescription]:
+    """Return the descriptions given by the words and options. Rejected: it lists every problem of all descriptions; if strict, losses too."""
     if not words:
         raise Rejected(
             "NO_JOBS",
@@ -86,7 +88,7 @@ def described(words: Sequence[str], flags: Mapping[str, Any]) -> list[JobDescrip
         )
     if not are_files(words):
         return _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags})
-    return [over(each, flags) for file in words for each in _from_file(file)]
+    return [over(each, flags) for file in words for each in _from_file(file, strict=strict)]
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
@@ -202,20 +204,10 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
     return changed
 
 
-def _from_file(name: str) -> list[JobDescription]:
-    suffix = Path(name).suffix.lower()
-    if name not in STDIN and suffix not in SUFFIXES:
-        raise Rejected("NOT_A_DESCRIPTION", f"{shown(name, 200)} is no file of descriptions", _WRITE)
-    data = _bytes_of(name)
-    try:
-        if suffix == ".toml":
-            return read_toml(data)
-        return read(data) if name in STDIN else read_json(data)
-    except InvalidDescription as invalid:
-        named = [msgspec.structs.replace(each, place=f"{name}: {each.place}") for each in invalid.problems]
-        raise InvalidDescription(named) from None
-    except Rejected as fault:
-        raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
+def _from_file(name: str, *, strict: bool) -> list[JobDescription]:
+    from wms.cli.translated import jobs_of_file
+
+    return jobs_of_file(name, bytes_of(name), strict=strict)
 
 
 def lines_of(name: str) -> tuple[str, ...]:
@@ -226,7 +218,7 @@ def lines_of(name: str) -> tuple[str, ...]:
 def text_of(name: str) -> str:
     """Return the text of a file. Rejected: it cannot be read, is not UTF-8, or is too large."""
     try:
-        text = _bytes_of(name, LIST_LIMIT).decode()
+        text = bytes_of(name, LIST_LIMIT).decode()
     except UnicodeDecodeError:
         raise Rejected("NOT_UTF8", f"{shown(name, 200)} is not UTF-8", "save it as UTF-8") from None
     if len(text) > LIST_LIMIT:
@@ -236,7 +228,8 @@ def text_of(name: str) -> str:
     return text
 
 
-def _bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
+def bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
+    """Return the bytes of a file or of standard input, one more than the limit at most. Rejected: it cannot be read."""
     # Read one byte more than allowed, which suffices to refuse a large file without reading it whole.
     if name in STDIN:
         return _read(sys.stdin.buffer, limit)

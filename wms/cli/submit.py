@@ -52,6 +52,7 @@ def submit(
       wms submit --after 17,20-25 -- ./publish
       wms submit --input-from 17 -- sh -c 'sort 17/*.txt'
       wms submit jobs.toml
+      wms submit --strict job.jsdl
       generate | wms submit - --id nightly-17 --json
     """
     from wms.cli import describing, retry
@@ -67,7 +68,7 @@ def submit(
             return _show_plan(*ready, common) if how.dry_run else await _submit(client, ready, how, common)
 
         return with_client(common, again)
-    descriptions = describing.described(words, said)
+    descriptions = describing.described(words, said, strict=how.strict)
     files = inputs_of(descriptions, paths)
     if how.dry_run:
         return _show_plan(descriptions, files, common)

@@ -175,7 +175,7 @@ class HowOptions:
     """Check everything and show what would be sent; send nothing."""
 
     strict: Flag = False
-    """Submit nothing if a job could run nowhere now. Without it, a warning says so."""
+    """Submit nothing if a job could run nowhere now, or if a part of its description in another language cannot be kept. Without it, a warning says so."""
 
     hold: Flag = False
     """Submit the jobs Held: none starts before `wms release`."""

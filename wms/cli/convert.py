@@ -1,0 +1,63 @@
+"""`wms convert`: job descriptions from one language into another, with a report on what was kept, translated or lost."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import Flag
+from wms.cli.printing import note, show_json
+from wms.cli.session import OK
+
+if TYPE_CHECKING:
+    from wms.jobdesc.loss_report import LossReport
+
+Target = Literal["toml", "json", "jsdl", "xrsl"]
+
+
+def convert(
+    file: Annotated[str, Parameter(help="a file of job descriptions, or - for standard input")],
+    /,
+    *,
+    to: Target = "toml",
+    strict: Annotated[Flag, Parameter(help="refuse what cannot be converted without a loss")] = False,
+    json: Annotated[Flag, Parameter(help="print document and report as JSON")] = False,
+) -> int:
+    """Convert job descriptions into another language.
+
+    The source's language is recognised by its content: JSDL, the JDL of DIRAC and gLite, xRSL, activity descriptions, HTCondor's submit files, TOML or JSON. The document goes to standard output. A table on standard error tells what was translated or left out, with its line.
+
+    For example:
+      wms convert job.jsdl
+      wms convert job.jdl --to jsdl > job.jsdl
+      wms convert job.sub --to json --strict
+      wms convert jobs.toml --to xrsl --json
+    """
+    import sys
+
+    from wms.cli.describing import bytes_of
+    from wms.cli.translated import jobs_of, translation_of
+    from wms.jobdesc.languages import catalogue
+
+    source = translation_of(file, bytes_of(file))
+    written = catalogue.write(jobs_of(file, source, strict=strict), to)
+    text = written.whole(strict=strict)
+    if json:
+        show_json(_record(source.language, to, text, source.report, written.report))
+        return OK
+    sys.stdout.write(text)
+    sys.stdout.flush()
+    _note(file, source.report, written.report, to)
+    return OK
+
+
+def _record(language: str, to: str, text: str, read: "LossReport", written: "LossReport") -> dict[str, Any]:
+    return {"from": language, "to": to, "document": text, "read": read.entries, "written": written.entries}
+
+
+def _note(file: str, read: "LossReport", written: "LossReport", to: str) -> None:
+    from wms.cli.translated import note_entries
+
+    for what, report in ((file, read), (f"as {to}", written)):
+        if report.changes:
+            note(f"{what}: {report.in_short()}")
+            note_entries(report.changes)

@@ -1,0 +1,104 @@
+"""Files of descriptions in any language: recognised by their content, with tables of what could not be kept."""
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from wms.cli.printing import harmless, note
+from wms.cli.table import TableColumn, fitted
+from wms.errors import Rejected, shown
+from wms.jobdesc import JobDescription
+from wms.jobdesc.languages.catalogue import LANGUAGES, language_of
+from wms.jobdesc.languages.translation import Language, Translation
+from wms.jobdesc.loss_report import LossEntry
+from wms.jobdesc.problem import InvalidDescription, Problem
+
+ROWS = 50
+"""The most rows of a table on standard error; --json has all."""
+HEAD = 65_536
+"""Bytes by which a file is recognised before it is read whole."""
+WIDTH = 80
+_OURS = {".toml": "toml", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
+_COLUMNS = (
+    TableColumn("LINE>", 0),
+    TableColumn("ELEMENT", 1, "cut", 12),
+    TableColumn("FATE", 1),
+    TableColumn("HOW", 1, "wrap", 24),
+)
+
+
+def is_recognised(name: str) -> bool:
+    """Return whether a file that is no program is in a language of job descriptions, by its content."""
+    path = Path(name)
+    if not path.is_file() or os.access(path, os.X_OK):
+        return False
+    try:
+        with path.open("rb") as file:
+            return language_of(file.read(HEAD)) is not None
+    except OSError:
+        return False
+
+
+def translation_of(name: str, data: bytes) -> Translation:
+    """Return the translation of a file. Raises Rejected, with the file's name, for what no reader takes."""
+    language = _language(name, data)
+    if language is None:
+        known = ", ".join(each.title for each in LANGUAGES)
+        raise Rejected(
+            "NOT_A_DESCRIPTION",
+            f"{shown(name, 200)} is no file of descriptions",
+            f"the languages are {known}",
+        )
+    try:
+        return language.read(data)
+    except InvalidDescription as invalid:
+        raise InvalidDescription(_named(name, invalid)) from None
+    except Rejected as fault:
+        raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
+
+
+def jobs_of_file(name: str, data: bytes, *, strict: bool) -> list[JobDescription]:
+    """Return the descriptions of a file, and print what was lost. Raises InvalidDescription; if strict, for losses too."""
+    found = translation_of(name, data)
+    jobs = jobs_of(name, found, strict=strict)
+    if found.report.losses:
+        note(f"{name}: {found.report.in_short()}; what is impossible is left out:")
+        note_entries(found.report.losses)
+    return jobs
+
+
+def jobs_of(name: str, found: Translation, *, strict: bool) -> list[JobDescription]:
+    """Return the descriptions of a file's translation. Raises InvalidDescription, with the file's name in each place."""
+    try:
+        return found.jobs(strict=strict)
+    except InvalidDescription as invalid:
+        raise InvalidDescription(_named(name, invalid)) from None
+
+
+def note_entries(entries: Sequence[LossEntry]) -> None:
+    """Print entries of a loss report as a table on standard error."""
+    rows = [(str(each.line or ""), each.element, each.fate, each.sentence) for each in entries[:ROWS]]
+    if not rows:
+        return
+    width = os.get_terminal_size(sys.stderr.fileno()).columns if sys.stderr.isatty() else WIDTH
+    clean = [[harmless(cell) for cell in row] for row in rows]
+    for line in fitted(_COLUMNS, clean, width).lines:
+        note("  ".join(line).rstrip())
+    if len(entries) > ROWS:
+        note(f"... and {len(entries) - ROWS:,} more; --json has all")
+
+
+def _language(name: str, data: bytes) -> Language | None:
+    # A malformed file of ours may look like anything: then its name tells what its problems are told of.
+    ours = _OURS.get(Path(name).suffix.lower())
+    found = language_of(data)
+    if ours and (found is None or found.name in _OURS.values()):
+        return next(each for each in LANGUAGES if each.name == ours)
+    return found or (language_of(b"{}") if not data.strip() else None)
+
+
+def _named(name: str, invalid: InvalidDescription) -> list[Problem]:
+    return [msgspec.structs.replace(each, place=f"{name}: {each.place}") for each in invalid.problems]
