@@ -5,7 +5,7 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import msgspec
 
@@ -15,6 +15,9 @@ from wms.jobdesc import JobDescription, validate
 from wms.jobdesc.array import INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
+
+if TYPE_CHECKING:
+    from wms.cli.translated import Given
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
@@ -76,9 +79,7 @@ def are_files(words: Sequence[str]) -> bool:
     return words[0] in STDIN or named or is_recognised(words[0])
 
 
-def described(
-    words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False
-) -> list[JobDescription]:
+def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "Given":
     """Return the descriptions given by the words and options. Rejected: it lists every problem of all descriptions; if strict, losses too."""
     if not words:
         raise Rejected(
@@ -86,9 +87,15 @@ def described(
             "there is nothing to submit",
             "say what to run: `wms submit -- ./prog arguments`, or a file: `wms submit jobs.toml`, or - for stdin",
         )
+    from wms.cli.translated import Given
+
     if not are_files(words):
-        return _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags})
-    return [over(each, flags) for file in words for each in _from_file(file, strict=strict)]
+        return Given(_from_flags({"executable": words[0], "arguments": list(words[1:]), **flags}), [{}])
+    given = [_from_file(file, strict=strict) for file in words]
+    return Given(
+        [over(each, flags) for document in given for each in document.descriptions],
+        [files for document in given for files in document.files],
+    )
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
@@ -204,7 +211,7 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
     return changed
 
 
-def _from_file(name: str, *, strict: bool) -> list[JobDescription]:
+def _from_file(name: str, *, strict: bool) -> "Given":
     from wms.cli.translated import jobs_of_file
 
     return jobs_of_file(name, bytes_of(name), strict=strict)

@@ -32,8 +32,10 @@ class Inputs(msgspec.Struct, frozen=True):
         return {*self.shared, *(path for paths in self.own for path in paths)}
 
 
-def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> list[Inputs]:
-    """Return the inputs of each description. Rejected: a file is missing."""
+def inputs_of(
+    descriptions: "Sequence[JobDescription]", paths: list[str], files: "Sequence[Members]" = ()
+) -> list[Inputs]:
+    """Return the inputs of each description; `files` are those that its document names. Rejected: a file is missing."""
     from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs
@@ -44,17 +46,18 @@ def inputs_of(descriptions: "Sequence[JobDescription]", paths: list[str]) -> lis
     packed = dict[tuple[str, ...], "Members"]()
     programs = dict[tuple[str, bool], Path | None]()
     found = []
-    for each in descriptions:
+    for each, named in zip(descriptions, files or [{}] * len(descriptions), strict=True):
         own = tuple(path for path in paths if is_own(path, each)) if paths else ()
         common = tuple(path for path in paths if path not in own)
         if common not in packed:
             packed[common] = members(common)
         key = (each.executable, bool(each.input_sandbox))
         if key not in programs:
-            programs[key] = program_to_send(each, list(packed[common]))
+            programs[key] = program_to_send(each, [*packed[common], *named])
             if warning := local_namesake(each):
                 note(warning)
         shared = packed[common] if (path := programs[key]) is None else {**packed[common], str(path): path}
+        shared = {**shared, **named} if named else shared
         found.append(Inputs(shared, paths_of_jobs(own, each) if own else []))
     return found
 

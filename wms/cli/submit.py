@@ -68,8 +68,8 @@ def submit(
             return _show_plan(*ready, common) if how.dry_run else await _submit(client, ready, how, common)
 
         return with_client(common, again)
-    descriptions = describing.described(words, said, strict=how.strict)
-    files = inputs_of(descriptions, paths)
+    given = describing.described(words, said, strict=how.strict)
+    descriptions, files = given.descriptions, inputs_of(given.descriptions, paths, given.files)
     if how.dry_run:
         return _show_plan(descriptions, files, common)
     return with_client(common, lambda client: _submit(client, (descriptions, files), how, common))

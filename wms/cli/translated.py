@@ -4,6 +4,7 @@ import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -12,7 +13,7 @@ from wms.cli.table import TableColumn, fitted
 from wms.errors import Rejected, shown
 from wms.jobdesc import JobDescription
 from wms.jobdesc.languages.catalogue import LANGUAGES, language_of
-from wms.jobdesc.languages.translation import Language, Translation
+from wms.jobdesc.languages.translation import Language, LocalFile, Translation
 from wms.jobdesc.loss_report import LossEntry
 from wms.jobdesc.problem import InvalidDescription, Problem
 
@@ -28,6 +29,14 @@ _COLUMNS = (
     TableColumn("FATE", 1),
     TableColumn("HOW", 1, "wrap", 24),
 )
+
+
+class Given(NamedTuple):
+    """The descriptions that were given."""
+
+    descriptions: list[JobDescription]
+    files: list[dict[str, Path]]
+    """For each description the files of this machine that its document names, by their names in the job's directory."""
 
 
 def is_recognised(name: str) -> bool:
@@ -60,14 +69,27 @@ def translation_of(name: str, data: bytes) -> Translation:
         raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
 
 
-def jobs_of_file(name: str, data: bytes, *, strict: bool) -> list[JobDescription]:
-    """Return the descriptions of a file, and print what was lost. Raises InvalidDescription; if strict, for losses too."""
+def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
+    """Return the jobs of a file, and print what was lost.
+
+    Raises InvalidDescription, if strict for losses too; and Rejected for a file that the document names and that is missing.
+    """
     found = translation_of(name, data)
     jobs = jobs_of(name, found, strict=strict)
     if found.report.losses:
         note(f"{name}: {found.report.in_short()}; what is impossible is left out:")
         note_entries(found.report.losses)
-    return jobs
+    return Given(jobs, [_beside(name, each) for each in found.local_files or [()] * len(jobs)])
+
+
+def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
+    """Return the paths of files that a document names, which are relative to the document."""
+    found = {each.name: Path(name).parent / each.path for each in files}
+    for path in found.values():
+        if not path.is_file():
+            remedy = "its paths are relative to the document"
+            raise Rejected("NO_SUCH_FILE", f"{name} names {shown(str(path), 200)}, which is no file", remedy)
+    return found
 
 
 def jobs_of(name: str, found: Translation, *, strict: bool) -> list[JobDescription]:

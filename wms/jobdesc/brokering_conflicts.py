@@ -55,6 +55,7 @@ def _coallocation(description: JobDescription) -> Iterator[Finding]:
         yield (".coallocate", "is said without preferences", "add them: reserved slots start together")
     elif not description.preferences.reservation:
         yield (".coallocate", "needs reservations", "leave preferences.reservation out")
+    yield (".coallocate", "is not carried out yet", "leave it out: each job is then placed by itself")
 
 
 BROKERING: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (

@@ -115,14 +115,16 @@ class JobDescription(
     output_sandbox: Annotated[tuple[Line, ...], msgspec.Meta(max_length=1_000)] = ()
     """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory."""
     inputs: Inputs = ()
-    """Files that are fetched by URL before the payload starts. With `array`, placeholders are replaced in names and URLs."""
+    """Files that are to be fetched by URL before the payload starts. No agent does so yet, and such jobs are refused."""
     outputs: Outputs = ()
-    """Files that are sent to URLs after the payload has ended."""
+    """Files that are to be sent to URLs after the payload has ended. No agent does so yet, and such jobs are refused."""
     stdin: Line = ""
-    """A file of the job's directory from which the payload reads its standard input; empty for none."""
+    """A file of the job's directory from which the payload is to read its standard input. No agent does so yet, and such jobs are
+    refused."""
     stdout: Line = ""
-    """A further name of the file with the standard output, relative to the job's directory; empty for none."""
+    """How documents of other systems name the file with the standard output. It is kept as `stdout.txt`, whatever is said here."""
     stderr: Line = ""
+    """How documents of other systems name the file with the standard error. It is kept as `stderr.txt`."""
     stdout_limit: Bytes = 10 * MIB
     """Bytes of standard output that are kept; the rest is dropped and the drop is said."""
     stderr_limit: Bytes = 10 * MIB

@@ -233,15 +233,6 @@ async def test_a_job_that_arrived_though_nobody_wrote_it_is_not_sent_twice(site:
     await second.audited()
 
 
-async def test_inputs_by_url_are_refused(site: Site) -> None:
-    submitter = DirectSubmitter(site, local(site))
-    inputs = [{"name": "in", "sources": ["https://example.org/in"]}]
-    job_id = await direct_job(site, "true", inputs=inputs)
-    await submitter.until(job_id, "Failed")
-    assert await submitter.last(job_id) == ("Failed", "INPUT_FAILED")
-    await submitter.audited()
-
-
 async def test_a_job_that_does_not_fit_is_given_up(site: Site) -> None:
     submitter = DirectSubmitter(site, local(site))
     job_id = await direct_job(site, "true", tags=["no-such-tag"])

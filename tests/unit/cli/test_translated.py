@@ -22,7 +22,7 @@ def test_files_are_recognised_by_content_unless_they_are_programs(tmp_path: Path
 
 
 def test_losses_are_told_and_refused_if_strict(capsys: pytest.CaptureFixture[str]) -> None:
-    assert len(jobs_of_file("job", LOSSY, strict=False)) == 1
+    assert len(jobs_of_file("job", LOSSY, strict=False).descriptions) == 1
     assert "p:CoreDumpLimit" in capsys.readouterr().err
     with pytest.raises(InvalidDescription) as refusal:
         jobs_of_file("job", LOSSY, strict=True)

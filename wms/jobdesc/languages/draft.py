@@ -107,6 +107,7 @@ class JobDraft:
 
         Fields that break a rule are left out, as long as the payload stays the same, and their elements become impossible.
         """
+        self._name_own_program()
         while not self.problems:
             plain: dict[str, object] = msgspec.to_builtins(self._fields)
             findings = _findings(plain)
@@ -115,6 +116,15 @@ class JobDraft:
             for finding in findings:
                 self._refuse(*finding)
         return None
+
+    def _name_own_program(self) -> None:
+        """A program among the job's files is not looked up in PATH, as a bare name would be."""
+        name = self._fields.get("executable")
+        files = {each.name for each in self.local_files} | {
+            each["name"] for each in self._fields.get("inputs", ())
+        }
+        if name in files and "/" not in name:
+            self._fields["executable"] = f"./{name}"
 
     def _note(self, field: str, place: str, origin: Origin, sentence: str) -> None:
         self._origins.setdefault(field, origin)

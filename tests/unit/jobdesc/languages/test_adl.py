@@ -40,7 +40,7 @@ WHOLE = """<?xml version="1.0" encoding="UTF-8"?>
 def test_a_whole_activity_is_read() -> None:
     assert one(read, WHOLE) == {
         "name": "analysis",
-        "executable": "run.sh",
+        "executable": "./run.sh",
         "arguments": ["-n", " 10 "],
         "success_exit_codes": [3],
         "stdin": "cards",

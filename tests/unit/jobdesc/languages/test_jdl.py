@@ -48,7 +48,7 @@ GLITE = """[
 def test_a_parametric_job_of_dirac() -> None:
     found = one(read, DIRAC)
     assert found == {
-        "executable": "run.sh",
+        "executable": "./run.sh",
         "arguments": ["--seed", "{parameter}", "two words"],
         "name": "Sim_{n}",
         "job_group": "2026-MC",

@@ -29,7 +29,7 @@ WHOLE = """& (* an analysis *)
 
 def test_a_whole_request_is_read() -> None:
     assert one(read, WHOLE) == {
-        "executable": "run.sh",
+        "executable": "./run.sh",
         "arguments": ["-n", "10 events", "it's"],
         "environment": {"MODE": "fast", "EMPTY": ""},
         "inputs": [
