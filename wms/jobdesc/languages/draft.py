@@ -32,6 +32,7 @@ class JobDraft:
         self.notes = LossNotes() if notes is None else notes
         self.problems = list[Problem]()
         self.local_files = list[LocalFile]()
+        self._carried = set[str]()
         self._fields = dict[str, Any]()
         self._origins = dict[str, Origin]()
         self._numbers = dict[str, list[int]]()
@@ -67,7 +68,8 @@ class JobDraft:
         self._note(field, f"{field}.{key}", origin, sentence)
 
     def add_input(self, name: str, source: str, origin: Origin, *, executable: bool = False) -> None:
-        """Add an input file: from a URL, or from the submitter's machine."""
+        """Add an input file: from a URL, or from the submitter's machine. A program of its name is this file."""
+        self._carried.add(name)
         if _URL.match(source):
             said = {"name": name, "sources": [source], **({"executable": True} if executable else {})}
             self.append("inputs", said, origin)
@@ -120,10 +122,7 @@ class JobDraft:
     def _name_own_program(self) -> None:
         """A program among the job's files is not looked up in PATH, as a bare name would be."""
         name = self._fields.get("executable")
-        files = {each.name for each in self.local_files} | {
-            each["name"] for each in self._fields.get("inputs", ())
-        }
-        if name in files and "/" not in name:
+        if isinstance(name, str) and name in self._carried and "/" not in name:
             self._fields["executable"] = f"./{name}"
 
     def _note(self, field: str, place: str, origin: Origin, sentence: str) -> None:

@@ -78,3 +78,17 @@ def test_one_impossible_job_refuses_all() -> None:
     found = drafted("x", [good, bad])
     assert found.descriptions == ()
     assert [str(each) for each in found.problems] == ["Executable (line 4): is nowhere; say where"]
+
+
+def test_a_program_among_the_files_is_started_from_the_directory() -> None:
+    made = draft(executable="prog")
+    made.add_input("prog", "here/prog", Origin("InputSandbox", 3))
+    found = made.finished()
+    assert found is not None
+    assert found.executable == "./prog"
+
+
+def test_a_program_of_any_type_is_refused() -> None:
+    made = draft(executable=["prog"])
+    assert made.finished() is None
+    assert [each.place for each in made.problems] == ["EXECUTABLE"]

@@ -87,6 +87,7 @@ def test_what_is_written_is_read_as_an_equal_description(description: JobDescrip
 @pytest.mark.parametrize(
     "fields",
     [
+        {"executable": "prog", "inputs": (InputFile(name="prog", sources=("http://x/a",)),)},
         {"arguments": ("{seed}", "x{n}"), "parameters": {"seed": ("1", "2")}},
         {"arguments": ("\ufffe",), "name": "\u00e4"},
         {"array": 1_000_000, "arguments": ("{n}",)},
