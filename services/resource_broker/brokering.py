@@ -14,7 +14,7 @@ from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.carrying_out import Decided, carry_out
 from services.resource_broker.config import BrokeringSettings
 from services.resource_broker.landscape import Landscape, LandscapeReader
-from services.resource_broker.next_step import NextStep, StepTerms, next_step, place_of
+from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
 from services.resource_broker.requested_indexes import RequestedIndexes, admitting
 from wms import faultpoint
 from wms.broker.candidate import Candidate
@@ -109,10 +109,10 @@ class Brokering:
     def _decided(self, job: BrokeredJob, landscape: Landscape) -> NextStep:
         if job.record.tries > TRIES_LIMIT:
             text = f"its step failed {job.record.tries - 1} times"
-            return _held(job, Code.BROKER_FAULT, text)
+            return ended(job.facts, "hold", Code.BROKER_FAULT, text)
         servers = job.description.index_servers
         if servers and job.facts.phase == "Choosing" and (why := self._indexes.refusal(servers)):
-            return _held(job, Code.INDEX_REFUSED, why)
+            return ended(job.facts, "hold", Code.INDEX_REFUSED, why)
         return self._next(job, landscape, servers)
 
     def _next(self, job: BrokeredJob, landscape: Landscape, servers: tuple[str, ...]) -> NextStep:
@@ -144,10 +144,3 @@ class Brokering:
             reason="DISCOVERING",
             text="its index servers are being asked",
         )
-
-
-def _held(job: BrokeredJob, code: Code, text: str) -> NextStep:
-    facts = job.facts
-    return NextStep(
-        phase="Over", round=facts.round, cancel=facts.asked, reason=code, text=text[:900], end="hold"
-    )

@@ -78,11 +78,6 @@ class LandscapeReader:
         )
         self._shut = shut_out(await ce_state.read(tx))
 
-    @property
-    def places(self) -> int:
-        """The number of candidates."""
-        return len(self._candidates)
-
 
 def loaded(each: Candidate, jobs: int) -> Candidate:
     """Return a candidate that gets so many more jobs than its load counts: they take free slots first, then wait."""

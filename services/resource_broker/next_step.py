@@ -15,13 +15,11 @@ import msgspec
 from msgspec.structs import replace
 
 from wms.broker.start_window import StartWindow
+from wms.db.job_record import Phase
 from wms.ids import CeId, JobId
 from wms.job.reasons import Code
 from wms.messages.replies.rankings import RankedElement
 
-Phase: TypeAlias = Literal["Choosing", "Deciding", "Confirming", "Placed", "Over"]
-
-PENDING = frozenset({"Requested"})
 GRANTED = frozenset({"Temporary", "Confirmed"})
 WAIT_AT_LEAST = 0.5
 """Seconds after which a job is looked at again at the earliest."""
@@ -126,7 +124,7 @@ def next_step(
         return NextStep(phase="Over", round=facts.round, cancel=facts.asked)
     if facts.window.is_over(now):
         text = f"it was to start by {_time(facts.window.latest or now)}, and has not{_tried(facts)}"
-        return _ended(facts, "fail", Code.TOO_LATE_TO_START, text)
+        return ended(facts, "fail", Code.TOO_LATE_TO_START, text)
     match facts.phase:
         case "Deciding":
             return _decide(facts, assess, now, terms)
@@ -147,7 +145,7 @@ def _choose(
     if not best:
         return _nowhere(facts, assess, elements, terms)
     if len(facts.failed) >= terms.most_attempts:
-        return _ended(facts, "hold", Code.NOT_PLACED, f"{len(facts.failed)} placements failed{_tried(facts)}")
+        return ended(facts, "hold", Code.NOT_PLACED, f"{len(facts.failed)} placements failed{_tried(facts)}")
     those = [each for each in best if place_of(each) in reservable][: terms.sites_asked]
     if facts.wants_reservation and those:
         return _ask(facts, elements, those, terms)
@@ -212,7 +210,7 @@ def _nowhere(
     """No element fits now: wait for one, unless all that fit were tried."""
     if facts.failed and ranked(assess(NO_STARTS, ())):
         text = f"all elements that fit were tried{_tried(facts)}"
-        return replace(_ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
+        return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
     return _wait(facts, elements, "NO_CANDIDATE", _why_nowhere(elements), terms.look_again_seconds)
 
 
@@ -333,7 +331,8 @@ def _wait(
     )
 
 
-def _ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str) -> NextStep:
+def ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str) -> NextStep:
+    """Return the last step of a job that cannot be placed; agreements that were asked for are cancelled."""
     return NextStep(
         phase="Over", round=facts.round, reason=code, text=text[:TEXT_LIMIT], cancel=facts.asked, end=end
     )

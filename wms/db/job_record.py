@@ -140,11 +140,6 @@ async def decided(tx: Transaction, job_ids: Collection[JobId]) -> None:
     await tx.execute(SQL["decided"], sorted(job_ids))
 
 
-async def hasten_choosing(tx: Transaction) -> int:
-    """Let all jobs without a place be looked at now; return their number."""
-    return await tx.execute(SQL["hasten_choosing"])
-
-
 async def over(tx: Transaction, limit: int) -> dict[JobId, tuple[str, ...]]:
     """Lock and return up to `limit` placed jobs that have ended, with their agreements."""
     return {row["job_id"]: tuple(row["asked"]) for row in await tx.fetch(SQL["over"], limit)}

@@ -55,10 +55,6 @@ where r.job_id = any ($1::bigint[]) and r.phase in ('Deciding', 'Confirming') an
     where a.state is null or a.state = 'Requested' or (a.state = 'Temporary' and r.phase = 'Confirming')
 );
 
--- name: hasten_choosing
--- Let all jobs without a place be looked at now: what sites offer has changed.
-update job_record set due_at = now() where phase = 'Choosing' and due_at > now();
-
 -- name: over
 -- Placed jobs that have ended: their agreements are not needed any more.
 select r.job_id, r.asked from job_record r join job j using (job_id)

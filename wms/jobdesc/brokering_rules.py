@@ -3,6 +3,7 @@
 from typing import Final
 
 from wms.jobdesc import rules, value_rules
+from wms.jobdesc.description import INDEX_SERVERS_LIMIT
 from wms.jobdesc.preferences import BENCHMARKS_LIMIT, YEAR
 from wms.jobdesc.rules import Rule
 from wms.jobdesc.staged_file import FILES_LIMIT, REPLICAS_LIMIT, TARGETS_LIMIT
@@ -72,5 +73,5 @@ PREFERENCES: Final = rules.optional(
         }
     )
 )
-INDEX_SERVERS: Final = rules.many(value_rules.url(INDEX_SCHEMES), 20)
+INDEX_SERVERS: Final = rules.many(value_rules.url(INDEX_SCHEMES), INDEX_SERVERS_LIMIT)
 DISPATCH: Final = value_rules.one_of("", "pilot", "direct")

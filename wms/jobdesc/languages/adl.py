@@ -6,6 +6,7 @@ Times are seconds, memory and disk bytes. The elements of NorduGrid's own namesp
 from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
+from wms.jobdesc.description import MIB
 from wms.jobdesc.languages import hardened_xml as xml
 from wms.jobdesc.languages import words
 from wms.jobdesc.languages.draft import JobDraft, drafted
@@ -15,7 +16,6 @@ from wms.jobdesc.loss_report import LossNotes
 
 NAME: Final = "adl"
 ROOT: Final = "ActivityDescription"
-MIB: Final = 1024 * 1024
 LISTED_LIMIT: Final = 10_000
 
 Handler: TypeAlias = Callable[[JobDraft, XmlNode], None]

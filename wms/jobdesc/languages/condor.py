@@ -15,6 +15,7 @@ from wms.jobdesc.languages.condor_text import (
     Command,
     QueueStatement,
     filled,
+    macros,
     parse,
     without_macros,
 )
@@ -57,13 +58,13 @@ def _draft(queue: QueueStatement, notes: LossNotes) -> JobDraft:
     draft = JobDraft(notes)
     ours = _sweep(draft, queue)
     keep = frozenset(ours) | OWN_MACROS
-    macros = _used_as_macros(queue)
+    definitions = _used_as_macros(queue)
     commands = [
         Command(
             each.name, filled(without_macros(each.value, queue.commands, keep, each.line), ours), each.line
         )
         for each in queue.commands.values()
-        if each.key not in macros or each.key in _HANDLERS or each.key in _OUTPUTS
+        if each.key not in definitions or each.key in _HANDLERS or each.key in _OUTPUTS
     ]
     _outputs(draft, {each.key: each for each in commands if each.key in _OUTPUTS})
     for command in commands:
@@ -74,8 +75,8 @@ def _draft(queue: QueueStatement, notes: LossNotes) -> JobDraft:
 
 def _used_as_macros(queue: QueueStatement) -> frozenset[str]:
     """Return the names that other commands use as macros: definitions of the file's own."""
-    text = "\n".join(each.value for each in queue.commands.values()).lower()
-    return frozenset(name for name in queue.commands if f"$({name})" in text or f"$({name}:" in text)
+    used = macros("\n".join(each.value for each in queue.commands.values()))
+    return frozenset(queue.commands.keys() & used)
 
 
 def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:

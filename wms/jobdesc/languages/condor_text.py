@@ -22,6 +22,7 @@ _COMMAND = re.compile(r"\s*([+A-Za-z_][A-Za-z0-9_.]*)\s*(?<!=)=(?!=)\s*(.*)", re
 _QUEUE = re.compile(r"\s*queue\b\s*(.*)", re.IGNORECASE | re.DOTALL)
 _REFUSED = re.compile(r"\s*(if|elif|else|endif|include|warning|error)\b\s*[^=]", re.IGNORECASE)
 _MACRO = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_.]*)(?::([^()]*))?\)")
+_MACRO_NAME = re.compile(r"\$\(([A-Za-z_][A-Za-z0-9_.]*)[:)]")
 _ITEMS = re.compile(
     r"(?P<count>[0-9]+)?\s*(?P<names>[A-Za-z_][A-Za-z0-9_]*(?:\s*,\s*[A-Za-z_][A-Za-z0-9_]*)*)?\s*(?:(?P<how>in|from|matching)\b\s*(?P<rest>.*))?",
     re.IGNORECASE | re.DOTALL,
@@ -180,8 +181,8 @@ def _value(found: "re.Match[str]", commands: Mapping[str, Command], keep: frozen
 
 
 def macros(text: str) -> set[str]:
-    """Return the names of the macros in a text, in lower case."""
-    return {found[1].lower() for found in _MACRO.finditer(text)}
+    """Return the names of the macros in a text, in lower case; also of those whose defaults have macros."""
+    return {found[1].lower() for found in _MACRO_NAME.finditer(text)}
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from wms.jobdesc.description import MIB
 from wms.jobdesc.languages.draft import JobDraft
 from wms.jobdesc.languages.hardened_xml import (
     XmlNode,
@@ -19,7 +20,6 @@ from wms.jobdesc.languages.jsdl.file_systems import FileSystems, UnknownFileSyst
 from wms.jobdesc.languages.jsdl.namespaces import HPCP, JSDL, POSIX, SPMD
 from wms.jobdesc.languages.jsdl.number import is_true, whole
 
-MIB: Final = 1024 * 1024
 _BLANKS = re.compile(r"[\t\r\n]")
 _REMARK = "a remark for people; it changes nothing of the job"
 _NO_LIMIT = "a job has no such limit here"

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from wms.jobdesc.description import MIB
 from wms.jobdesc.languages.draft import JobDraft
 from wms.jobdesc.languages.hardened_xml import XmlNode, children, local, namespace, origin_of, word_of_node
 from wms.jobdesc.languages.jsdl.file_systems import FileSystems
@@ -11,7 +12,6 @@ from wms.jobdesc.languages.jsdl.namespaces import JSDL
 from wms.jobdesc.languages.jsdl.number import is_true
 from wms.jobdesc.languages.jsdl.range_value import ValueRange, range_of
 
-MIB: Final = 1024 * 1024
 _NOT_KNOWN = "no resource tells this"
 
 
