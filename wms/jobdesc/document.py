@@ -98,13 +98,18 @@ def read_entries(
         else:
             descriptions.append(description)
             jobs += jobs_in(description)
-        if len(descriptions) > DESCRIPTIONS_LIMIT:
-            raise _too_many(f"more than {DESCRIPTIONS_LIMIT:,} descriptions")
-        if jobs > JOBS_LIMIT:
-            raise _too_many(f"{jobs:,} jobs, more than {JOBS_LIMIT:,}")
+        check_count(len(descriptions), jobs)
     if found:
         raise InvalidDescription(found[:PROBLEMS_LIMIT])
     return _counted(descriptions)
+
+
+def check_count(descriptions: int, jobs: int) -> None:
+    """Raise Rejected, TOO_MANY_JOBS, for a document with more descriptions or jobs than one may have."""
+    if descriptions > DESCRIPTIONS_LIMIT:
+        raise _too_many(f"more than {DESCRIPTIONS_LIMIT:,} descriptions")
+    if jobs > JOBS_LIMIT:
+        raise _too_many(f"{jobs:,} jobs, more than {JOBS_LIMIT:,}")
 
 
 def _read_one(

@@ -16,7 +16,6 @@ from wms.jobdesc.loss_report import LossNotes
 
 NAME: Final = "adl"
 ROOT: Final = "ActivityDescription"
-LISTED_LIMIT: Final = 10_000
 
 Handler: TypeAlias = Callable[[JobDraft, XmlNode], None]
 
@@ -31,7 +30,7 @@ def read(data: bytes) -> Translation:
 
     Raises:
         InvalidDescription: it is no XML, or has a document type.
-        Rejected: it is too large.
+        Rejected: it is too large, or makes too many jobs.
 
     """
     root = xml.parsed(data)
@@ -41,7 +40,7 @@ def read(data: bytes) -> Translation:
         if xml.local(root) == ROOT
         else [each for each in xml.children(root) if xml.local(each) == ROOT]
     )
-    return drafted(NAME, [_draft(each, notes) for each in nodes[:LISTED_LIMIT]])
+    return drafted(NAME, [_draft(each, notes) for each in nodes])
 
 
 def _draft(activity: XmlNode, notes: LossNotes) -> JobDraft:

@@ -10,8 +10,10 @@ from typing import Any, Final
 
 import msgspec
 
+from wms.jobdesc.array import jobs_in
 from wms.jobdesc.conflicts import across
 from wms.jobdesc.description import JobDescription
+from wms.jobdesc.document import check_count
 from wms.jobdesc.languages.translation import LocalFile, Translation
 from wms.jobdesc.loss_report import LossNotes, Origin
 from wms.jobdesc.problem import PROBLEMS_LIMIT, Problem
@@ -160,14 +162,21 @@ def _findings(plain: dict[str, object]) -> Sequence[Finding]:
 
 
 def drafted(language: str, drafts: Iterable[JobDraft]) -> Translation:
-    """Return the translation of a document into these drafts, which share their notes."""
+    """Return the translation of a document into these drafts, which share their notes.
+
+    Raises:
+        Rejected: TOO_MANY_JOBS.
+
+    """
     descriptions, problems, notes = list[JobDescription](), list[Problem](), LossNotes()
-    local_files = list[tuple[LocalFile, ...]]()
+    local_files, jobs = list[tuple[LocalFile, ...]](), 0
     for draft in drafts:
         found = draft.finished()
         if found is not None:
             descriptions.append(found)
             local_files.append(tuple(draft.local_files))
+            jobs += jobs_in(found)
+        check_count(len(descriptions), jobs)
         problems += draft.problems
         notes = draft.notes
     return Translation(

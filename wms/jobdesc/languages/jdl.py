@@ -18,7 +18,6 @@ from wms.jobdesc.loss_report import LossNotes, Origin
 
 NAME: Final = "jdl"
 SIZE_LIMIT = 512 * 1024
-NODES_LIMIT = 10_000
 LOOKED_AT: Final = 65_536
 
 Handler: TypeAlias = Callable[[JobDraft, JdlAttribute], None]
@@ -43,7 +42,7 @@ def read(data: bytes) -> Translation:
 
     Raises:
         InvalidDescription: the text is no JDL.
-        Rejected: the document is too large or not UTF-8.
+        Rejected: the document is too large, not UTF-8, or makes too many jobs.
 
     """
     attributes = parse(text_of(data, SIZE_LIMIT))
@@ -52,7 +51,7 @@ def read(data: bytes) -> Translation:
     if nodes is None:
         return drafted(NAME, [_draft(attributes, notes)])
     common = [each for each in attributes if each.key not in ("nodes", "type")]
-    return drafted(NAME, [_draft(_over(common, node), notes) for node in nodes[:NODES_LIMIT]])
+    return drafted(NAME, [_draft(_over(common, node), notes) for node in nodes])
 
 
 def _over(common: Sequence[JdlAttribute], node: Sequence[JdlAttribute]) -> list[JdlAttribute]:

@@ -35,7 +35,7 @@ def read(data: bytes) -> Translation:
 
     Raises:
         InvalidDescription: the text is no xRSL.
-        Rejected: the document is too large or not UTF-8.
+        Rejected: the document is too large, not UTF-8, or makes too many jobs.
 
     """
     notes = LossNotes()

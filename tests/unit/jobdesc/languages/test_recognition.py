@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.errors import Rejected
+from wms.jobdesc.languages import catalogue
 from wms.jobdesc.languages.catalogue import LANGUAGES, language_of
 
 SCRIPT = 'executable = "sh"\narguments = ["-c", """\nx = 1;\nqueue\n"""]\n'
@@ -54,3 +55,16 @@ def test_any_text_is_read_or_refused(text: str) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_recognised_or_not(data: bytes) -> None:
     language_of(data)
+
+
+def test_a_document_with_too_many_jobs_is_refused_whole() -> None:
+    two_queues = b"executable = /bin/true\nqueue 999999\nqueue 999999\n"
+    with pytest.raises(Rejected, match="1,999,998 jobs") as refusal:
+        catalogue.translate(two_queues)
+    assert refusal.value.code == "TOO_MANY_JOBS"
+
+
+def test_no_activity_is_left_out_in_silence() -> None:
+    one = b"<ActivityDescription><Application><Executable><Path>/bin/true</Path></Executable></Application></ActivityDescription>"
+    many = b"<ActivityDescriptions>" + one * 10_001 + b"</ActivityDescriptions>"
+    assert len(catalogue.translate(many).descriptions) == 10_001
