@@ -154,9 +154,13 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
 
 
 def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before a failure."""
+    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before a failure.
+
+    One that never arrived says nothing of the endpoint: its sender died.
+    """
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
+    arrived = {each.pilot_id for each in pilots if each.state != "Submitting"}
     if seen:
         door.served()
-    elif died := [each for each in news if each.state in ("Failed", "Aborted")]:
+    elif died := [each for each in news if each.state in ("Failed", "Aborted") and each.pilot_id in arrived]:
         door.lost(died[0].reason)

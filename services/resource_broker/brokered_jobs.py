@@ -1,11 +1,14 @@
 """Jobs in the hands of the broker: their records, descriptions, requirements, failed placements and agreements."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 import msgspec
 
 from services.resource_broker.next_step import FailedPlacement, HeldAgreement, StepFacts
+from wms.broker.placement import PlacementFault
 from wms.broker.start_window import start_window
 from wms.db import agreement, candidate, task_queue
 from wms.db.candidate import FailedAtPlace
@@ -15,6 +18,9 @@ from wms.ids import CeId
 from wms.jobdesc.description import JobDescription
 from wms.matching.binding import free
 from wms.matching.grouping import Requirements
+
+PAUSE_SECONDS = 60.0
+"""Seconds in which an element that could not be reached is not chosen again; each failure there adds as many."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 
@@ -88,9 +94,7 @@ def _job(
         wants_reservation=wishes is not None and wishes.reservation,
         asked=record.asked,
         agreements={name: held[name] for name in record.asked if name in held},
-        failed=tuple(
-            FailedPlacement(each.place, each.reason) for each in failed if each.created_at >= record.since
-        ),
+        failed=_failed_placements(each for each in failed if each.created_at >= record.since),
         ranking=record.ranking,
     )
     return BrokeredJob(
@@ -99,3 +103,22 @@ def _job(
         requirements=msgspec.structs.replace(requirements, tags=free(requirements.tags)),
         facts=facts,
     )
+
+
+def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlacement, ...]:
+    """Return failed placements with the times from which their elements may be chosen again: each failure makes it later."""
+    seen: Counter[CeId] = Counter()
+    found = []
+    for each in failures:
+        seen[each.place] += 1
+        pause = _pauses(each.code, seen[each.place])
+        again_at = None if pause is None else each.created_at + timedelta(seconds=PAUSE_SECONDS * pause)
+        found.append(FailedPlacement(each.place, each.reason, again_at))
+    return tuple(found)
+
+
+def _pauses(code: str, failures: int) -> int | None:
+    """Return for how many pauses an element is avoided after so many failures there; None: until a user acts."""
+    if code == PlacementFault.NOT_ARRIVED:
+        return failures - 1
+    return failures if code == PlacementFault.UNREACHABLE else None

@@ -51,6 +51,8 @@ class FailedPlacement(msgspec.Struct, frozen=True):
 
     place: CeId
     why: str
+    again_at: datetime | None = None
+    """When its element may be chosen again, as nothing was wrong with it or it could not be reached; None: not by itself."""
 
 
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,6 +76,10 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The ranking that led to the agreements asked for."""
     must_reserve: bool = False
     """Whether it runs only with a reservation."""
+
+    def avoided(self, now: datetime) -> frozenset[CeId]:
+        """Return the elements that are not to be chosen now, as placements failed there."""
+        return frozenset(each.place for each in self.failed if each.again_at is None or each.again_at > now)
 
 
 class AgreementRequest(msgspec.Struct, frozen=True):
@@ -139,13 +145,13 @@ def next_step(
 def _choose(
     facts: StepFacts, assess: Assess, reservable: Collection[CeId], now: datetime, terms: StepTerms
 ) -> NextStep:
-    tried = {each.place for each in facts.failed}
-    elements = assess(NO_STARTS, tried)
+    elements = assess(NO_STARTS, facts.avoided(now))
     best = ranked(elements)
     if not best:
-        return _nowhere(facts, assess, elements, terms)
-    if len(facts.failed) >= terms.most_attempts:
-        return ended(facts, "hold", Code.NOT_PLACED, f"{len(facts.failed)} placements failed{_tried(facts)}")
+        return _nowhere(facts, assess, elements, now, terms)
+    counted = [each for each in facts.failed if each.again_at is None]
+    if len(counted) >= terms.most_attempts:
+        return ended(facts, "hold", Code.NOT_PLACED, f"{len(counted)} placements failed{_tried(facts)}")
     those = [each for each in best if place_of(each) in reservable][: terms.sites_asked]
     if facts.wants_reservation and those:
         return _ask(facts, elements, those, terms)
@@ -205,10 +211,11 @@ def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now
 
 
 def _nowhere(
-    facts: StepFacts, assess: Assess, elements: tuple[RankedElement, ...], terms: StepTerms
+    facts: StepFacts, assess: Assess, elements: tuple[RankedElement, ...], now: datetime, terms: StepTerms
 ) -> NextStep:
-    """No element fits now: wait for one, unless all that fit were tried."""
-    if facts.failed and ranked(assess(NO_STARTS, ())):
+    """No element fits now: wait for one, unless all that fit were tried and none may be tried again."""
+    later = [each.again_at for each in facts.failed if each.again_at is not None and each.again_at > now]
+    if facts.failed and not later and ranked(assess(NO_STARTS, ())):
         text = f"all elements that fit were tried{_tried(facts)}"
         return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
     return _wait(facts, elements, "NO_CANDIDATE", _why_nowhere(elements), terms.look_again_seconds)
@@ -233,7 +240,7 @@ def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -
         if each is not None and each.state in GRANTED and each.start_at is not None
     }
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
-    elements = _annotated(assess(starts, {each.place for each in facts.failed}), facts)
+    elements = _annotated(assess(starts, facts.avoided(now)), facts)
     best = ranked(elements)
     if facts.must_reserve:
         best = [each for each in best if place_of(each) in granted]

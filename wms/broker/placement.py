@@ -65,6 +65,8 @@ class PlacementFault(StrEnum):
     """The element refused the pilot or the job."""
     UNREACHABLE = "UNREACHABLE"
     """The element could not be reached in time."""
+    NOT_ARRIVED = "NOT_ARRIVED"
+    """The pilot submitter died before it sent the pilot: the element never knew it, and did nothing wrong."""
     PILOT_ENDED = "PILOT_ENDED"
     """The pilot ended, or was lost, before the job started."""
     TOO_LATE = "TOO_LATE"

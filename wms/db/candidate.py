@@ -30,7 +30,10 @@ class FailedAtPlace(msgspec.Struct, frozen=True, kw_only=True):
 
     job_id: JobId
     place: CeId
+    code: str
+    """One of `PlacementFault`."""
     reason: str
+    """The code, and a sentence if there is one."""
     created_at: datetime
 
 
@@ -56,6 +59,7 @@ async def failures(tx: Transaction, job_ids: Collection[JobId]) -> list[FailedAt
         FailedAtPlace(
             job_id=row["job_id"],
             place=CeId(row["site"], row["ce"]),
+            code=row["reason"],
             reason=f"{row['reason']}: {row['reason_text']}" if row["reason_text"] else row["reason"],
             created_at=row["created_at"],
         )

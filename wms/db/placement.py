@@ -208,6 +208,7 @@ async def doomed(tx: Transaction, limit: int) -> list[PlacementFailure]:
 
 
 _WORDS = {
+    PlacementFault.NOT_ARRIVED: "its pilot has not arrived",
     PlacementFault.PILOT_ENDED: "its pilot has ended",
     PlacementFault.TOO_LATE: "its latest start has passed",
 }

@@ -75,7 +75,12 @@ where p.pilot_id = t.pilot_id and p.dispatch = 'pilot' and p.state = 'Ordered' a
 -- name: doomed
 -- Open placements of waiting jobs that cannot start any more: their pilots have ended, or their latest start has passed.
 select p.job_id, p.attempt, p.site, p.ce,
-    case when p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null) then 'PILOT_ENDED' else 'TOO_LATE' end as reason,
+    case
+        -- Its element never knew the pilot: it was stored, and not sent.
+        when p.state = 'Ordered' and t.state = 'Aborted' then 'NOT_ARRIVED'
+        when p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null) then 'PILOT_ENDED'
+        else 'TOO_LATE'
+    end as reason,
     case when t.ended_at is not null then t.reason else '' end as text
 from placement p join job j using (job_id) left join pilot t on t.pilot_id = p.pilot_id
 where p.state in ('Ordered', 'Sent') and j.state = 'Waiting'

@@ -47,8 +47,8 @@ class Submitter:
 
     def __init__(self, site: Site, dispatcher: Dispatcher, terms: EndpointTerms = SLURM) -> None:
         self.world = site.world
-        door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
-        doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [door])
+        self.door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
+        doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [self.door])
         self.following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
         self.placing = Placing(site.world.db, doors, site.maker, self.following, InstanceId("s-1"))
         self.watch = PlacementWatch(site.world.db, doors, over_seconds=0.0)

@@ -86,6 +86,18 @@ def test_the_next_best_follows_an_element_that_failed() -> None:
     assert chosen(step(facts(failed=failed), Elements(A=30, B=10, C=20))) == "C"
 
 
+def test_an_element_that_never_knew_the_pilot_is_chosen_again() -> None:
+    failed = (FailedPlacement(B, "NOT_ARRIVED", again_at=NOW),)
+    assert chosen(step(facts(failed=failed), Elements(A=30, B=10))) == "B"
+
+
+def test_a_job_waits_for_an_element_that_could_not_be_reached() -> None:
+    failed = (FailedPlacement(A, "UNREACHABLE", again_at=NOW + timedelta(seconds=60)),) * 3
+    assert step(facts(failed=failed), Elements(A=30)).reason == "NO_CANDIDATE"
+    later = step(facts(failed=failed), Elements(A=30), now=NOW + timedelta(seconds=60))
+    assert chosen(later) == "A", "these failures are none of the job's attempts"
+
+
 def test_a_job_whose_elements_have_all_failed_is_held_and_each_attempt_named() -> None:
     failed = (FailedPlacement(A, "REFUSED: no room"), FailedPlacement(B, "TOO_LATE: too late"))
     found = step(facts(failed=failed), Elements(A=30, B=10))
