@@ -23,7 +23,16 @@ PLACING_POINTS = frozenset(
 """Points that the pilot submitter reaches with placed jobs."""
 BROKER_POINTS = frozenset({"broker.after_claim", "broker.after_read", "broker.after_step"})
 """Points that the resource broker reaches, with each step of jobs."""
-POINTS = BUS_POINTS | PLACING_POINTS | BROKER_POINTS
+AGREEMENT_POINTS = frozenset(
+    {
+        "agreement.after_decision",
+        "agreement.after_intent",
+        "agreement.after_release",
+        "agreement.after_reserve",
+    }
+)
+"""Points that the agreement service reaches, with each offer and what is left of it."""
+POINTS = BUS_POINTS | PLACING_POINTS | BROKER_POINTS | AGREEMENT_POINTS
 
 _armed = os.environ.get("WMS_FAULTPOINT", "")
 _name, _, _count = _armed.partition(":")

@@ -26,7 +26,7 @@ from wms.db import ad, placement
 from wms.db.database import Database
 from wms.db.placement import NewPlacement
 from wms.embedded.system import System
-from wms.faultpoint import BROKER_POINTS, BUS_POINTS, PLACING_POINTS
+from wms.faultpoint import AGREEMENT_POINTS, BROKER_POINTS, BUS_POINTS, PLACING_POINTS
 from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
 
@@ -168,6 +168,21 @@ async def test_a_broker_that_dies_amid_a_step_places_each_job_once(
     first, last = submission.ids[0]
     for job_id in range(first, last + 1):
         assert len((await client.ranking(job_id)).placements) == 1
+    await clean(system)
+
+
+@pytest.mark.parametrize("point", sorted(AGREEMENT_POINTS - {"agreement.after_release"}))
+async def test_an_agreement_service_that_dies_amid_a_decision_makes_each_agreement_once(
+    system: System, client: Client, point: str
+) -> None:
+    """What is released outside the database has its test on a real batch system."""
+    variables = {"WMS_FAULTPOINT": point, "WMS_AGREEMENT__TURN_SECONDS": "2"}
+    await restart_with(system, "agreement", variables)
+    armed = starts(system, "agreement")
+    submission = await client.submit([BROKERED] * 3, id=f"reserved {point}")
+    assert await ended(client, submission) == {"Done": 3}
+    await eventually(lambda: starts(system, "agreement") > armed, within=30)
+    assert system.state().children["agreement"].last_exit == -signal.SIGKILL
     await clean(system)
 
 

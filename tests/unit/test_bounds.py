@@ -7,6 +7,8 @@ import pytest
 from msgspec import Meta, Struct, inspect
 
 from services.advertiser.config import Config as AdvertiserConfig
+from services.agreement.config import Config as AgreementConfig
+from services.agreement.site_script import ListAnswer, ReleaseAnswer, ReserveAnswer
 from services.job_manager.config import Config as JobManagerConfig
 from services.matcher.config import Config as MatcherConfig
 from services.pilot_submitter.config import Config as PilotSubmitterConfig
@@ -29,6 +31,10 @@ READ: dict[str, Any] = {
     "a signed notice": SignedNotice,
     "a pilot's configuration": PilotConfig,
     "the advertiser's configuration": AdvertiserConfig,
+    "the agreement service's configuration": AgreementConfig,
+    "a site's answer to an offer": ReserveAnswer,
+    "a site's answer to a release": ReleaseAnswer,
+    "a site's list of reservations": ListAnswer,
     "the job manager's configuration": JobManagerConfig,
     "the matcher's configuration": MatcherConfig,
     "the pilot submitter's configuration": PilotSubmitterConfig,

@@ -1,5 +1,6 @@
 """Decisions on offers by a calendar: the earliest start within the bounds of template and quota, or a coded reason why there is none."""
 
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 
 import msgspec
@@ -9,6 +10,7 @@ from wms.agreement.quota import ReservedAmount, VoQuota, over_quota
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.template import AgreementTemplate
 from wms.agreement.terms import AgreementTerms
+from wms.ids import AgreementId
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,13 +28,18 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a site lets be reserved of an element."""
 
     template: AgreementTemplate = AgreementTemplate()
-    quota: VoQuota = VoQuota()
+    quotas: Mapping[str, VoQuota] = {}
+    """The most that each VO may have reserved; `*` is for the others."""
 
     def refusal(
         self, terms: AgreementTerms, cpus: int, held: ReservedAmount, now: datetime
     ) -> Refusal | None:
         """Return why an offer is denied whatever is free; `cpus` is the size of the element, `held` what its VO has reserved."""
-        return self.template.refusal(terms, cpus, now) or over_quota(terms, held, self.quota)
+        return self.template.refusal(terms, cpus, now) or over_quota(terms, held, self.quota(terms.vo))
+
+    def quota(self, vo: str) -> VoQuota:
+        """Return what a VO may have reserved at the site."""
+        return self.quotas.get(vo, self.quotas.get("*", VoQuota()))
 
     def wish(self, terms: AgreementTerms, now: datetime) -> Wish:
         """Return what an offer needs of a calendar."""
@@ -66,3 +73,14 @@ def no_room(wish: Wish, cpus: int) -> Refusal:
     seconds = wish.duration.total_seconds()
     text = f"{wish.cpus} of {cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"
     return Refusal(AgreementReason.NO_ROOM, text)
+
+
+def improve(calendar: SlotCalendar, flexible: Iterable[AgreementId], now: datetime) -> list[Booking]:
+    """Move flexible reservations to earlier starts that are free, and return them as they are then."""
+    moved = []
+    for each in flexible:
+        if (booking := calendar.sooner(each, now)) is not None:
+            calendar.drop(each)
+            calendar.book(booking)
+            moved.append(booking)
+    return moved

@@ -203,7 +203,9 @@ def _children(
     ]
 
 
-_BEATING = frozenset({"job_manager", "matcher", "advertiser", "pilot_submitter", "resource_broker"})
+_BEATING = frozenset(
+    {"job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker"}
+)
 """The services that send heartbeats. Such a service without a heartbeat counts as down."""
 
 

@@ -156,9 +156,9 @@ async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
     }
 
 
-async def intend(tx: Transaction, names: Mapping[AgreementId, str]) -> None:
-    """Store that a batch system is about to be asked for reservations of these names."""
-    await tx.execute(SQL["intend"], list(names), list(names.values()))
+async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: bool = True) -> None:
+    """Store that decisions begin, and if `is_held` that a batch system is about to be asked for reservations of these names."""
+    await tx.execute(SQL["intend"], list(names), list(names.values()), is_held)
 
 
 # --- ends -----------------------------------------------------------------------------------------

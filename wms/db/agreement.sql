@@ -50,8 +50,8 @@ select vo, count(*) as agreements, sum(cpus) as cpus, sum(cpus * duration_second
 from agreement where site = $1 and state in ('Temporary', 'Confirmed') group by vo;
 
 -- name: intend
--- Store, before a batch system is asked, that it may hold reservations for these.
-update agreement a set is_held = true, reservation = i.reservation, tries = tries + 1, changed_at = now()
+-- Store that decisions begin, and before a batch system is asked, that it may hold reservations for these.
+update agreement a set is_held = a.is_held or $3, reservation = i.reservation, tries = tries + 1, changed_at = now()
 from unnest($1::text[], $2::text[]) as i(agreement_id, reservation)
 where a.agreement_id = i.agreement_id and a.state = 'Requested';
 

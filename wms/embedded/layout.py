@@ -13,7 +13,7 @@ from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
 """The environment variable with the default of payload isolation for pilots on this machine."""
-SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter", "resource_broker")
+SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker")
 """The services of the system, in the order of their start."""
 
 
@@ -126,6 +126,9 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
         case "advertiser":
             element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
+        case "agreement":
+            reservable: dict[str, Value] = {"ce": "local", "cpus": facts.slots}
+            return {"agreement": {"site": facts.site}, "elements": [reservable]}
         case "pilot_submitter":
             pilots: dict[str, Value] = {
                 "directory": str(layout.pilots),

@@ -12,7 +12,9 @@ from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.template import AgreementTemplate
 from wms.ids import AgreementId
 
-RULES = ReservationRules(template=AgreementTemplate(horizon_seconds=3_600), quota=VoQuota(cpus=6))
+RULES = ReservationRules(
+    template=AgreementTemplate(horizon_seconds=3_600), quotas={"lhcb": VoQuota(cpus=6), "*": VoQuota(cpus=1)}
+)
 
 
 def test_the_earliest_start_is_granted_and_booked() -> None:
@@ -50,6 +52,7 @@ def test_template_and_quota_refuse_before_any_calendar_is_read() -> None:
     assert over is not None
     assert (too_many.code, over.code) == (AgreementReason.TOO_MANY_CPUS, AgreementReason.QUOTA)
     assert RULES.refusal(terms(), 64, reserved([]), NOW) is None
+    assert RULES.refusal(terms(vo="atlas"), 64, reserved([]), NOW) is not None
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(1, 900), st.booleans()), max_size=15))

@@ -1,0 +1,223 @@
+"""Decides on the offers for one element: one service at a time, in steps that a crash may end anywhere.
+
+First what is about to be asked of the batch system is written down, then it is asked, then the outcome is stored. After a crash between
+them the next round finds the reservation by its name. An offer that was tried too often is denied, and what may be held is released.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+import structlog
+
+from services.agreement.port import Decision, Outlook, ServedElement
+from wms import faultpoint
+from wms.agreement.agreement import Agreement, AgreementMark
+from wms.agreement.calendar import Booking, SlotCalendar
+from wms.agreement.decision import Granted, improve
+from wms.agreement.quota import ReservedAmount
+from wms.agreement.reasons import AgreementReason, Refusal
+from wms.agreement.state import AgreementEvent, AgreementState
+from wms.db import agreement
+from wms.db.database import Database, Transaction
+from wms.errors import Unavailable
+from wms.ids import AgreementId, CeId
+
+log = structlog.get_logger()
+
+MOST_TRIES: Final = 5
+"""Rounds in which a decision on an offer is begun; after them it is denied."""
+
+Decisions = dict[AgreementId, Granted | Refusal]
+
+
+class Deciding:
+    """The decisions of one service on one element."""
+
+    def __init__(
+        self, db: Database, site: str, element: ServedElement, holder: str, turn_seconds: float
+    ) -> None:
+        """Build a decider; `holder` names this service, which loses its turn after `turn_seconds` of silence."""
+        self._db = db
+        self._element = element
+        self._place = CeId(site, element.ce)
+        self._holder = holder
+        self._turn_seconds = turn_seconds
+        self.decided = 0
+
+    async def round(self) -> bool:
+        """Decide on some offers; return whether there may be more."""
+        offers, booked = await self._waiting()
+        if not offers:
+            return False
+        outlook = await self._element.maker.look(booked)
+        intended, now = await self._intend(offers, outlook.cpus)
+        faultpoint.reach("agreement.after_intent")
+        decisions: Decisions = {}
+        for each in intended:
+            decision = await self._decide(outlook, each, now)
+            if decision is not None:
+                decisions[each.agreement_id] = decision
+        await self._record(intended, decisions)
+        faultpoint.reach("agreement.after_decision")
+        self.decided += len(decisions)
+        return bool(decisions)
+
+    async def improve(self) -> None:
+        """Move unconfirmed flexible reservations to earlier starts that came free. Those in batch systems stay where they are."""
+        flexible, booked, now = await self._flexible()
+        if not flexible or self._is_outside:
+            return
+        outlook = await self._element.maker.look(booked)
+        calendar = SlotCalendar(outlook.cpus, booked)
+        moved = improve(calendar, [each.agreement_id for each in flexible], now)
+        async with self._db.transaction() as tx:
+            if await agreement.keep_turn(tx, self._place, self._holder):
+                await self._move(tx, {each.agreement_id: each for each in moved})
+
+    async def _flexible(self) -> tuple[list[Booking], list[Booking], datetime]:
+        """Return what may be moved and everything that is reserved, if it is this service's turn; and the database's time."""
+        async with self._db.transaction() as tx:
+            now = await tx.now()
+            booked = await self._booked(tx, now)
+            flexible = [each for each in booked if each.window]
+            return flexible if flexible and await self._take_turn(tx) else [], booked, now
+
+    # --- steps ------------------------------------------------------------------------------------
+
+    async def _waiting(self) -> tuple[list[Agreement], list[Booking]]:
+        """Return undecided offers and everything that is reserved, if it is this service's turn."""
+        async with self._db.transaction() as tx:
+            offers = await agreement.requested(tx, self._place, self._element.maker.at_once)
+            if not offers or not await self._take_turn(tx):
+                return [], []
+            return offers, await self._booked(tx, await tx.now())
+
+    async def _booked(self, tx: Transaction, now: datetime) -> list[Booking]:
+        horizon = self._element.rules.template.horizon
+        return [each.booking(now, horizon) for each in await agreement.granted(tx, self._place)]
+
+    async def _intend(self, offers: Sequence[Agreement], cpus: int) -> tuple[list[Agreement], datetime]:
+        """Deny what template or quota refuse; write down for the others what the batch system is about to be asked."""
+        async with self._db.transaction() as tx:
+            now = await tx.now()
+            if not await agreement.keep_turn(tx, self._place, self._holder):
+                return [], now
+            held = await agreement.reserved(tx, self._place.site)
+            denied = self._refused(offers, cpus, held, now)
+            await agreement.move(tx, [_denial(id_, refusal) for id_, refusal in denied.items()])
+            rest = [each for each in offers if each.agreement_id not in denied]
+            await agreement.intend(
+                tx, {each.agreement_id: self._name(each) for each in rest}, is_held=self._is_outside
+            )
+        return rest, now
+
+    def _refused(
+        self, offers: Sequence[Agreement], cpus: int, held: Mapping[str, ReservedAmount], now: datetime
+    ) -> dict[AgreementId, Refusal]:
+        refused = {}
+        amounts = dict(held)
+        for each in offers:
+            amount = amounts.get(each.vo, ReservedAmount())
+            refusal = self._element.rules.refusal(each, cpus, amount, now)
+            if each.tries >= MOST_TRIES:
+                text = f"the decision was begun {each.tries} times, and came to no end"
+                refusal = Refusal(AgreementReason.NOT_DECIDED, text)
+            if refusal is not None:
+                refused[each.agreement_id] = refusal
+            else:
+                amounts[each.vo] = amount.plus(each.cpus, each.duration_seconds)
+        return refused
+
+    async def _decide(self, outlook: Outlook, offer: Agreement, now: datetime) -> Decision:
+        try:
+            decision = await outlook.decide(offer, now)
+        except Unavailable as error:
+            log.warning("not decided", agreement=offer.agreement_id, error=str(error))
+            return None
+        faultpoint.reach("agreement.after_reserve")
+        return decision
+
+    async def _record(self, offers: Sequence[Agreement], decisions: Decisions) -> None:
+        """Store the decisions, unless another service decides now, or a reservation that made room was confirmed meanwhile."""
+        moved = _moved(decisions)
+        async with self._db.transaction() as tx:
+            if not decisions or not await agreement.keep_turn(tx, self._place, self._holder):
+                return
+            there = await agreement.lock(tx, decisions.keys() | moved.keys())
+            if any(
+                there[each].state is not AgreementState.TEMPORARY for each in moved.keys() - decisions.keys()
+            ):
+                log.info("decided again", reason="a reservation that made room was confirmed or cancelled")
+                return
+            now = await tx.now()
+            decided = [each for each in offers if each.agreement_id in decisions]
+            marks = [self._mark(each, decisions[each.agreement_id], moved, now) for each in decided]
+            await agreement.move(tx, marks)
+            await self._move(tx, {id_: each for id_, each in moved.items() if id_ not in decisions})
+            await agreement.released(tx, [id_ for id_, each in decisions.items() if _holds_nothing(each)])
+
+    def _mark(
+        self,
+        offer: Agreement,
+        decision: Granted | Refusal,
+        moved: Mapping[AgreementId, Booking],
+        now: datetime,
+    ) -> AgreementMark:
+        if isinstance(decision, Refusal):
+            return _denial(offer.agreement_id, decision)
+        there = moved.get(offer.agreement_id)
+        return AgreementMark(
+            agreement_id=offer.agreement_id,
+            event=AgreementEvent.GRANT,
+            code=AgreementReason.GRANTED,
+            start_at=there.start_at if there else decision.start_at,
+            ends_at=there.ends_at if there else decision.ends_at,
+            reservation=decision.reservation,
+            expires_at=now + self._element.rules.template.lifetime(offer),
+        )
+
+    async def _move(self, tx: Transaction, moved: Mapping[AgreementId, Booking]) -> None:
+        marks = [
+            AgreementMark(
+                agreement_id=id_,
+                event=AgreementEvent.MOVE,
+                code=AgreementReason.MOVED,
+                start_at=each.start_at,
+                ends_at=each.ends_at,
+            )
+            for id_, each in moved.items()
+        ]
+        await agreement.move(tx, marks)
+
+    async def _take_turn(self, tx: Transaction) -> bool:
+        return await agreement.take_turn(tx, self._place, self._holder, self._turn_seconds)
+
+    @property
+    def _is_outside(self) -> bool:
+        """Whether reservations are held outside the database."""
+        return self._element.helper is not None
+
+    def _name(self, offer: Agreement) -> str:
+        return self._element.helper.name_of(offer.agreement_id) if self._element.helper else ""
+
+
+def _moved(decisions: Mapping[AgreementId, Granted | Refusal]) -> dict[AgreementId, Booking]:
+    """Return the reservations that made room for grants, each as the last of them moved it."""
+    return {
+        each.agreement_id: each
+        for decision in decisions.values()
+        if isinstance(decision, Granted)
+        for each in decision.moved
+    }
+
+
+def _denial(agreement_id: AgreementId, refusal: Refusal) -> AgreementMark:
+    return AgreementMark(
+        agreement_id=agreement_id, event=AgreementEvent.DENY, code=refusal.code, text=refusal.text
+    )
+
+
+def _holds_nothing(decision: Granted | Refusal) -> bool:
+    """Return whether it is sure that the batch system holds nothing for it."""
+    return isinstance(decision, Refusal) and decision.code is AgreementReason.NO_ROOM

@@ -1,0 +1,43 @@
+"""The elements that a service decides for, put together from its configuration."""
+
+import os
+from functools import partial
+
+from services.agreement.config import Config, ReservableSettings
+from services.agreement.port import ServedElement
+from services.agreement.site_script import ScriptedElement
+from services.agreement.slot_calendar import CalendarDecisions
+from services.agreement.slurm import SlurmElement
+from wms.agreement.decision import ReservationRules
+from wms.db import ad
+from wms.db.database import Database
+
+
+def elements(config: Config, db: Database) -> list[ServedElement]:
+    """Return the configured elements with what decides for each."""
+    return [_element(each, config, db) for each in config.elements]
+
+
+def _element(settings: ReservableSettings, config: Config, db: Database) -> ServedElement:
+    rules = ReservationRules(template=settings.template, quotas=config.quotas)
+    ce = settings.ce
+    match settings.kind:
+        case "slurm":
+            path = os.environ.get("PATH", os.defpath)
+            slurm = SlurmElement(settings.slurm, rules, config.agreement.grace_seconds, path)
+            return ServedElement(ce=ce, rules=rules, maker=slurm, helper=slurm)
+        case "script":
+            scripted = ScriptedElement(settings.script, rules, settings.cpus)
+            return ServedElement(ce=ce, rules=rules, maker=scripted, helper=scripted)
+        case _:
+            cpus = partial(_cpus, db, config.agreement.site, settings)
+            return ServedElement(ce=ce, rules=rules, maker=CalendarDecisions(rules, cpus))
+
+
+async def _cpus(db: Database, site: str, settings: ReservableSettings) -> int:
+    """Return the CPUs that may be reserved: as configured, or the slots that the element advertises, none without an ad."""
+    if settings.cpus:
+        return settings.cpus
+    async with db.transaction() as tx:
+        ads = await ad.fresh(tx)
+    return next((each.slots for each in ads if each.ce_id == (site, settings.ce)), 0)

@@ -1,0 +1,44 @@
+"""The agreement service's loops and their parts."""
+
+from services.agreement.config import Config
+from services.agreement.deciding import Deciding
+from services.agreement.elements import elements
+from services.agreement.offers import Offers
+from services.agreement.port import ServedElement
+from services.agreement.upkeep import Reconciliation, Upkeep
+from wms.ids import slug
+from wms.messages.agreements import OFFERS_TOPIC, ToSite
+from wms.runtime.host import Host
+
+DECIDE_SECONDS = 0.2
+"""The longest delay in seconds until a new offer is looked at."""
+
+
+async def build(host: Host, config: Config) -> None:
+    """Build the loops of the agreement service and add them to the host."""
+    settings = config.agreement
+    served = elements(config, host.patient_db)
+    offers = Offers(settings.site, [each.ce for each in served])
+    # A consumer of its own for each site, as each reads the messages of all.
+    host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
+    upkeep = Upkeep(host.patient_db, settings, served)
+    host.every("tell", 20.0, upkeep.tell)
+    host.every("end", 0.5, upkeep.end)
+    host.every("release", 0.5, upkeep.release)
+    host.every("forget", 600.0, upkeep.forget)
+    for each in served:
+        _serve(host, config, each, upkeep)
+    host.show("offers", lambda: offers.taken)
+    host.show("strays_removed", lambda: upkeep.strays)
+
+
+def _serve(host: Host, config: Config, element: ServedElement, upkeep: Upkeep) -> None:
+    """Decide for one element, and compare with its batch system."""
+    settings = config.agreement
+    deciding = Deciding(host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds)
+    host.every(f"decide-{element.ce}", DECIDE_SECONDS, deciding.round)
+    if element.helper is None:
+        host.every(f"improve-{element.ce}", 2.0, deciding.improve)
+        return
+    reconciliation = Reconciliation(host.patient_db, settings.site, element, upkeep)
+    host.every(f"reconcile-{element.ce}", settings.reconcile_seconds, reconciliation.compare)

@@ -1,0 +1,139 @@
+"""Decisions by a site's own program, which may make reservations of whatever kind.
+
+It reads one JSON object and prints one. `reserve` comes with the offer, its window of starts and the name that the reservation should
+have; the answer is a start, or why there is none. `release` and `list` are about reservations by these names:
+
+    {"action": "reserve", "name": "wms-17", "cpus": 8, "seconds": 3600, "first_start": "...", "last_start": "...",
+     "owner": "ann", "group": "physics", "vo": "lhcb", "job_id": 17, "site": "A", "ce": "main"}
+    {"start_at": "2026-03-01T12:00:00Z"}    or    {"reason": "maintenance until Monday"}
+    {"action": "release", "name": "wms-17"}    ->    {"released": true}
+    {"action": "list"}    ->    {"reservations": [{"name": "wms-17", "start_at": "...", "ends_at": "...", "in_use": false}]}
+
+A second `reserve` of a name has to be answered as the first one: the service may have crashed between them.
+"""
+
+import os
+from collections.abc import Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+
+from services.agreement.config import SiteScript
+from services.agreement.port import Decision, Holding
+from wms.agreement.calendar import Booking
+from wms.agreement.decision import Granted, ReservationRules
+from wms.agreement.reasons import AgreementReason, Refusal
+from wms.agreement.terms import AgreementTerms
+from wms.bounds import GivenName, Moment, Reason
+from wms.dispatch.commands import Tools
+from wms.errors import Unavailable, shown
+from wms.ids import AgreementId
+
+ANSWER_LIMIT: Final = 4 * 2**20
+"""The most bytes that the program may print."""
+PREFIX: Final = "wms-"
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+
+class ReserveAnswer(msgspec.Struct, frozen=True):
+    """What the program says to an offer."""
+
+    start_at: Moment | None = None
+    reason: Reason = ""
+    """Why there is no start."""
+
+
+class ReleaseAnswer(msgspec.Struct, frozen=True):
+    """Whether a reservation is gone."""
+
+    released: bool
+
+
+class ListedHolding(msgspec.Struct, frozen=True):
+    """A reservation that the program lists."""
+
+    name: GivenName
+    start_at: Moment
+    ends_at: Moment
+    in_use: bool = False
+
+
+class ListAnswer(msgspec.Struct, frozen=True):
+    """All reservations that the program has made and not released."""
+
+    reservations: Annotated[tuple[ListedHolding, ...], msgspec.Meta(max_length=100_000)]
+
+
+class ScriptedElement:
+    """The decision maker and resource helper of an element by its site's program."""
+
+    at_once = 5
+
+    def __init__(self, script: SiteScript, rules: ReservationRules, cpus: int) -> None:
+        self._program = Path(script.program)
+        self._rules = rules
+        self.cpus = cpus
+        path = os.environ.get("PATH", os.defpath)
+        self._tools = Tools(
+            {"PATH": path, "LC_ALL": "C.UTF-8"}, at_once=1, seconds=script.seconds, limit=ANSWER_LIMIT
+        )
+
+    def name_of(self, agreement_id: AgreementId) -> str:
+        """Return the prefix with the agreement's id."""
+        return f"{PREFIX}{agreement_id}"
+
+    async def look(self, _booked: Sequence[Booking], /) -> "ScriptedElement":
+        """Return itself: the program keeps its calendar."""
+        return self
+
+    async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
+        """Ask the program; a start outside the window, or a program that fails, is no grant."""
+        wish = self._rules.wish(terms, now)
+        if wish.first > wish.last:
+            return Refusal(AgreementReason.WINDOW_OVER, "no start is left in the window")
+        question = {
+            "action": "reserve",
+            "name": self.name_of(terms.agreement_id),
+            "cpus": terms.cpus,
+            "seconds": wish.duration.total_seconds(),
+            "first_start": wish.first,
+            "last_start": wish.last,
+            **{each: getattr(terms, each) for each in ("owner", "group", "vo", "job_id", "site", "ce")},
+        }
+        answer = await self._ask(question, ReserveAnswer)
+        if answer.start_at is None:
+            why = shown(answer.reason, 500) or "the site's script gives no reason"
+            return Refusal(AgreementReason.REFUSED_BY_SITE, why)
+        if not wish.first <= answer.start_at <= wish.last:
+            return Refusal(
+                AgreementReason.REFUSED_BY_SITE,
+                f"the site's script starts it at {answer.start_at}, outside the window",
+            )
+        return Granted(
+            start_at=answer.start_at,
+            ends_at=answer.start_at + wish.duration,
+            reservation=self.name_of(terms.agreement_id),
+        )
+
+    async def holdings(self) -> list[Holding]:
+        """Return what the program lists under this system's names."""
+        answer = await self._ask({"action": "list"}, ListAnswer)
+        return [
+            Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.in_use)
+            for each in answer.reservations
+            if each.name.startswith(PREFIX)
+        ]
+
+    async def release(self, name: str) -> bool:
+        """Have the program release a reservation, or say that it cannot yet."""
+        return (await self._ask({"action": "release", "name": name}, ReleaseAnswer)).released
+
+    async def _ask(self, question: dict[str, Any], kind: type[A]) -> A:
+        said = await self._tools.ask(str(self._program), text=msgspec.json.encode(question).decode())
+        try:
+            return msgspec.json.decode(said.printed, type=kind)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise Unavailable(f"{self._program} prints no answer: {error}") from None

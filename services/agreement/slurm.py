@@ -1,0 +1,189 @@
+"""Reservations of a Slurm cluster, by `scontrol`: made at the earliest start that Slurm accepts, found again by their names.
+
+Slurm itself decides whether a reservation fits. What it lists tells at which times it is worth asking: from the earliest time on at which
+so many CPUs could be free, and then whenever something ends. A reservation is on one node, as pilots are. Slurm drops by itself one that
+is idle for longer than the grace time, so that an unused one ends even while this service is down.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from msgspec.structs import replace
+
+from services.agreement.config import SlurmReservations
+from services.agreement.port import Decision, Holding
+from services.agreement.slurm_listing import (
+    JOB_FORMAT,
+    ListedReservation,
+    RunningJob,
+    in_use,
+    jobs,
+    nodes,
+    reservations,
+    written,
+)
+from wms.agreement.calendar import Booking, SlotCalendar, Wish
+from wms.agreement.decision import Granted, ReservationRules, no_room
+from wms.agreement.reasons import AgreementReason, Refusal
+from wms.agreement.terms import AgreementTerms
+from wms.dispatch.commands import ToolOutput, Tools
+from wms.errors import Unavailable
+from wms.ids import AgreementId
+
+TRIES: Final = 25
+"""The most starts for which Slurm is asked on behalf of one offer."""
+TOOL_SECONDS: Final = 15.0
+LATER_SECONDS: Final = 120.0
+"""By so much Slurm drops an unused reservation later than this service does, which says why."""
+STEP_SECONDS: Final = 60.0
+"""The step between two tries while nothing is known to end."""
+BUSY: Final = ("nodes are busy", "Requested node configuration is not available")
+GONE: Final = ("Requested reservation is invalid", "not found")
+IN_USE: Final = "is in use"
+DUPLICATE: Final = "Duplicate reservation name"
+REFUSED: Final = "Error creating the reservation"
+
+
+class SlurmElement:
+    """The decision maker and resource helper of one partition."""
+
+    at_once = 10
+
+    def __init__(
+        self, settings: SlurmReservations, rules: ReservationRules, grace_seconds: float, path: str
+    ) -> None:
+        """Build both; `path` is where tools are searched, `grace_seconds` after how long unused reservations are released."""
+        self.settings = settings
+        self.rules = rules
+        idle = int(grace_seconds + LATER_SECONDS)
+        self._purge = f"PURGE_COMP={idle // 3600:02}:{idle // 60 % 60:02}:{idle % 60:02}"
+        configured = {"SLURM_CONF": settings.configuration} if settings.configuration else {}
+        own = {"PATH": f"{settings.directory}:{path}" if settings.directory else path}
+        # In UTC, whatever the zone of this machine or a change to summer time.
+        self._tools = Tools(own | {"LC_ALL": "C", "TZ": "UTC"} | configured, seconds=TOOL_SECONDS)
+
+    async def look(self, _booked: Sequence[Booking], /) -> "SlurmOutlook":
+        """Return what Slurm lists; what agreements have reserved is among it."""
+        partition = self.settings.partition
+        sizes = nodes((await self._tools.ask("sinfo", "-h", "-N", "-p", partition, "-o", "%c")).out)
+        listed = [each for each in await self._listed() if each.partition == partition]
+        there = {each.name: each for each in self._ours(listed, frozenset())}
+        return SlurmOutlook(self, sizes, there, [*_reserved(listed), *_taken(await self._running())])
+
+    async def create(self, name: str, wish: Wish, start: datetime) -> ToolOutput:
+        """Have Slurm make a reservation; return what it says."""
+        return await self._tools.run(
+            "scontrol", "create", "reservation", f"ReservationName={name}", f"StartTime={written(start)}",
+            f"EndTime={written(start + wish.duration)}", "NodeCnt=1", f"CoreCnt={wish.cpus}",
+            f"PartitionName={self.settings.partition}", f"Users={','.join(self.settings.users)}", f"Flags={self._purge}",
+        )  # fmt: skip
+
+    def name_of(self, agreement_id: AgreementId) -> str:
+        """Return the prefix with the agreement's id."""
+        return f"{self.settings.prefix}-{agreement_id}"
+
+    async def holdings(self) -> list[Holding]:
+        """Return the reservations of this system in the partition."""
+        used = in_use(await self._running())
+        return self._ours(await self._listed(), used)
+
+    async def release(self, name: str) -> bool:
+        """Delete a reservation; False while a job runs in it."""
+        said = await self._tools.run("scontrol", "delete", f"reservation={name}")
+        if said.code == 0 or any(each in said.err for each in GONE):
+            return True
+        if IN_USE in said.err:
+            return False
+        raise Unavailable(f"scontrol: {said.complaint}")
+
+    def _ours(self, listed: Iterable[ListedReservation], used: frozenset[str]) -> list[Holding]:
+        begin = f"{self.settings.prefix}-"
+        return [
+            Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.name in used)
+            for each in listed
+            if each.name.startswith(begin) and each.partition == self.settings.partition
+        ]
+
+    async def _listed(self) -> list[ListedReservation]:
+        said = await self._tools.run("scontrol", "--oneliner", "show", "reservation")
+        if said.code and "No reservations" not in said.out + said.err:
+            raise Unavailable(f"scontrol: {said.complaint}")
+        return list(reservations(said.out))
+
+    async def _running(self) -> list[RunningJob]:
+        partition = self.settings.partition
+        said = await self._tools.ask("squeue", "-h", "-t", "R,S", "-p", partition, "-o", JOB_FORMAT)
+        return list(jobs(said.out))
+
+
+class SlurmOutlook:
+    """A partition in one round of decisions: what was made in it is seen by the offers after it."""
+
+    def __init__(
+        self,
+        element: SlurmElement,
+        sizes: Sequence[int],
+        there: Mapping[str, Holding],
+        taken: Iterable[Booking],
+    ) -> None:
+        """`sizes` are the CPUs of each node, `there` this system's reservations by their names, `taken` whatever takes CPUs."""
+        self.cpus = max(sizes, default=0)
+        self._element = element
+        self._there = there
+        self._calendar = SlotCalendar(sum(sizes), taken)
+
+    async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
+        """Ask Slurm for a reservation at one possible start after the other, the earliest first."""
+        name = self._element.name_of(terms.agreement_id)
+        if there := self._there.get(name):
+            return Granted(start_at=there.start_at, ends_at=there.ends_at, reservation=name)
+        wish = self._element.rules.wish(terms, now)
+        for _ in range(TRIES):
+            start = self._calendar.earliest(wish)
+            if start is None:
+                break
+            if (outcome := await self._create(name, wish, start)) is not None:
+                return outcome
+            wish = replace(wish, first=self._next_end(start))
+        return no_room(self._element.rules.wish(terms, now), self._calendar.cpus)
+
+    async def _create(self, name: str, wish: Wish, start: datetime) -> Granted | Refusal | None:
+        """Create a reservation at this start; None if it does not fit there."""
+        said = await self._element.create(name, wish, start)
+        if said.code == 0:
+            booking = wish.at(start, AgreementId(name))
+            self._calendar.book(booking)
+            return Granted(start_at=start, ends_at=booking.ends_at, reservation=name)
+        if any(each in said.err for each in BUSY):
+            return None
+        if DUPLICATE in said.err or REFUSED not in said.err:
+            # It may have been made all the same; the next round finds it by its name.
+            raise Unavailable(f"scontrol: {said.complaint}")
+        return Refusal(AgreementReason.REFUSED_BY_SITE, f"Slurm refused it: {said.complaint}"[:900])
+
+    def _next_end(self, after: datetime) -> datetime:
+        """Return when the next thing ends that takes CPUs."""
+        ends = [each.ends_at for each in self._calendar if each.ends_at > after]
+        return min(ends, default=after + timedelta(seconds=STEP_SECONDS))
+
+
+def _reserved(listed: Iterable[ListedReservation]) -> Iterable[Booking]:
+    return (
+        Booking(
+            agreement_id=AgreementId(each.name), cpus=each.cpus, start_at=each.start_at, ends_at=each.ends_at
+        )
+        for each in listed
+        if each.ends_at > each.start_at
+    )
+
+
+def _taken(running: Iterable[RunningJob]) -> Iterable[Booking]:
+    """Return what jobs take; those in reservations take nothing more."""
+    for number, job in enumerate(running):
+        if job.began_at and job.ends_at and job.ends_at >= job.began_at and not job.reservation:
+            # For Slurm a job takes its cores in the second of its end, too.
+            end = job.ends_at + timedelta(seconds=1)
+            yield Booking(
+                agreement_id=AgreementId(f"job {number}"), cpus=job.cpus, start_at=job.began_at, ends_at=end
+            )

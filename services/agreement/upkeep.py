@@ -1,0 +1,125 @@
+"""Ends agreements whose time is over, releases what batch systems hold for them, and compares with what these list."""
+
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import Final
+
+import structlog
+
+from services.agreement.config import AgreementSettings
+from services.agreement.port import Holding, ServedElement
+from wms import faultpoint
+from wms.agreement.agreement import AgreementMark
+from wms.agreement.reasons import AgreementReason
+from wms.agreement.state import GRANTED, AgreementEvent, AgreementState
+from wms.db import agreement
+from wms.db.agreement import HeldReservation, ReservableElement
+from wms.db.database import Database
+from wms.errors import Unavailable
+from wms.ids import AgreementId, CeId
+
+log = structlog.get_logger()
+
+AT_ONCE: Final = 500
+RELEASED_AT_ONCE: Final = 50
+TOLD_SECONDS: Final = 60.0
+"""For so long a site is taken to decide on offers after it said so."""
+DAY_SECONDS: Final = 86_400.0
+
+Living = Mapping[str, tuple[AgreementId, AgreementState]]
+
+
+class Upkeep:
+    """The upkeep of one site's agreements. Any number of instances may do it."""
+
+    def __init__(self, db: Database, settings: AgreementSettings, elements: Sequence[ServedElement]) -> None:
+        self._db = db
+        self._settings = settings
+        self._elements = {each.ce: each for each in elements}
+        self.strays = 0
+        """Reservations that were removed because they had no living agreement."""
+
+    async def tell(self) -> None:
+        """Say that this site decides on offers for its elements."""
+        told = {}
+        for each in self._elements.values():
+            try:
+                told[each.ce] = ReservableElement((await each.maker.look(())).cpus, each.rules.template)
+            except Unavailable as error:
+                log.warning("no reservations now", ce=each.ce, error=str(error))
+        async with self._db.transaction() as tx:
+            await agreement.tell_elements(tx, self._settings.site, told, TOLD_SECONDS)
+
+    async def end(self) -> bool:
+        """End what is over by the database's clock; return whether there may be more."""
+        grace = timedelta(seconds=self._settings.grace_seconds)
+        async with self._db.transaction() as tx:
+            await agreement.use(tx, self._settings.site, ())
+            over = await agreement.end_overdue(tx, self._settings.site, grace, AT_ONCE)
+        return len(over) == AT_ONCE
+
+    async def release(self) -> bool:
+        """Remove from batch systems what they hold for agreements that are over; return whether there may be more."""
+        async with self._db.transaction() as tx:
+            held = await agreement.releasable(tx, self._settings.site, RELEASED_AT_ONCE)
+        gone = [each.agreement_id for each in held if await self._released(each)]
+        if gone:
+            faultpoint.reach("agreement.after_release")
+            async with self._db.transaction() as tx:
+                await agreement.released(tx, gone)
+        return len(gone) == RELEASED_AT_ONCE
+
+    async def forget(self) -> None:
+        """Forget agreements that were over long ago."""
+        async with self._db.transaction() as tx:
+            await agreement.forget(tx, self._settings.kept_days * DAY_SECONDS, 10 * AT_ONCE)
+
+    async def _released(self, held: HeldReservation) -> bool:
+        element = self._elements.get(held.ce)
+        if element is None or element.helper is None:
+            return False
+        try:
+            return await element.helper.release(held.reservation)
+        except Unavailable as error:
+            log.warning("not released yet", reservation=held.reservation, error=str(error))
+            return False
+
+
+class Reconciliation:
+    """Compares the agreements of one element with the reservations that its batch system lists."""
+
+    def __init__(self, db: Database, site: str, element: ServedElement, upkeep: Upkeep) -> None:
+        self._db = db
+        self._place = CeId(site, element.ce)
+        self._element = element
+        self._upkeep = upkeep
+        self._missed: frozenset[str] = frozenset()
+        """The reservations that were not listed the last time."""
+
+    async def compare(self) -> None:
+        """Remove reservations without a living agreement, end agreements whose reservation vanished, note which are used."""
+        if self._element.helper is None:
+            return
+        # The list first: a reservation that is in it has had its agreement before.
+        listed = {each.name: each for each in await self._element.helper.holdings()}
+        async with self._db.transaction() as tx:
+            living = await agreement.living(tx, self._place)
+            await agreement.use(tx, self._place.site, [each.name for each in listed.values() if each.in_use])
+            await agreement.move(tx, self._vanished(listed, living))
+        for name in listed.keys() - living.keys():
+            log.warning("a reservation without an agreement is removed", reservation=name)
+            self._upkeep.strays += await self._element.helper.release(name)
+
+    def _vanished(self, listed: Mapping[str, Holding], living: Living) -> list[AgreementMark]:
+        """Return the ends of agreements whose reservation was twice not listed: once it may have been made meanwhile."""
+        missing = {name for name, (_, state) in living.items() if state in GRANTED} - listed.keys()
+        twice, self._missed = missing & self._missed, frozenset(missing)
+        return [_vanished(*living[name]) for name in twice]
+
+
+def _vanished(agreement_id: AgreementId, state: AgreementState) -> AgreementMark:
+    """Return the end of an agreement whose reservation is gone; a batch system may drop one that is not used any more."""
+    log.warning("a reservation has vanished", agreement=agreement_id)
+    event = AgreementEvent.END if state is AgreementState.CONFIRMED else AgreementEvent.CANCEL
+    text = "the batch system lists its reservation no more"
+    return AgreementMark(agreement_id=agreement_id, event=event, code=AgreementReason.VANISHED, text=text)
