@@ -61,7 +61,8 @@ class Deciding:
         await self._record(intended, decisions)
         faultpoint.reach("agreement.after_decision")
         self.decided += len(decisions)
-        return bool(decisions)
+        # Those that were denied at once left room for others in the next round.
+        return bool(decisions) or len(intended) < len(offers)
 
     async def improve(self) -> None:
         """Move unconfirmed flexible reservations to earlier starts that came free. Those in batch systems stay where they are."""

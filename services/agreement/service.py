@@ -5,7 +5,7 @@ from services.agreement.deciding import Deciding
 from services.agreement.elements import elements
 from services.agreement.offers import Offers
 from services.agreement.port import ServedElement
-from services.agreement.upkeep import Reconciliation, Upkeep
+from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from wms.ids import slug
 from wms.messages.agreements import OFFERS_TOPIC, ToSite
 from wms.runtime.host import Host
@@ -21,7 +21,7 @@ async def build(host: Host, config: Config) -> None:
     offers = Offers(settings.site, [each.ce for each in served])
     # A consumer of its own for each site, as each reads the messages of all.
     host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
-    upkeep = Upkeep(host.patient_db, settings, served)
+    upkeep = AgreementUpkeep(host.patient_db, settings, served)
     host.every("tell", 20.0, upkeep.tell)
     host.every("end", 0.5, upkeep.end)
     host.every("release", 0.5, upkeep.release)
@@ -32,7 +32,7 @@ async def build(host: Host, config: Config) -> None:
     host.show("strays_removed", lambda: upkeep.strays)
 
 
-def _serve(host: Host, config: Config, element: ServedElement, upkeep: Upkeep) -> None:
+def _serve(host: Host, config: Config, element: ServedElement, upkeep: AgreementUpkeep) -> None:
     """Decide for one element, and compare with its batch system."""
     settings = config.agreement
     deciding = Deciding(host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds)

@@ -29,7 +29,7 @@ DAY_SECONDS: Final = 86_400.0
 Living = Mapping[str, tuple[AgreementId, AgreementState]]
 
 
-class Upkeep:
+class AgreementUpkeep:
     """The upkeep of one site's agreements. Any number of instances may do it."""
 
     def __init__(self, db: Database, settings: AgreementSettings, elements: Sequence[ServedElement]) -> None:
@@ -88,7 +88,7 @@ class Upkeep:
 class Reconciliation:
     """Compares the agreements of one element with the reservations that its batch system lists."""
 
-    def __init__(self, db: Database, site: str, element: ServedElement, upkeep: Upkeep) -> None:
+    def __init__(self, db: Database, site: str, element: ServedElement, upkeep: AgreementUpkeep) -> None:
         self._db = db
         self._place = CeId(site, element.ce)
         self._element = element

@@ -639,3 +639,34 @@ union all
 select format('the trigger %s, which keeps owners as they are, is off', t.name)
 from (values ('job_owner_is_for_ever', 'job'::regclass), ('sweep_is_for_ever', 'sweep'::regclass)) as t(name, guarded)
 where not exists (select from pg_trigger where tgname = t.name and tgrelid = t.guarded and tgenabled <> 'D');
+
+-- rule: no agreement is alive past its time
+-- invariant: 24
+-- of: agreement
+-- By an agreement service that looks.
+select format('agreement %s is %s, and its time was over at %s', a.agreement_id, a.state,
+              case a.state when 'Confirmed' then a.ends_at else a.expires_at end)
+from agreement a
+where a.state in ('Requested', 'Temporary', 'Confirmed')
+  and case a.state when 'Confirmed' then a.ends_at else a.expires_at end < now() - interval '1 min'
+  and exists (select from service_instance where service = 'agreement' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '1 min')
+  and exists (select from agreement_element e where e.site = a.site and e.told_until > now());
+
+-- rule: a calendar grants no more CPUs at a time than its element has
+-- invariant: 24
+-- of: agreement where state in ('Temporary', 'Confirmed') and reservation = ''
+select format('%s/%s has %s CPUs, and %s are reserved at %s', e.site, e.ce, e.cpus, sum(b.cpus), a.start_at)
+from agreement a
+join agreement b on b.site = a.site and b.ce = a.ce and b.start_at <= a.start_at and b.ends_at > a.start_at
+join agreement_element e on e.site = a.site and e.ce = a.ce
+where a.state in ('Temporary', 'Confirmed') and b.state in ('Temporary', 'Confirmed') and a.reservation = '' and b.reservation = ''
+group by e.site, e.ce, e.cpus, a.agreement_id, a.start_at having sum(b.cpus) > e.cpus;
+
+-- rule: the identity that reserved is that of the job
+-- invariant: 24
+-- of: agreement
+select format('agreement %s of %s in %s of %s is for job %s of %s in %s of %s', a.agreement_id, a.owner, a."group", a.vo, a.job_id,
+              j.owner, j.owner_group, j.vo)
+from agreement a join job j using (job_id)
+where a.state not in ('Requested', 'Denied') and (a.owner, a."group", a.vo) <> (j.owner, j.owner_group, j.vo);

@@ -1,5 +1,7 @@
 """A bit of everything that may happen to jobs, for the auditor to look at."""
 
+from tests.services.agreement.offered import terms
+from tests.services.agreement.site import Site
 from tests.services.placing import BROKERED, bound, placed
 from tests.services.world import World, pilot, result, user
 from wms.db import block, ce_state, limit
@@ -54,6 +56,7 @@ async def live(one: World) -> None:
         )
     await lost_before_it_began(one)
     await brokered(one)
+    await reserved(one)
 
 
 async def brokered(one: World) -> None:
@@ -67,6 +70,14 @@ async def brokered(one: World) -> None:
         mine.pilot_id,
         placed_id,
     )
+
+
+async def reserved(one: World) -> None:
+    """Offers to a site with four CPUs: one confirmed, one temporary, one denied."""
+    site = Site(one)
+    job_id = 6
+    await site.reserve(*(terms(job_id, f"a-{n}") for n in range(3)), terms(job_id, "a-3", cpus=9))
+    await site.confirm("a-0")
 
 
 async def lost_before_it_began(one: World) -> None:

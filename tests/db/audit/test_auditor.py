@@ -63,6 +63,12 @@ BEATING = """insert into service_instance (instance_id, service, consumers, host
              values ('i', 'job_manager', '{}', 'h', 1, '1', now() - interval '1 h');"""
 
 
+SERVED = (
+    BEATING.replace("job_manager", "agreement")
+    + "update agreement_element set told_until = now() + interval '1 h';"
+)
+
+
 PARKED = """insert into parked_message (cluster_id, consumer, topic, partition, message_offset, owner, payload, parked_at)
             values ('c', 'x', 't', 0, 5, 'ann', '', now() - interval '2 h');"""
 
@@ -312,6 +318,19 @@ PLANTED = {
     "no placement outlives its latest start": [
         BEATING.replace("job_manager", "pilot_submitter")
         + "update placement set latest_start = now() - interval '1 h'",
+    ],
+    "no agreement is alive past its time": [
+        SERVED + "update agreement set expires_at = now() - interval '1 h' where state = 'Temporary'",
+        SERVED
+        + """update agreement set start_at = now() - interval '2 h', ends_at = now() - interval '1 h'
+             where state = 'Confirmed'""",
+    ],
+    "a calendar grants no more CPUs at a time than its element has": [
+        "update agreement set cpus = 5 where agreement_id = 'a-1'",
+        "update agreement_element set cpus = 3",
+    ],
+    "the identity that reserved is that of the job": [
+        "update agreement set vo = 'other' where state = 'Confirmed'",
     ],
     "a stop is asked only of a job that a pilot has": [
         f"update job set stop_requested = 'kill' where job_id = {DONE}",

@@ -9,7 +9,7 @@ from services.agreement.deciding import Deciding
 from services.agreement.offers import Offers
 from services.agreement.port import DecisionMaker, ResourceHelper, ServedElement
 from services.agreement.slot_calendar import CalendarDecisions
-from services.agreement.upkeep import Reconciliation, Upkeep
+from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from tests.services.world import World
 from wms.agreement.agreement import Agreement
 from wms.agreement.decision import ReservationRules
@@ -43,7 +43,7 @@ class Site:
             ce="ce", rules=rules, maker=maker or CalendarDecisions(rules, all_cpus), helper=helper
         )
         self.offers = Offers("A", ["ce"])
-        self.upkeep = Upkeep(world.db, AgreementSettings(site="A"), [self.element])
+        self.upkeep = AgreementUpkeep(world.db, AgreementSettings(site="A"), [self.element])
         self.reconciliation = Reconciliation(world.db, "A", self.element, self.upkeep)
         self.deciding = self.decider("one")
 
