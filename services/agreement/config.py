@@ -16,8 +16,8 @@ class AgreementSettings(Section, frozen=True, kw_only=True):
     site: GivenName = "local"
     grace_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
     """A confirmed reservation that nobody uses is released so long after its start."""
-    turn_seconds: Annotated[float, Meta(ge=1, le=3_600)] = 30.0
-    """Seconds after which another instance may decide for an element whose decider is silent."""
+    turn_seconds: Annotated[float, Meta(ge=1, le=3_600)] = 5.0
+    """Seconds after which another instance may decide for an element whose decider is silent; less than the broker waits."""
     reconcile_seconds: Seconds = 10.0
     """Seconds between two comparisons with the lists of batch systems."""
     kept_days: Annotated[float, Meta(gt=0, le=3_660)] = 30.0
