@@ -14,7 +14,7 @@ A second `reserve` of a name has to be answered as the first one: the service ma
 
 import os
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
 
@@ -107,7 +107,9 @@ class ScriptedElement:
         if answer.start_at is None:
             why = shown(answer.reason, 500) or "the site's script gives no reason"
             return Refusal(AgreementReason.REFUSED_BY_SITE, why)
-        if not wish.first <= answer.start_at <= wish.last:
+        # It may be the answer to an earlier try, which was heard of only now.
+        first = terms.first_start(now - timedelta(seconds=terms.expires_in_seconds))
+        if not first <= answer.start_at <= wish.last:
             return Refusal(
                 AgreementReason.REFUSED_BY_SITE,
                 f"the site's script starts it at {answer.start_at}, outside the window",

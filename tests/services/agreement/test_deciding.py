@@ -114,7 +114,7 @@ def program(tmp_path: Path) -> SiteProgram:
 
 
 def scripted(world: World, program: SiteProgram) -> Site:
-    element = ScriptedElement(SiteScript(program=str(program.path)), ReservationRules(), 4)
+    element = ScriptedElement(SiteScript(program=str(program.path), seconds=60.0), ReservationRules(), 4)
     return Site(world, maker=element, helper=element)
 
 

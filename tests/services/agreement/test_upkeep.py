@@ -25,7 +25,7 @@ def program(tmp_path: Path) -> SiteProgram:
 
 @pytest.fixture
 async def site(the_world: World, program: SiteProgram) -> Site:
-    element = ScriptedElement(SiteScript(program=str(program.path)), ReservationRules(), 4)
+    element = ScriptedElement(SiteScript(program=str(program.path), seconds=60.0), ReservationRules(), 4)
     site = Site(the_world, maker=element, helper=element)
     (job,) = await the_world.submitted()
     await site.reserve(terms(job))
@@ -45,10 +45,10 @@ async def test_an_unconfirmed_one_expires_and_is_released(
 
 async def test_a_no_show_is_released(the_world: World, site: Site, program: SiteProgram) -> None:
     await site.confirm("a-1")
-    await later(the_world, 299)
+    await later(the_world, 150)
     await site.upkeep.end()
     assert site.told() == {}
-    await later(the_world, 2)
+    await later(the_world, 151)
     await site.upkeep.end()
     assert site.why() == {"a-1": R.NOT_USED}
     await site.upkeep.release()
