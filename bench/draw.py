@@ -30,7 +30,7 @@ from bench.workload import (
     make_pilots,
     make_queues,
 )
-from services.matcher.matching import bind
+from services.matcher.verified_request import bind
 from wms.ids import TaskQueueId
 from wms.matching.shares import GroupShare
 from wms.queue_index.index import QueueIndex

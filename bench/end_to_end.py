@@ -7,7 +7,9 @@ All are submitted as one array; a peer, if named, runs as many as one job of so 
 
 import contextlib
 import time
+from collections.abc import Iterable
 from datetime import datetime
+from typing import NamedTuple
 
 import psutil
 
@@ -45,9 +47,10 @@ async def ours(jobs: int, slots: int, runs: int) -> Figures:
     milliseconds = {name: round(1e3 * seconds / (jobs * runs), 2) for name, seconds in used.items()}
     return {
         "machine": about,
-        "jobs_per_second": median([jobs / seconds for seconds, _ in found]),
-        "steady_jobs_per_second": median([rate for _, rate in found]),
-        "all_seconds": [round(seconds, 2) for seconds, _ in found],
+        "jobs_per_second": median([jobs / each.seconds for each in found]),
+        "steady_jobs_per_second": median([each.steady_rate for each in found]),
+        "first_offer_ms": median([1e3 * each.first_offer for each in found]),
+        "all_seconds": [round(each.seconds, 2) for each in found],
         "cpu_ms_a_job": round(sum(milliseconds.values()), 2),
         "cpu_ms_a_job_by_process": milliseconds,
     }
@@ -78,32 +81,45 @@ class Pilots:
         return found
 
 
-async def once(running: System, client: Client, jobs: int) -> tuple[float, float]:
-    """Run jobs; return the seconds that all took, and the jobs a second from the tenth hundredth to the ninetieth."""
+class Once(NamedTuple):
+    """One run."""
+
+    seconds: float
+    steady_rate: float
+    """Jobs a second from the tenth hundredth to the ninetieth."""
+    first_offer: float
+    """Seconds from the submission to the first offer, by the database's clock."""
+
+
+async def once(running: System, client: Client, jobs: int) -> Once:
+    """Run jobs until all are done."""
     began = time.perf_counter()
     submitted = await client.submit(JobDescription(executable="true", cpu_time=60, array=jobs))
     counts = await client.wait(submitted.selector(), timeout=300)
     passed = time.perf_counter() - began
     if counts != {"Done": jobs}:
         raise InvalidError(f"not all {jobs} jobs are done: {counts}")
-    ends = [
-        (end - min(found)).total_seconds() for found in [await ended(running, submitted)] for end in found
-    ]
-    ends.sort()
+    times = await times_of(running, submitted)
+    came = min(each.submitted_at for each in times)
+    ends = sorted(_after(came, [each.ended_at for each in times]))
     early, late = quantile(ends, 0.1), quantile(ends, 0.9)
-    return passed, 0.8 * jobs / max(0.001, late - early)
+    first = min(_after(came, [each.offered_at for each in times]))
+    return Once(passed, 0.8 * jobs / max(0.001, late - early), first)
 
 
-async def ended(running: System, submitted: Submission) -> list[datetime]:
-    """Return when the jobs ended, by the database's clock."""
+def _after(came: datetime, times: Iterable[datetime | None]) -> list[float]:
+    return [(each - came).total_seconds() for each in times if each is not None]
+
+
+async def times_of(running: System, submitted: Submission) -> list[timeline.JobTimes]:
+    """Return the times of the jobs, by the database's clock."""
     assert running.facts is not None
     db = await Database.connect(running.facts.postgres_url, size=1, application="bench")
     try:
         async with db.transaction() as tx:
-            jobs = await timeline.of_ranges(tx, submitted.ids)
+            return await timeline.of_ranges(tx, submitted.ids)
     finally:
         await db.close()
-    return [job.ended_at for job in jobs if job.ended_at is not None]
 
 
 if __name__ == "__main__":

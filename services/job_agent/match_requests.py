@@ -104,10 +104,12 @@ class MatchRequests:
     def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
         """Return the jobs of an offer to accept and those to decline; jobs that the pilot already knows are in neither list.
 
-        Offers for earlier requests count, too: a large offer comes in parts, and its first part closes the request. Jobs
+        Offers for earlier requests count, too: a large offer comes in parts, and its first part closes the request. One that
+        found nothing stands with the matcher for a while, so that jobs that come are offered for it. Jobs
         beyond the room are declined. A request that was sent twice may bring twice the jobs, and jobs may prove long.
         """
         self.refused_last = False
+        self._not_before = 0.0  # where jobs have come, more may have
         if self._open is not None and offer.request_id == self._open.request.request_id:
             self._open.answered = True
         slots = self._config.pilot.slots

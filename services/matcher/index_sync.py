@@ -51,6 +51,8 @@ class IndexSync:
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
         """Called when shares or limits changed."""
+        self.on_entered: Callable[[], None] = lambda: None
+        """Called when jobs began to wait."""
         self.on_opened: Callable[[Iterable[LimitKey]], None] = lambda _: None
         """Called with the keys of limits that have room again."""
         self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
@@ -86,6 +88,7 @@ class IndexSync:
                 for tq_id, priority, job_ids in change.levels:
                     if tq_id in self._index:
                         self._index.add(tq_id, priority, job_ids)
+                self.on_entered()
             case Entered():
                 self._enter(change)
             case Left():
@@ -104,6 +107,7 @@ class IndexSync:
         self._index.add(change.tq_id, change.user_priority, change.job_ids)
         for first, last in change.ranges:
             self._index.add_range(change.tq_id, change.user_priority, JobId(first), JobId(last))
+        self.on_entered()
 
     async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
         """Read the requirements of unknown queues; those that cannot be read now are left to the reconciliation."""
@@ -205,5 +209,7 @@ class IndexSync:
             self._index.add_range(tq_id, priority, JobId(first), JobId(last))
             for tq_id, priority, (first, last) in swept
         )
+        if added:
+            self.on_entered()
         if added or removed:
             log.info("index reconciled", added=added, removed=removed)

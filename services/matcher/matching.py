@@ -1,5 +1,6 @@
 """Handles match requests: draws from the index, claims in Postgres, and answers with offers or the reason for none."""
 
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -10,6 +11,8 @@ import structlog
 
 from services.matcher.limit_gate import LimitGate
 from services.matcher.pilot_allowance import AskingPilots
+from services.matcher.standing_requests import StandingRequests
+from services.matcher.verified_request import VerifiedRequest, bind, may_ask
 from wms.auth.principal import Principal
 from wms.bounded_cache import BoundedCache
 from wms.bus.consumer import Delivery
@@ -20,7 +23,6 @@ from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import LeaseTerms
-from wms.matching.binding import restrained
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
 from wms.messages.requests import MatchRequest
@@ -35,39 +37,6 @@ ROUNDS = 32
 RESOURCES_LIMIT = 20_000
 FEW_SLOTS = 16
 """A batch for fewer jobs seldom conflicts with other matchers: it may take the oldest jobs of all."""
-
-
-class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request with the identity of its token, whatever its body says."""
-
-    request_id: RequestId
-    pilot_id: PilotId
-    resource: Resource
-    slots: int
-    packed: bool
-    again: bool
-
-
-def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
-    """Tell whether the token is of the request's pilot."""
-    return principal is not None and principal.kind == "pilot" and principal.pilot_id == request.pilot_id
-
-
-def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
-    """Return the resource as the pilot's token allows it; `job_sharing`: the token's group shares its jobs.
-
-    A pilot that is bound to a job by its token is given that job, and any other pilot never.
-    """
-    return msgspec.structs.replace(
-        restrained(resource, principal.job_id),
-        vo=principal.vo,
-        site=principal.site or "",
-        grid_ce=principal.ce or "",
-        generic="generic_pilot" in principal.rights,
-        owner=principal.owner,
-        owner_group=principal.group,
-        job_sharing=job_sharing,
-    )
 
 
 def leeway_for(slots: int) -> int:
@@ -93,8 +62,9 @@ class Matching:
         leeway: Callable[[int], int] = leeway_for,
         pilots: AskingPilots | None = None,
         is_shared: Callable[[VoGroup], bool] = lambda _: False,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_shared` tells whether a group shares its jobs.
+        """`is_shared` tells whether a group shares its jobs; `clock` gives seconds.
 
         `pilots` knows who may be given jobs, and how many; None, for tests and benchmarks: any pilot with a token.
         """
@@ -108,6 +78,7 @@ class Matching:
         self._is_shared = is_shared
         self._resources = BoundedCache[tuple[str | None, str, bool, Resource], Resource](RESOURCES_LIMIT)
         """Resources by token and described resource."""
+        self.standing = StandingRequests(retry_after_seconds, clock)
         self.tell_others = False
         """Whether other matchers must be told which jobs no longer wait."""
         self.matched = 0
@@ -128,6 +99,21 @@ class Matching:
             self._answer(tx, request, offers.get(request.request_id, ()))
         if self._pilots is not None:
             self._note(tx, self._pilots, fresh, offers)
+        self.standing.forget(each.pilot_id for each in requests.values())
+        self.standing.keep(each for each in fresh if each.request_id not in offers)
+
+    async def offer_to_idle(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> set[RequestId]:
+        """Offer jobs for standing requests; return the ids of those that got some. The others get no answer."""
+        self._gate.open_due()
+        offers: dict[RequestId, list[Claimed]] = {}
+        allowed = requests if self._pilots is None else await self._allowed(tx, self._pilots, requests)
+        for claimed in await self._match(tx, allowed):
+            offers.setdefault(claimed.request_id, []).append(claimed)
+        for request in [each for each in allowed if each.request_id in offers]:
+            self._answer(tx, request, offers[request.request_id])
+        if self._pilots is not None:
+            self._note(tx, self._pilots, allowed, offers)
+        return set(offers)
 
     async def _trusted(
         self,
@@ -137,17 +123,24 @@ class Matching:
         requests: dict[RequestId, VerifiedRequest],
     ) -> list[VerifiedRequest]:
         """Return the requests of known pilots, each bounded by its allowance; the others are refused."""
-        await pilots.look(tx, [(each.pilot_id, each.slots) for each in fresh])
-        trusted: list[VerifiedRequest] = []
-        for request in fresh:
-            room = pilots.room(request.pilot_id)
-            if room >= request.slots:
-                trusted.append(request)
-            elif room:
-                trusted.append(msgspec.structs.replace(request, slots=room))
-            else:
-                self._deny(tx, requests.pop(request.request_id), pilots.refusal(request.pilot_id))
+        trusted = await self._allowed(tx, pilots, fresh)
+        for request_id in {each.request_id for each in fresh} - {each.request_id for each in trusted}:
+            request = requests.pop(request_id)
+            self._deny(tx, request, pilots.refusal(request.pilot_id))
         return trusted
+
+    @staticmethod
+    async def _allowed(
+        tx: Transaction, pilots: AskingPilots, requests: Sequence[VerifiedRequest]
+    ) -> list[VerifiedRequest]:
+        """Return the requests of pilots that may be offered jobs, each for no more than its pilot may."""
+        await pilots.look(tx, [(each.pilot_id, each.slots) for each in requests])
+        rooms = [(each, pilots.room(each.pilot_id)) for each in requests]
+        return [
+            each if room >= each.slots else msgspec.structs.replace(each, slots=room)
+            for each, room in rooms
+            if room
+        ]
 
     def _deny(self, tx: Transaction, request: VerifiedRequest, refusal: str) -> None:
         code = "PILOT_UNKNOWN" if refusal else "OFFERS_OPEN"

@@ -1,5 +1,6 @@
 """The matcher's loops and their parts."""
 
+import asyncio
 import gc
 import time
 from collections.abc import Iterable, Sequence
@@ -18,6 +19,7 @@ from services.matcher.policy_refresh import PolicyRefresh
 from services.matcher.queue_parsing import QueueParsing
 from services.matcher.queue_stats import QueueStatsWriter
 from wms.bus.consumer import ConsumerPolicy
+from wms.db.database import Database
 from wms.messages import ads as ad_messages
 from wms.messages import requests
 from wms.queue_index.index import QueueIndex
@@ -29,6 +31,10 @@ ADS_SECONDS = 2.0
 """The longest delay until a new ad is used."""
 PILOTS_SECONDS = 2.0
 """The longest delay until a pilot's end is known."""
+IDLE_SECONDS = 60.0
+"""The longest pause between two rounds of offers to idle pilots; jobs that come end it."""
+IDLE_SHARE = 4
+"""The pause after a round of offers to idle pilots, as a multiple of the round: most time is for those that ask."""
 RULES_SECONDS = 5.0
 """The longest delay until rules apply, if the report of their change is lost."""
 
@@ -46,15 +52,16 @@ async def build(host: Host, config: Config) -> None:
     await rules.declare(config.matching.shares, config.matching.limits)
     # Loaded objects live long: the garbage collector need not traverse them again and again.
     gc.freeze()
-    _match(host, config, index, gate, rules)
+    matching = _match(host, config, index, gate, rules)
     _keep_ads(host, elements)
     _follow_queues(host, feed, newcomers)
+    _offer(host, matching, feed)
     feed.on_opened = gate.open
     feed.on_rules_changed = partial(_wake, await _follow_rules(host, index, rules))
     host.show("waiting", lambda: len(index))
 
 
-def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules: PolicyRefresh) -> None:
+def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules: PolicyRefresh) -> Matching:
     """Answer match requests, and report their numbers."""
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
@@ -73,6 +80,19 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
     host.show("refused", lambda: pilots.refused)
     host.show("matched", lambda: matching.matched)
     host.show("offers_open", lambda: config.matching.offers_open)
+    return matching
+
+
+def _offer(host: Host, matching: Matching, feed: IndexSync) -> None:
+    """Offer jobs to idle pilots as soon as they come."""
+    loop = host.every("idle-pilots", IDLE_SECONDS, partial(_offer_to_idle, host.db, matching))
+    feed.on_entered = loop.wake
+
+
+async def _offer_to_idle(db: Database, matching: Matching) -> None:
+    began = time.monotonic()
+    await matching.standing.offer(db, matching.offer_to_idle)
+    await asyncio.sleep(IDLE_SHARE * (time.monotonic() - began))
 
 
 def _keep_ads(host: Host, elements: ads.Elements) -> None:

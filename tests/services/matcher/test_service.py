@@ -19,5 +19,15 @@ async def test_it_has_loaded_what_waits_and_each_loop_does_a_round(
         assert shown(host)["waiting"] == 7
         done = await do_each_once(host)
         assert shown(host)["waiting"] == 7
-        assert done >= {"pilots", "elements", "ads-expiry", "rules", "standing", "reconcile", "watch", "part"}
+        assert done >= {
+            "pilots",
+            "elements",
+            "ads-expiry",
+            "rules",
+            "standing",
+            "idle-pilots",
+            "reconcile",
+            "watch",
+            "part",
+        }
         assert shown(host)["probes"].keys() == {"matcher.requests", "matcher.ads", "matcher.queue-feed"}
