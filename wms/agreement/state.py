@@ -11,7 +11,7 @@ from typing import Final
 
 
 class AgreementState(StrEnum):
-    """The state of an agreement."""
+    """How far an agreement is: a site's promise of slots from a time on. `AGREEMENT_MOVES` says what may follow."""
 
     REQUESTED = "Requested"
     TEMPORARY = "Temporary"

@@ -48,7 +48,7 @@ async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instanc
 async def left(
     tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
 ) -> dict[int, Span]:
-    """Return, by partition, the messages that other instances noted before they died. The values are ranges of offsets."""
+    """Return the messages that other instances had noted before they died: by partition, the first and the last offset."""
     rows = await tx.fetch(
         SQL["left"],
         feed.consumer,

@@ -226,7 +226,10 @@ async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
 
 
 async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, PilotAllowance]:
-    """Return the allowances of these pilots, or of all live pilots if None. In the latter case offers and leases are 0."""
+    """Return the allowances of these pilots, or of all live pilots if None.
+
+    For all live pilots offers and leases are not counted: they are 0.
+    """
     if pilot_ids is None:
         rows = await tx.fetch(SQL["living"])
     else:

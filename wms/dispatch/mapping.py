@@ -333,7 +333,10 @@ def _number(bound: HostTerm, factor: Fraction) -> int:
 
 
 def number_of(exact: Fraction | int) -> int:
-    """Return the least whole number that suffices. Raises CannotAsk if it is beyond the bounds of an option."""
+    """Return the number, rounded up, as a submit option takes it.
+
+    Raises CannotAsk if it is negative or above `NUMBER_LIMIT`.
+    """
     number = math.ceil(exact)
     if not 0 <= number <= NUMBER_LIMIT:
         raise CannotAsk("its value is beyond all bounds")

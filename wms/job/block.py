@@ -74,7 +74,11 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
             yield self.part(free, self.last)
 
     def around(self, ids: Iterable[int], least: int) -> Iterator[Range]:
-        """Return ranges with all these of its ids, given in order: `least` long where the block is, from its head on if near."""
+        """Yield ranges of the block, in order and without overlap, that hold all these ids of its jobs, given in order.
+
+        A range is `least` jobs long, or shorter at the block's end. It begins at its id, or, if fewer than `least` jobs lie
+        between, at the end of the range before it or at the block's head, so that no small remainders are left.
+        """
         free = int(self.first)
         for wanted in ids:
             if wanted < free:

@@ -59,7 +59,10 @@ class Unasked(Struct, frozen=True):
 
 
 class HostRequirements(Struct, frozen=True):
-    """The requirements on the host. All bounds are true of every host for which `left` is true."""
+    """What a job requires of the host that it runs on: as an expression, and as simple bounds that a batch system can be asked for.
+
+    A host that meets the expression meets all bounds. The reverse holds only if `unasked` is empty.
+    """
 
     left: str
     """The canonical text of the remaining expression: `true` if nothing remains, `false` or the like if no host fits."""

@@ -85,9 +85,9 @@ class Verdicts:
         """One bit a slot; None while the clause holds for all queues."""
 
     def follow(self, parts: int, numbers: GrowableArray) -> None:
-        """Judge the parts and the queues that were added since the last call.
+        """Judge the distinct parts of requirements that are new since the last call, and set the bits of the queues added since.
 
-        `parts` is their number; `numbers` holds by slot the number of its queue's part.
+        `parts` is the number of all distinct parts; `numbers` holds by slot the number of the part that its queue has.
         """
         by_part = self._by_part
         by_part += self._judge(self.parts)

@@ -58,7 +58,10 @@ class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's place and the time until it is offered, if nothing changes: 80 in 100 lie between earliest and latest."""
+    """A job's place in its task queue, and a prediction of the seconds until it is offered, if nothing changes.
+
+    With a probability of 80 % the time lies between `earliest_seconds` and `latest_seconds`.
+    """
 
     older_least: Total
     """Jobs of the same user priority in the same task queue that are older, at least."""

@@ -64,7 +64,7 @@ class CountLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
-    """Answers ListLimits; of owners, each is told of its own counts alone, but for operators."""
+    """Answers ListLimits. Operators are told the counts of all owners, and an owner its own counts alone."""
 
     query_id: MessageId
     client: Client
