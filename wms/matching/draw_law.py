@@ -11,6 +11,7 @@ from math import expm1, log1p
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 Law = Literal["dirac", "proportional"]
 
@@ -20,17 +21,19 @@ _BLOCK = 2048
 class Chance:
     """Random numbers drawn in blocks from one generator, since single draws cost ten times as much."""
 
-    __slots__ = ("rng", "uniform")
+    __slots__ = ("exponential", "rng", "uniform")
 
     def __init__(self, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.uniform: Callable[[], float] = _uniforms(rng).__next__
+        self.uniform: Callable[[], float] = _each(rng.random).__next__
         """Returns a number uniform on [0, 1)."""
+        self.exponential: Callable[[], float] = _each(rng.standard_exponential).__next__
+        """Returns an exponential number of the mean 1."""
 
 
-def _uniforms(rng: np.random.Generator) -> Iterator[float]:
+def _each(block: Callable[[int], NDArray[np.float64]]) -> Iterator[float]:
     while True:
-        yield from rng.random(_BLOCK).tolist()
+        yield from block(_BLOCK).tolist()
 
 
 def smallest(law: Law, uniform: float, count: int, weight: float) -> float:

@@ -535,13 +535,13 @@ class QueueIndex:
             self._weighing.refresh()
         for draw in view.draws():
             pool = draw.pool
-            if pool.segment > cpu_time or draw.empty == pool.tier.arrivals:
+            if pool.segment > cpu_time or draw.empty == pool.tier.filled:
                 continue
             slot = draw.next(fit, chance)
             if slot >= 0:
                 return slot
             if fit is view.fit:
-                draw.empty = pool.tier.arrivals
+                draw.empty = pool.tier.filled
         return -1
 
     def _take(self, slot: int, chance: Chance) -> Pick:

@@ -9,21 +9,30 @@ import numpy as np
 
 from wms.matching.draw_law import Law
 from wms.matching.grouping import Requirements
+from wms.queue_index.arrivals import Arrivals
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.weights import Tier, Weights
 from wms.site import Resource
 
+_SMALL = 16
+"""Queues of a share class, at most, in a pool whose resources share one stream: a draw looks at all queues of a class."""
+_LARGE = 128
+"""Queues of a pool, at least, whose resources share one stream."""
+
 
 class Versioned(Protocol):
-    """Weights that are weighed anew from time to time."""
+    """Weights that change from time to time, all at once."""
 
     version: int
+    """Increases whenever they have changed."""
 
 
 class QueuePool:
-    """Queues of one CPU segment; `source` says when their weights have changed."""
+    """Queues of one CPU segment, between which the draw chooses by their weights. `source` says when weights have changed."""
 
-    __slots__ = ("law", "segment", "slots", "source", "tier", "weighing")
+    __slots__ = (
+        "_arrivals", "_small_classes", "_version", "law", "segment", "slots", "source", "tier", "weighing"
+    )  # fmt: skip
 
     def __init__(self, segment: int, tier: Tier, weighing: Weights, source: Versioned, law: Law) -> None:
         self.segment = segment
@@ -32,6 +41,28 @@ class QueuePool:
         self.source = source
         self.law = law
         self.slots = GrowableArray(np.int32)
+        self._small_classes = True
+        self._arrivals = Arrivals()
+        self._version = -1
+
+    def append(self, slot: int) -> None:
+        """Add a queue."""
+        self.slots.append(slot)
+        number = self.weighing.classes.items[slot]
+        self._small_classes &= len(self.weighing.members[number]) <= _SMALL
+
+    @property
+    def is_shared(self) -> bool:
+        """Whether resources draw from one stream: it pays where many queues fit, and their classes are small."""
+        return self._small_classes and self.slots.length >= _LARGE
+
+    def arrivals(self) -> Arrivals:
+        """Return the stream of arrivals of all queues, at the rates of their present weights."""
+        if self._version != self.source.version:
+            self._version, slots = self.source.version, self.slots.values
+            heaviest = self.weighing.class_weights.values.take(self.weighing.classes.values.take(slots))
+            self._arrivals.set_rates(self.weighing.weights.values.take(slots), heaviest.max().item())
+        return self._arrivals
 
 
 class Market:
@@ -55,7 +86,7 @@ class Market:
             )
             self.pools.append(pool)
             self.pools.sort(key=lambda each: -each.segment)
-        pool.slots.append(slot)
+        pool.append(slot)
 
 
 class Pools:

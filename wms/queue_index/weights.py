@@ -15,21 +15,18 @@ from wms.matching.grouping import Requirements
 from wms.matching.shares import Floats, GroupShare, Ints, VoGroup
 from wms.queue_index.growable_array import GrowableArray, Slots
 
-NEVER = 1e300
-"""The latest draw time of a queue without jobs: later than that of any queue with jobs."""
-
 _LAG = 0.01
 
 
 class Tier:
     """The queues of one setup, VO and CPU segment."""
 
-    __slots__ = ("arrivals", "emptied")
+    __slots__ = ("emptied", "filled")
 
     def __init__(self) -> None:
         self.emptied = 0
         """The number of times that a queue gave its last job; each changes the weights of the queues of its class."""
-        self.arrivals = 0
+        self.filled = 0
         """The number of times that a queue was added or got its first job; each makes a failed draw worth repeating."""
 
 
@@ -60,12 +57,12 @@ class Weights:
         """Increases when any group is weighed anew."""
         self.jobs = GrowableArray(np.int64)
         self.weights = GrowableArray(np.float64)
-        self.latest = GrowableArray(np.float64)
-        """By slot, the latest draw time of its queue: 1/weight, or NEVER without jobs."""
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
         self.class_sizes = GrowableArray(np.int32)
         """By class, the number of its queues, with jobs or without."""
+        self.members: list[list[int]] = []
+        """By class, the slots of these queues."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
@@ -86,15 +83,15 @@ class Weights:
             group.members.append(slot)
         self._group_of.append(group)
         tier = self.tier(requirements)
-        tier.arrivals += 1
+        tier.filled += 1
         self._tier_of.append(tier)
         self.jobs.append(0)
         self.weights.append(0.0)
-        self.latest.append(NEVER)
         self._means.append(0.0)
         self._owners.append(group.owners.setdefault(requirements.owner, len(group.owners)))
         number = self._class_number(requirements)
         self.class_sizes.items[number] += 1
+        self.members[number].append(slot)
         self.classes.append(number)
 
     def group(self, vo: str, owner_group: str) -> Group:
@@ -127,7 +124,7 @@ class Weights:
         used = means[slot]
         if not had:
             self.dirty.add(self._group_of[slot])
-            self._tier_of[slot].arrivals += 1
+            self._tier_of[slot].filled += 1
             means[slot] = mean
         elif mean != used:
             means[slot] = mean
@@ -137,7 +134,6 @@ class Weights:
         weight = self.weights.items[slot]
         self.weights.items[slot] = 0.0
         self._tier_of[slot].emptied += 1
-        self.latest.items[slot] = NEVER
         number = self.classes.items[slot]
         of_class = self.class_weights.items
         of_class[number] = max(0.0, of_class[number] - weight)
@@ -184,6 +180,7 @@ class Weights:
         if number == self.class_weights.length:
             self.class_weights.append(0.0)
             self.class_sizes.append(0)
+            self.members.append([])
         return number
 
     def _drift(self, slot: int, change: float) -> None:
@@ -201,7 +198,6 @@ class Weights:
         owners = self._owners.values[slots]
         own = shares.weights(share, owners, self._means.values[slots], _factors(group, owners))
         self.weights.values[slots] = own
-        self.latest.values[slots] = 1.0 / own
         np.add.at(totals, classes[slots], own)
         group.whole, group.drift = float(own.sum()), 0.0
         group.version += 1

@@ -81,8 +81,17 @@ def test_a_view_of_one_level_draws_from_that_alone() -> None:
     assert set(scene.drawn(20, scene.bits(3, 4, 5))) == {3, 4}
 
 
+def test_a_resource_that_sees_little_of_a_pool_draws_by_the_same_law() -> None:
+    scene = Scene(300)
+    fit = scene.bits(5, 299)
+    counts = scene.drawn(2_000, fit)
+    assert goodness([counts[slot] for slot in (5, 299)], [1 / 4, 3 / 4]) > SHARP
+    everything = scene.bits(*range(300))
+    assert len(scene.drawn(4_000, everything)) > 250
+
+
 def test_what_was_drawn_ahead_is_thrown_away_when_a_queue_gets_jobs() -> None:
-    """Of draws ahead the first would be of queue 0 for long, had it stayed alone."""
+    """Of arrivals ahead the first would be of queue 0 for long, had it stayed alone."""
     scene = Scene(2)
     scene.weights.note(1, 0, 0.0)
     assert set(scene.drawn(40, scene.bits(0, 1))) == {0}

@@ -11,7 +11,7 @@ from tests.unit.matching import reference
 from tests.unit.matching.strategies import asks, of_v
 from wms.matching.grouping import Requirements
 from wms.matching.shares import GroupShare
-from wms.queue_index.weights import NEVER, Weights
+from wms.queue_index.weights import Weights
 
 SHARES = {
     "g": GroupShare(job_share=1000.0),
@@ -121,13 +121,6 @@ def test_owners_wait_as_long_as_a_queue_of_theirs_has_jobs() -> None:
     assert weights.waiting_owners() == {("v", "g"): {"a"}, ("w", "g"): {"c"}}
 
 
-def test_the_latest_time_of_a_queue_is_one_over_its_weight_and_never_without_jobs() -> None:
-    weights = weighed(asks(owner="a"), asks(owner="b"), asks(owner="c"))
-    weights.refresh()
-    weights.note(1, 0, 0.0)
-    assert weights.latest.values.tolist() == pytest.approx([3 / 1000, NEVER, 3 / 1000])
-
-
 def test_a_class_has_the_queues_that_differ_in_where_they_may_be_seen_alone() -> None:
     weights = weighed(asks(sites=("S",)), asks(sites=("T",)), asks(tags=("x",)))
     weights.refresh()
@@ -143,12 +136,12 @@ def test_tiers_count_what_arrives_and_what_empties() -> None:
     tier = weights.tier(wanted)
     weights.append(wanted)
     weights.note(0, 1, 1.0)
-    arrived = tier.arrivals
+    filled = tier.filled
     weights.note(0, 2, 1.0)
-    assert (tier.arrivals, tier.emptied) == (arrived, 0)
+    assert (tier.filled, tier.emptied) == (filled, 0)
     weights.note(0, 0, 0.0)
     weights.note(0, 0, 0.0)
     assert tier.emptied == 1
     weights.note(0, 1, 1.0)
-    assert tier.arrivals == arrived + 1
+    assert tier.filled == filled + 1
     assert weights.tier(asks(cpu_segment=5_000)) is not tier

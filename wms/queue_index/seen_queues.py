@@ -1,0 +1,124 @@
+"""The queues of a pool that fit one kind of resource, with a stream of arrivals for this resource alone.
+
+The queues are found again when others fit or get jobs, and their rates are set again when their groups are weighed anew. The
+resource's part of each share class is computed again, too: at each change of weights if few queues fit, else after several.
+"""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wms.matching import shares
+from wms.queue_index.arrivals import NOBODY, Arrivals, Race, Runner
+
+if TYPE_CHECKING:
+    from wms.queue_index.queue_pools import QueuePool
+
+Slots = NDArray[np.intp]
+
+_PASSED_OVER = 16
+"""Arrivals of a race that may decide nothing; after these, queues that have no jobs any more are left out of the stream."""
+_PATIENCE = 64
+"""A resource lets one change of weights pass for each so many queues that fit, before it computes its part of classes again."""
+
+
+class SeenQueues:
+    """The queues of one pool that fit one kind of resource; not safe for threads."""
+
+    __slots__ = (
+        "_arrivals", "_class_numbers", "_classes", "_counts", "_emptied", "_factors", "_fit", "_level", "_now", "_parts",
+        "_pool", "_pruned", "_rates", "_slots", "_version",
+    )  # fmt: skip
+
+    def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
+        """`level`: only these queues, by their bits, are seen; None for all that fit."""
+        self._pool = pool
+        self._level = level
+        self._arrivals = Arrivals()
+        self._now = (-1, -1, -1)
+        """What was last seen: the version of the weights, and how many queues of the pool had got jobs and emptied."""
+        self._fit = b""
+        self._slots: Slots = np.empty(0, dtype=np.intp)
+        """The slots of the queues that fit, with or without jobs."""
+        self._pruned = False
+        """Whether queues without jobs were left out. They come back when another queue gets jobs."""
+        self._parts = self._classes = self._class_numbers = self._slots
+        """Positions in `_slots` of the queues whose share class has other queues too; their classes, by positions in the third."""
+        self._rates = self._factors = np.ones(0)
+        """For each of the slots its weight as the resource sees it, and the share of its class's weight that the resource sees."""
+        self._version = self._counts = self._emptied = -1
+        """What was seen when the factors were computed."""
+
+    @property
+    def total(self) -> float:
+        """The sum of the weights at the last race."""
+        return self._arrivals.total
+
+    def finish(self, race: Race, fit: bytes) -> None:
+        """Let the queues whose bit is set run a race to its end."""
+        tier = self._pool.tier
+        now = self._pool.source.version, tier.filled, tier.emptied
+        if now != self._now or fit is not self._fit:
+            self._look(fit, now)
+        while not race.run(self._arrivals, self._runner, _PASSED_OVER):
+            self._weigh()
+
+    def _runner(self, position: int) -> Runner:
+        slot: int = self._slots.item(position)
+        return (slot, self._rates.item(position)) if self._pool.weighing.jobs.items[slot] else NOBODY
+
+    # --- what is seen -----------------------------------------------------------------------------
+
+    def _look(self, fit: bytes, now: tuple[int, int, int]) -> None:
+        version, counts, _ = now
+        if fit is not self._fit or (self._pruned and counts != self._counts):
+            self._find(fit)
+            self._divide(now)
+        elif counts != self._counts or self._is_due(now):
+            self._divide(now)
+        elif version != self._now[0]:
+            self._weigh()
+        self._now = now
+
+    def _is_due(self, now: tuple[int, int, int]) -> bool:
+        """Return whether weights have changed so much that it must see its part of each class anew."""
+        patience = len(self._slots) // _PATIENCE
+        version, _, emptied = now
+        return version - self._version > patience or (not patience and emptied != self._emptied)
+
+    def _find(self, fit: bytes) -> None:
+        slots = self._pool.slots.values
+        bits = np.frombuffer(fit, dtype=np.uint8)
+        if self._level is not None:
+            bits = bits & np.frombuffer(self._level, dtype=np.uint8)
+        bits = bits[slots >> 3] >> (slots & 7) & 1
+        self._fit, self._pruned = fit, False
+        self._hold(slots[bits > 0].astype(np.intp))
+
+    def _hold(self, slots: Slots) -> None:
+        weighing = self._pool.weighing
+        self._slots, self._factors = slots, np.ones(len(slots))
+        classes = weighing.classes.values.take(slots)
+        self._parts = np.flatnonzero(weighing.class_sizes.values.take(classes) > 1)
+        self._class_numbers, self._classes = np.unique(classes.take(self._parts), return_inverse=True)
+
+    def _divide(self, now: tuple[int, int, int]) -> None:
+        """See which part of each class's weight it sees; forget queues without jobs when they are the most."""
+        weighing = self._pool.weighing
+        own = weighing.weights.values.take(self._slots)
+        if 2 * np.count_nonzero(own) < len(own):
+            self._pruned = True
+            waiting = own > 0.0
+            self._hold(self._slots[waiting])
+            own = own[waiting]
+        if len(self._parts):
+            totals = weighing.class_weights.values.take(self._class_numbers)
+            self._factors[self._parts] = shares.seen_parts(own.take(self._parts), self._classes, totals)
+        self._version, self._counts, self._emptied = now
+        self._weigh()
+
+    def _weigh(self) -> None:
+        self._rates = self._pool.weighing.weights.values.take(self._slots)
+        self._rates /= self._factors
+        self._arrivals.set_rates(self._rates)
