@@ -66,7 +66,7 @@ async def restart_with(system: System, name: str, variables: dict[str, str]) -> 
 
 
 async def ended(client: Client, submission: Submission) -> dict[str, int]:
-    return await client.wait(submission.selector(), timeout=90)
+    return await client.wait(submission.selector(), timeout=240)
 
 
 async def clean(system: System) -> None:
