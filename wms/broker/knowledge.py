@@ -61,8 +61,10 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     """The reservations granted to this job."""
     waits: Mapping[CeId, Sequence[float]] = {}
     """How long jobs, or pilots, waited at an element before they started."""
+    still_waiting: Mapping[CeId, Sequence[float]] = {}
+    """How long the broker's jobs that have not started have waited at an element so far: they stand in its queue, whatever it says."""
     placed_since: Mapping[CeId, int] = {}
-    """How many jobs the broker has placed at an element since its load was counted: they wait there too."""
+    """How many jobs the broker has placed at an element since its load was counted: they are not in it."""
     runs_there: Mapping[CeId, Sequence[float]] = {}
     """How long jobs of any kind ran at an element."""
     class_runs: Mapping[str, Sequence[MeasuredRun]] = {}

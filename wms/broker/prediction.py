@@ -16,9 +16,10 @@ from wms.bounds import Seconds
 Part: TypeAlias = Literal["stage_in", "waiting", "execution", "stage_out", "delivery"]
 """The four tasks of the time to delivery, and the whole."""
 Source: TypeAlias = Literal[
-    "reservation", "queue-model", "history", "benchmark", "resource", "user", "replicas", "none"
+    "reservation", "free-slots", "queue-model", "history", "benchmark", "resource", "user", "replicas", "none"
 ]
-"""What a prediction was made from. `resource`: the element's own estimate; `none`: nothing is known, a wide guess."""
+"""What a prediction was made from. `free-slots`: the queue model of an element that has a slot for the job now; `resource`: the element's
+own estimate; `none`: nothing is known, a wide guess."""
 
 UNFELT: Final = 30.0
 """Seconds that nobody minds; see above."""

@@ -1,6 +1,7 @@
 """Robust statistics of times and rates: medians and spreads of logarithms, which a tenth of outliers on either side does not move."""
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from math import exp, isfinite, log
 from typing import Final, NamedTuple
 
@@ -29,6 +30,12 @@ def typical(values: Iterable[float], assumed: float, offset: float = 0.0) -> Typ
     `assumed` is the spread before anything was measured: the fewer there are, the more it counts. Logarithms are of the values plus
     `offset`, with which 0 is a measurement too.
     """
+    return _typical(tuple(values), assumed, offset)
+
+
+# Many jobs are ranked by the same measurements.
+@lru_cache(maxsize=4_096)
+def _typical(values: tuple[float, ...], assumed: float, offset: float) -> Typical | None:
     logs = sorted(log(each + offset) for each in values if isfinite(each) and each >= 0 and each + offset > 0)
     if not logs:
         return None

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import hypot
 
+from msgspec.structs import replace
+
 from wms.broker.candidate import Candidate
 from wms.broker.corrected import corrected
 from wms.broker.job_to_place import JobToPlace
@@ -21,7 +23,7 @@ START_SECONDS = 20.0
 USUAL_RUN = 3_600.0
 """The run time in seconds of jobs that nothing is known of."""
 _RECENT = 50
-_MODEL_SPREAD, _GUESSED_RUN_SPREAD = 0.4, 1.0
+_MODEL_SPREAD, _GUESSED_RUN_SPREAD, _UNSAID_SPREAD = 0.4, 1.0, 1.0
 _WAITS_SPREAD, _WAITS_DRIFT = 1.0, 0.6
 _RESOURCE_SPREAD, _UNKNOWN_SPREAD = 1.0, 2.0
 
@@ -33,6 +35,9 @@ def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge,
         return Predicted(reserved((granted.start_at - now).total_seconds()))
     said = _weighed(list(_estimates(job, candidate, knowledge)))
     mended = corrected(said.prediction, knowledge, candidate.site, "waiting")
+    if mended.source == "free-slots":
+        # What has a slot may start at once, whatever waits have been.
+        mended = replace(mended, low=0.0)
     return said._replace(prediction=_not_before(mended, job.earliest_start, now))
 
 
@@ -61,25 +66,35 @@ def reserved(seconds: float) -> Prediction:
 def _estimates(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Iterator[Estimate]:
     if (queue := queue_model(job, candidate, knowledge)) is not None:
         yield queue
-    waits = knowledge.waits.get(candidate.place, ())[:_RECENT]
-    if (past := typical(waits, _WAITS_SPREAD, UNFELT)) is not None:
+    if (past := typical(_waits(candidate, knowledge), _WAITS_SPREAD, UNFELT)) is not None:
         yield Estimate(past.median, hypot(past.spread, _WAITS_DRIFT), "history")
     if candidate.response_seconds is not None:
         yield Estimate(candidate.response_seconds, _RESOURCE_SPREAD, "resource")
 
 
+def _waits(candidate: Candidate, knowledge: Knowledge) -> list[float]:
+    """Return the latest waits; a job that waits is expected to wait as long again as it has."""
+    ended = knowledge.waits.get(candidate.place, ())[:_RECENT]
+    longest = max(ended, default=0.0)
+    ages = knowledge.still_waiting.get(candidate.place, ())[:_RECENT]
+    # Only what is longer than all that is known tells something: any job has waited for a short time at first.
+    return [*ended, *(2 * each for each in ages if ended and each > longest)]
+
+
 def queue_model(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Estimate | None:
-    """Return the wait by the present load; None if the element tells neither its free slots nor its jobs."""
+    """Return the wait by the present load; None if the element tells neither its free slots nor its jobs, and none of ours waits."""
+    ours = len(knowledge.still_waiting.get(candidate.place, ()))
     free = _free_slots(candidate)
-    if free is None:
+    if free is None and not ours:
         return None
-    before = (candidate.waiting_jobs or 0) + knowledge.placed_since.get(candidate.place, 0)
-    leaving = before + max(1, job.processors) - free
+    told = (candidate.waiting_jobs or 0) + knowledge.placed_since.get(candidate.place, 0)
+    leaving = max(told, ours) + max(1, job.processors) - (free or 0)
     if leaving <= 0:
-        return Estimate(START_SECONDS, _MODEL_SPREAD, "queue-model")
+        return Estimate(START_SECONDS, _MODEL_SPREAD, "free-slots")
     run, run_spread = _mean_run(candidate, knowledge)
+    unsaid = _UNSAID_SPREAD if free is None else 0.0
     # The time until the n-th of independent departures has a relative error of one over the root of n.
-    spread = hypot(_MODEL_SPREAD, run_spread, leaving**-0.5)
+    spread = hypot(_MODEL_SPREAD, run_spread, unsaid, leaving**-0.5)
     return Estimate(START_SECONDS + leaving * run / max(1, candidate.slots), spread, "queue-model")
 
 

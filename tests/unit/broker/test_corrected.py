@@ -1,5 +1,6 @@
 """A predictor's habit is mended, within bounds, and reservations are left alone."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +17,14 @@ def known(correction: Correction) -> Knowledge:
 
 def test_a_habit_moves_centre_and_interval() -> None:
     found = corrected(SAID, known(Correction(low=1.5, median=2.0, high=2.5, count=99)), "umea", "execution")
-    assert (found.low, found.seconds, found.high) == (1515, 2030, 2545)
+    assert found.seconds == pytest.approx(2030)
+    assert found.low < 1515 < found.seconds < 2545 < found.high
+
+
+def test_few_errors_tell_less_of_the_ends() -> None:
+    few, many = (Correction(low=1.5, median=2.0, high=2.5, count=count) for count in (20, 300))
+    wide, narrow = (corrected(SAID, known(each), "umea", "execution") for each in (few, many))
+    assert wide.low < narrow.low < narrow.high < wide.high
 
 
 def test_reservations_and_other_parts_are_left_alone() -> None:

@@ -33,7 +33,7 @@ def test_a_reservation_is_exact_whatever_the_load_is() -> None:
 def test_a_free_slot_starts_a_job_at_once() -> None:
     found = wait(place(free_slots=3, waiting_jobs=0))
     assert found.seconds == pytest.approx(START_SECONDS)
-    assert found.source == "queue-model"
+    assert found.source == "free-slots"
 
 
 def test_a_queue_empties_at_the_rate_of_its_slots() -> None:
@@ -51,6 +51,18 @@ def test_jobs_that_were_placed_since_the_count_wait_there_too() -> None:
     at = place(free_slots=0, waiting_jobs=4)
     since = Knowledge(runs_there=RUNS.runs_there, placed_since={HERE: 5})
     assert wait(at, since).seconds == pytest.approx(START_SECONDS + 10 * 100)
+
+
+def test_our_own_waiting_jobs_are_a_queue_whatever_the_element_says() -> None:
+    ours = Knowledge(runs_there=RUNS.runs_there, still_waiting={HERE: [60.0] * 30})
+    assert wait(place(free_slots=5, waiting_jobs=0), ours).seconds > 1000
+    assert wait(place(), ours).source == "queue-model"
+
+
+def test_a_job_that_waits_longer_than_any_did_tells_of_a_long_wait() -> None:
+    known = Knowledge(waits={HERE: [100.0] * 5})
+    stuck = Knowledge(waits=known.waits, still_waiting={HERE: [90_000.0] * 6})
+    assert wait(place(), stuck).seconds > 10 * wait(place(), known).seconds
 
 
 def test_the_past_tells_where_the_load_is_unknown() -> None:
