@@ -1,0 +1,151 @@
+"""Policies that place jobs of the simulated grid, and what the broker learns there from every job that ended."""
+
+import random
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+
+from msgspec.structs import replace
+
+from bench.grid import Grid, GridJob, GridSite, again
+from bench.grid_workload import INPUT, OUTPUT
+from wms.broker.calibration import ScoredPrediction, corrections
+from wms.broker.job_to_place import JobToPlace
+from wms.broker.knowledge import Knowledge, MeasuredRun, MeasuredTransfer
+from wms.broker.prediction import Part
+from wms.broker.ranking import rank
+from wms.broker.replicas import storage_host
+from wms.broker.selectors import Selector, earliest_completion, random_choice, shortest_queue
+from wms.ids import CeId
+
+BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+KEPT = 100
+"""The latest measurements of a kind that are kept."""
+LEARNED_EACH = 600.0
+"""Seconds after which knowledge is put together anew."""
+PARTS: tuple[Part, ...] = ("stage_in", "waiting", "execution", "stage_out", "delivery")
+
+
+class Learning:
+    """What was measured of ended jobs, and the knowledge that follows."""
+
+    def __init__(self, *, corrects: bool = True) -> None:
+        self._corrects = corrects
+        self._waits = _kept()
+        self._runs = _kept()
+        self._classes = _kept()
+        self._arriving, self._leaving = _kept(), _kept()
+        self._scores: deque[ScoredPrediction] = deque(maxlen=20_000)
+        self.all_scores: list[ScoredPrediction] = []
+        self._knowledge, self._made_at = Knowledge(), float("-inf")
+
+    def learn(self, job: GridJob, site: str) -> None:
+        place, parts = CeId(site, "ce"), job.parts
+        self._waits[place].appendleft(parts["waiting"])
+        self._runs[place].appendleft(job.ended - job.started)
+        assert job.to_place is not None
+        run = MeasuredRun(place=place, seconds=parts["execution"])
+        self._classes[job.to_place.job_class].appendleft(run)
+        self._arriving[site].appendleft(_transfer(job.bytes_in, parts["stage_in"], INPUT))
+        self._leaving[site].appendleft(_transfer(job.bytes_out, parts["stage_out"], OUTPUT))
+        if job.predicted is not None:
+            self._scores.extendleft(scored(job, site))
+
+    def knowledge(self, now: float) -> Knowledge:
+        """Return what is known at a time in seconds."""
+        if now - self._made_at >= LEARNED_EACH:
+            self._made_at = now
+            self._knowledge = Knowledge(
+                waits=_lists(self._waits),
+                runs_there=_lists(self._runs),
+                class_runs=_lists(self._classes),
+                arriving=_lists(self._arriving),
+                leaving=_lists(self._leaving),
+                corrections=corrections(self._scores) if self._corrects else {},
+            )
+        return self._knowledge
+
+
+def scored(job: GridJob, site: str) -> list[ScoredPrediction]:
+    """Return the predictions of an ended job with the truth."""
+    truths = job.parts | {"delivery": job.delivery}
+    found = []
+    for part in PARTS:
+        said = getattr(job.predicted, part)
+        found.append(
+            ScoredPrediction(
+                site=site, part=part, source=said.source, seconds=said.seconds, low=said.low, high=said.high,
+                model_seconds=said.model_seconds, truth=truths[part],
+            )
+        )  # fmt: skip
+    return found
+
+
+def _kept():
+    return defaultdict(lambda: deque(maxlen=KEPT))
+
+
+def _lists(kept):
+    return {key: list(values) for key, values in kept.items()}
+
+
+def _transfer(size: int, seconds: float, url: str) -> MeasuredTransfer:
+    return MeasuredTransfer(size=size, seconds=seconds, host=storage_host(url))
+
+
+class Placing:
+    """A run of the same jobs on the same grid by one selector."""
+
+    def __init__(
+        self, sites: Sequence[GridSite], selector: Selector, *, predicts: bool, corrects: bool = True
+    ) -> None:
+        self.done: list[GridJob] = []
+        self._learning = Learning(corrects=corrects)
+        self._selector, self._predicts = selector, predicts
+        self._numbers = {site.name: number for number, site in enumerate(sites)}
+        self._grid = Grid(sites, self._ended)
+
+    def run(self, jobs: Sequence[GridJob]) -> list[GridJob]:
+        self._grid.run(again(jobs), self._place)
+        return self.done
+
+    def _ended(self, job: GridJob) -> None:
+        self.done.append(job)
+        self._learning.learn(job, self._grid.sites[job.site].name)
+
+    def _place(self, job: GridJob) -> int:
+        assert job.to_place is not None
+        if not self._predicts:
+            return self._blindly()
+        return self._ranked(job, job.to_place)
+
+    def _still_waiting(self) -> dict[CeId, list[float]]:
+        now = self._grid.agenda.now
+        ages = [[now - job.submitted for job in queue if job.home is None] for queue in self._grid.queues]
+        return {told.place: each for told, each in zip(self._grid.told, ages, strict=True) if each}
+
+    def _blindly(self) -> int:
+        """Place by a selector that looks at no prediction."""
+        orders = [(self._selector(each, None), number) for number, each in enumerate(self._grid.told)]  # type: ignore[arg-type]
+        return min(orders)[1]
+
+    def _ranked(self, job: GridJob, wanted: JobToPlace) -> int:
+        known = self._learning.knowledge(job.submitted)
+        since = {
+            each.place: count for each, count in zip(self._grid.told, self._grid.placed_since, strict=True)
+        }
+        known = replace(known, placed_since=since, still_waiting=self._still_waiting())
+        now = BEGIN + timedelta(seconds=job.submitted)
+        best = rank(wanted, self._grid.told, known, now, selector=self._selector).best
+        assert best is not None
+        job.predicted = best.time
+        return self._numbers[best.candidate.site]
+
+
+def policies(seed: int) -> dict[str, Callable[[Sequence[GridSite]], Placing]]:
+    """Return the policies that are compared, by name."""
+    return {
+        "earliest completion": lambda sites: Placing(sites, earliest_completion, predicts=True),
+        "random": lambda sites: Placing(sites, random_choice(random.Random(seed).random), predicts=False),
+        "shortest queue": lambda sites: Placing(sites, shortest_queue, predicts=False),
+    }
