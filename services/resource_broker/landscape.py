@@ -23,6 +23,8 @@ KNOWLEDGE_SECONDS = 10.0
 """The age in seconds at which histories are read again; those of classes of jobs are read each time."""
 SAMPLES = 100
 """The most measurements of one kind at one place."""
+WAITING = 1_000
+"""The most waiting jobs at one place that are looked at, the longest waiting ones."""
 
 
 class Landscape(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,8 +42,16 @@ class Landscape(msgspec.Struct, frozen=True, kw_only=True):
 
     def with_job_at(self, place: CeId) -> "Landscape":
         """Return the landscape with one more job at a place."""
-        changed = tuple(loaded(each, 1) if each.place == place else each for each in self.candidates)
-        return replace(self, candidates=changed)
+        known = self.knowledge
+        since = {**known.placed_since, place: known.placed_since.get(place, 0) + 1}
+        waiting = {**known.still_waiting, place: (*known.still_waiting.get(place, ()), 0.0)}
+        return replace(self, knowledge=replace(known, placed_since=since, still_waiting=waiting))
+
+
+def _candidate(each: FreshElement, *, reserves: bool) -> Candidate:
+    return advertised_candidate(
+        each.element, each.attributes, reserves=reserves, observed_at=each.advertised_at
+    )
 
 
 class LandscapeReader:
@@ -52,6 +62,8 @@ class LandscapeReader:
         self._candidates: tuple[Candidate, ...] = ()
         self._shut: Mapping[CeId, str] = {}
         self._knowledge = Knowledge()
+        self._placed_since: Mapping[CeId, int] = {}
+        self._waiting: Mapping[CeId, Sequence[float]] = {}
         self._looked_at = self._learned_at = float("-inf")
 
     async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
@@ -67,37 +79,29 @@ class LandscapeReader:
         return Landscape(
             candidates=self._candidates,
             shut=self._shut,
-            knowledge=replace(self._knowledge, class_runs=runs),
+            knowledge=replace(
+                self._knowledge,
+                class_runs=runs,
+                placed_since=self._placed_since,
+                still_waiting=self._waiting,
+            ),
             now=await tx.now(),
         )
 
     async def _look(self, tx: Transaction) -> None:
         reserving = await agreement.reservable(tx)
-        self._candidates = tuple(
-            _candidate(each, reserves=each.element.ce_id in reserving) for each in await candidate.fresh(tx)
-        )
+        fresh = await candidate.fresh(tx)
+        self._candidates = tuple(_candidate(each, reserves=each.element.ce_id in reserving) for each in fresh)
+        self._placed_since = {each.element.ce_id: each.coming for each in fresh}
+        self._waiting = await _still_waiting(tx)
         self._shut = shut_out(await ce_state.read(tx))
 
 
-def loaded(each: Candidate, jobs: int) -> Candidate:
-    """Return a candidate that gets so many more jobs than its load counts: they take free slots first, then wait."""
-    if not jobs:
-        return each
-    free = each.free_slots
-    taken = 0 if free is None else min(free, jobs)
-    return replace(
-        each,
-        free_slots=None if free is None else free - taken,
-        running_jobs=None if each.running_jobs is None else each.running_jobs + taken,
-        waiting_jobs=(each.waiting_jobs or 0) + jobs - taken,
-    )
-
-
-def _candidate(each: FreshElement, *, reserves: bool) -> Candidate:
-    made = advertised_candidate(
-        each.element, each.attributes, reserves=reserves, observed_at=each.advertised_at
-    )
-    return loaded(made, each.coming)
+async def _still_waiting(tx: Transaction) -> dict[CeId, list[float]]:
+    waiting: dict[CeId, list[float]] = defaultdict(list)
+    for each in await candidate.waiting(tx, WAITING):
+        waiting[each.place].append(each.seconds)
+    return waiting
 
 
 async def _learn(tx: Transaction) -> Knowledge:

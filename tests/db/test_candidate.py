@@ -1,5 +1,7 @@
 """Candidates: elements with their load, and the placements that their ads cannot know of."""
 
+import pytest
+
 from tests.services.brokers import BrokerWorld
 from tests.services.world import World
 from wms.db import candidate
@@ -26,6 +28,22 @@ async def test_an_element_whose_ad_has_expired_is_none(the_world: World) -> None
     await the_world.sql("update ad set expires_at = now()")
     async with the_world.db.transaction() as tx:
         assert await candidate.fresh(tx) == []
+
+
+async def test_jobs_that_have_not_started_wait_where_they_were_placed(the_world: World) -> None:
+    brokers = BrokerWorld(the_world)
+    await brokers.advertise("A")
+    started, reserved, *_ = await brokers.submitted(4)
+    await brokers.step()
+    await the_world.sql("update placement set state = 'Started' where job_id = $1", started)
+    await the_world.sql("update placement set agreement_id = 'a-1' where job_id = $1", reserved)
+    await the_world.sql("update placement set created_at = now() - make_interval(secs => 100 * job_id)")
+    async with the_world.db.transaction() as tx:
+        found = await candidate.waiting(tx, 5)
+        assert await candidate.waiting(tx, 1) == found[:1]
+    assert {each.place for each in found} == {CeId("A", "ce")}
+    longest, other = (each.seconds for each in found)
+    assert longest - other == pytest.approx(100, abs=1)
 
 
 async def test_failures_are_told_first_to_last(the_world: World) -> None:

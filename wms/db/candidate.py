@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -23,6 +23,13 @@ class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
     """What the ad says, by the names of GLUE."""
     advertised_at: datetime
     coming: int
+
+
+class WaitingThere(NamedTuple):
+    """How long a placed job has waited at an element so far."""
+
+    place: CeId
+    seconds: float
 
 
 class FailedAtPlace(msgspec.Struct, frozen=True, kw_only=True):
@@ -51,6 +58,12 @@ async def fresh(tx: Transaction) -> list[FreshElement]:
         for row in rows
         if (place := CeId(row["site"], row["ce"])) in elements
     ]
+
+
+async def waiting(tx: Transaction, most: int) -> list[WaitingThere]:
+    """Return how long placed jobs without a reservation have waited so far, at most so many of each element, the longest first."""
+    rows = await tx.fetch(SQL["waiting"], most)
+    return [WaitingThere(CeId(row["site"], row["ce"]), row["seconds"]) for row in rows]
 
 
 async def failures(tx: Transaction, job_ids: Collection[JobId]) -> list[FailedAtPlace]:

@@ -12,6 +12,16 @@ from ad a left join (
 where a.expires_at > now()
 order by a.site, a.ce;
 
+-- name: waiting
+-- How long placed jobs that have not started have waited so far at each element, the longest first. A job with a reservation waits
+-- for its start, not in a queue.
+select site, ce, seconds from (
+    select site, ce, extract(epoch from now() - created_at)::float8 as seconds,
+           row_number() over (partition by site, ce order by created_at) as n
+    from placement where state in ('Ordered', 'Sent') and agreement_id is null
+) w
+where n <= $1 order by site, ce, seconds desc;
+
 -- name: failed
 -- The failed placements of jobs, first to last.
 select job_id, site, ce, reason, reason_text, created_at from placement
