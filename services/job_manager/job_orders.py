@@ -12,18 +12,17 @@ from services.job_manager.editing import Editing, Moving
 from services.job_manager.job_batch import JobBatch
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
-from wms.db import block, job, selection, submission
+from wms.db import block, selection, stopping, submission
 from wms.db.database import Transaction
 from wms.db.selection import PageRequest
 from wms.db.submission import Taken
 from wms.errors import Rejected
-from wms.ids import AttemptId, CommandId, JobId, joined
+from wms.ids import CommandId, JobId, joined
 from wms.job.block import Block, Range
 from wms.job.job import Job, Ordered, Steps, Stop, StopOrder, ordered
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
-from wms.messages.site_inbox import Kill, inbox
 
 BATCH = 2_000
 JOBS_LIMIT = 1_000_000
@@ -210,8 +209,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
     await dependants.let_go(tx, order.control.action, (([(job_id, job_id)], code) for job_id, code in moved))
     for stop, jobs in stops.items():
         stop_order = StopOrder(order.source, order.control.reason)
-        await job.ask_stop(tx, [each.job_id for each in jobs], stop, stop_order)
-        _tell_pilots(tx, jobs)
+        await stopping.order(tx, jobs, stop, stop_order)
 
 
 async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Editing, done: _Done) -> Moving:
@@ -229,20 +227,6 @@ def _move(ledger: JobBatch, found: Job, steps: Steps, control: Control) -> None:
         ledger.again_from_scratch(found)
     elif control.action == "release" or (control.action == "edit" and found.state is State.HELD):
         ledger.released(found)
-
-
-def _tell_pilots(tx: Transaction, jobs: Sequence[Job]) -> None:
-    held: dict[tuple[str, str], list[Job]] = {}
-    for each in jobs:
-        if each.lease is not None and each.site is not None:
-            held.setdefault((each.site, each.lease.pilot_id), []).append(each)
-    for (site, pilot_id), several in held.items():
-        lease = several[0].lease
-        assert lease is not None
-        kill = Kill(
-            pilot_id=lease.pilot_id, jobs=tuple(AttemptId(each.job_id, each.epoch) for each in several)
-        )
-        tx.send(inbox(site), pilot_id, kill)
 
 
 async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:

@@ -31,11 +31,15 @@ def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) ->
         ce=each.place.ce,
         cpus=job.description.min_processors or job.description.processors or 1,
         duration_seconds=_duration(job),
-        earliest_start=job.facts.window.earliest,
+        earliest_start=each.start or job.facts.window.earliest,
         latest_start=job.facts.window.latest,
-        flexible=job.description.preferences is not None and job.description.preferences.flexible,
+        flexible=each.start is None and _is_flexible(job),
         expires_in_seconds=lifetime_seconds,
     )
+
+
+def _is_flexible(job: BrokeredJob) -> bool:
+    return job.description.preferences is not None and job.description.preferences.flexible
 
 
 def _duration(job: BrokeredJob) -> float:
@@ -45,11 +49,12 @@ def _duration(job: BrokeredJob) -> float:
     return min(max(1.0, float(seconds)), LONGEST_SECONDS)
 
 
-def confirm(tx: Transaction, jobs: Iterable[tuple[BrokeredJob, str]]) -> None:
+def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
     """Confirm temporary agreements."""
-    for job, name in jobs:
-        if site := job.site_of(name):
-            tx.send(OFFERS_TOPIC, site, Confirm(agreement_id=AgreementId(name), site=site))
+    for job, names in jobs:
+        for name in names:
+            if site := job.site_of(name):
+                tx.send(OFFERS_TOPIC, site, Confirm(agreement_id=AgreementId(name), site=site))
 
 
 def cancel(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:

@@ -7,14 +7,17 @@ from datetime import timedelta
 
 import msgspec
 
+from services.resource_broker.job_group import GroupMember, JobGroup
 from services.resource_broker.next_step import FailedPlacement, HeldAgreement, StepFacts
 from wms.broker.placement import PlacementFault
 from wms.broker.start_window import start_window
-from wms.db import agreement, candidate, task_queue
+from wms.db import agreement, candidate, job, task_queue
 from wms.db.candidate import FailedAtPlace
 from wms.db.database import Transaction
 from wms.db.job_record import ClaimedRecord
-from wms.ids import CeId
+from wms.ids import CeId, JobId
+from wms.job.job import Job
+from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.matching.binding import free
 from wms.matching.grouping import Requirements
@@ -41,6 +44,10 @@ class BrokeredJob(msgspec.Struct, frozen=True, kw_only=True):
         named = (*self.record.identity, said.executable, said.job_group, said.job_type, str(said.processors))
         return hashlib.blake2b("\0".join(named).encode(), digest_size=16).hexdigest()
 
+    def companion(self, job_id: JobId) -> "BrokeredJob":
+        """Return another job of its group, which is the same but for its id."""
+        return msgspec.structs.replace(self, record=msgspec.structs.replace(self.record, job_id=job_id))
+
     def site_of(self, agreement_id: str) -> str:
         """Return the site that was asked for an agreement; empty if it is not this job's."""
         held = self.facts.agreements.get(agreement_id)
@@ -52,11 +59,47 @@ async def load(tx: Transaction, records: Sequence[ClaimedRecord]) -> list[Broker
     """Return the jobs of claimed records, in their order."""
     required = await task_queue.read(tx, [each.tq_id for each in records])
     held = await _agreements(tx, [name for each in records for name in each.asked])
-    failed = await candidate.failures(tx, [each.job_id for each in records])
-    return [
-        _job(each, required[each.tq_id], held, [one for one in failed if one.job_id == each.job_id])
+    said = {each.job_id: _decoder.decode(each.body) for each in records}
+    together = {each.job_id: _together(each, said[each.job_id]) for each in records}
+    groups = await _groups(tx, [each for each in together.values() if len(each) > 1])
+    failed = await candidate.failures(tx, {JobId(one) for ids in together.values() for one in ids})
+    found = [
+        _job(
+            each,
+            said[each.job_id],
+            required[each.tq_id],
+            held,
+            [one for one in failed if one.job_id in together[each.job_id]],
+        )
         for each in records
     ]
+    return [_grouped(each, groups.get(together[each.record.job_id])) for each in found]
+
+
+def _grouped(each: BrokeredJob, group: JobGroup | None) -> BrokeredJob:
+    facts = msgspec.structs.replace(each.facts, group=group)
+    return msgspec.structs.replace(each, facts=facts) if group else each
+
+
+def _together(record: ClaimedRecord, said: JobDescription) -> range:
+    """Return the ids of the jobs that start together with a job: its own alone, or those of its array."""
+    if not said.coallocate or record.array_index is None:
+        return range(record.job_id, record.job_id + 1)
+    leader = record.job_id - record.array_index
+    return range(leader, leader + jobs_in(said))
+
+
+async def _groups(tx: Transaction, ranges: Sequence[range]) -> dict[range, JobGroup]:
+    """Return the groups of co-allocated jobs by the ranges of their ids."""
+    if not ranges:
+        return {}
+    found = await job.read(tx, {JobId(job_id) for ids in ranges for job_id in ids})
+    return {ids: JobGroup(_members(ids, found), len(ids), JobId(ids[0])) for ids in set(ranges)}
+
+
+def _members(ids: range, found: dict[JobId, Job]) -> tuple[GroupMember, ...]:
+    known = (found[JobId(job_id)] for job_id in ids if job_id in found)
+    return tuple(GroupMember(each.job_id, each.state, each.event_seq) for each in known)
 
 
 async def _agreements(tx: Transaction, ids: Sequence[str]) -> dict[str, HeldAgreement]:
@@ -78,11 +121,11 @@ async def _agreements(tx: Transaction, ids: Sequence[str]) -> dict[str, HeldAgre
 
 def _job(
     record: ClaimedRecord,
+    description: JobDescription,
     requirements: Requirements,
     held: dict[str, HeldAgreement],
     failed: Iterable[FailedAtPlace],
 ) -> BrokeredJob:
-    description = _decoder.decode(record.body)
     wishes = description.preferences
     facts = StepFacts(
         job_id=record.job_id,
@@ -121,4 +164,6 @@ def _pauses(code: str, failures: int) -> int | None:
     """Return for how many pauses an element is avoided after so many failures there; None: until a user acts."""
     if code == PlacementFault.NOT_ARRIVED:
         return failures - 1
+    if code == PlacementFault.NOT_TOGETHER:
+        return 0
     return failures if code == PlacementFault.UNREACHABLE else None

@@ -12,6 +12,7 @@ import structlog
 from services.resource_broker import assessment, brokered_jobs
 from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.carrying_out import Decided, carry_out
+from services.resource_broker.coallocation import Surroundings, group_step
 from services.resource_broker.config import BrokeringSettings
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
@@ -102,8 +103,8 @@ class Brokering:
         for each in jobs:
             step = self._decided(each, landscape)
             decided.append((each, step))
-            if step.place is not None:
-                landscape = landscape.with_job_at(place_of(step.place.element))
+            for one in step.placed:
+                landscape = landscape.with_job_at(place_of(one.element))
         return decided
 
     def _decided(self, job: BrokeredJob, landscape: Landscape) -> NextStep:
@@ -125,6 +126,11 @@ class Brokering:
             return "" if known else "NOT_INDEXED: none of the job's index servers leads there"
 
         assess = assessment.assessor(job, landscape, rejection)
+        if job.facts.group is not None:
+            around = Surroundings(
+                assess=assess, reservable=landscape.reservable, now=landscape.now, terms=self._terms
+            )
+            return group_step(job.facts, job.facts.group, around)
         return next_step(job.facts, assess, landscape.reservable, landscape.now, self._terms)
 
     def _found(self, job: BrokeredJob, servers: tuple[str, ...]) -> frozenset[tuple[str, str]] | None:

@@ -4,20 +4,20 @@ A job that another broker took over meanwhile is left alone. One that its user k
 reserved for it is cancelled.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 
 from services.resource_broker import agreements
 from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.next_step import ChosenElement, NextStep
-from wms.db import job, job_record, placement, prediction
+from wms.db import agreement, job, job_record, placement, prediction
 from wms.db.database import Transaction
 from wms.db.job import JobMove
 from wms.db.job_record import StepResult
 from wms.db.placement import NewPlacement
 from wms.db.prediction import NewPrediction
-from wms.ids import CeId, JobId
+from wms.ids import AgreementId, CeId, JobId
 from wms.job.job import path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
@@ -32,17 +32,32 @@ async def carry_out(
     tx: Transaction, decided: Sequence[Decided], owner: str, lifetime_seconds: float
 ) -> list[JobId]:
     """Carry out steps of jobs that this broker still has; return the placed jobs. Unconfirmed agreements live so many seconds."""
-    mine = await job_record.hold(tx, [each.record.job_id for each, _ in decided], owner)
+    mine = await job_record.hold(tx, [job_id for each in decided for job_id in _concerned(*each)], owner)
     steps = {each.record.job_id: (each, step) for each, step in decided if each.record.job_id in mine}
     await _end(tx, steps)
     placed = set(await _place(tx, steps))
     agreements.cancel(tx, [(each, _cancelled(each, step, placed)) for each, step in steps.values()])
-    agreements.confirm(tx, [(each, step.confirm) for each, step in steps.values() if step.confirm])
+    agreements.confirm(tx, [(each, step.confirm) for each, step in steps.values()])
     agreements.request(
         tx, [(each, one) for each, step in steps.values() for one in step.requests], lifetime_seconds
     )
-    await job_record.finish(tx, [_result(step, job_id, placed) for job_id, (_, step) in steps.items()])
+    results = {job_id: _result(step, job_id, placed) for job_id, (_, step) in steps.items()}
+    # What was decided for a group counts, and not that one of its jobs was to wait.
+    results |= {one.job_id: one for each in steps.values() for one in _companions(*each, placed)}
+    await job_record.finish(tx, list(results.values()))
     return sorted(placed)
+
+
+def _concerned(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
+    """Return the jobs whose records a step changes: its own, and those that are placed with it."""
+    return tuple(job_id for job_id, _ in _placings(each, step)) or (each.record.job_id,)
+
+
+def _placings(each: BrokeredJob, step: NextStep) -> list[tuple[JobId, ChosenElement]]:
+    """Return where a step places which jobs."""
+    group = each.facts.group
+    ids = [one.job_id for one in group.members] if group else [each.record.job_id]
+    return list(zip(ids, step.placed, strict=True)) if step.place else []
 
 
 def _cancelled(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> tuple[str, ...]:
@@ -52,18 +67,38 @@ def _cancelled(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> tuple[s
 
 
 def _result(step: NextStep, job_id: JobId, placed: set[JobId]) -> StepResult:
-    """Return what is stored of a step; a job that could not be placed has moved on by itself."""
+    """Return what is stored of a step; a job that could not be placed has moved on by itself, or one of its group has."""
     lost = step.place is not None and job_id not in placed
-    return StepResult(
+    result = StepResult(
         job_id=job_id,
-        phase="Over" if lost else step.phase,
+        phase=step.phase,
         seconds=step.seconds,
         round=step.round,
-        asked=() if lost else step.asked,
+        asked=_reserved(step.place) if step.companions else step.asked,
         ranking=step.ranking,
         reason=step.reason,
         text=step.text,
     )
+    if not lost:
+        return result
+    return msgspec.structs.replace(result, phase="Choosing" if step.companions else "Over", asked=())
+
+
+def _reserved(chosen: ChosenElement | None) -> tuple[str, ...]:
+    return (chosen.agreement.agreement_id,) if chosen and chosen.agreement else ()
+
+
+def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterable[StepResult]:
+    """Return what is stored of the other jobs of a group that was placed."""
+    for job_id, chosen in _placings(each, step)[1:]:
+        if job_id in placed:
+            yield StepResult(
+                job_id=job_id,
+                phase=step.phase,
+                round=step.round,
+                asked=_reserved(chosen),
+                ranking=step.ranking,
+            )
 
 
 async def _end(tx: Transaction, steps: Mapping[JobId, Decided]) -> None:
@@ -89,13 +124,47 @@ async def _end(tx: Transaction, steps: Mapping[JobId, Decided]) -> None:
 
 
 async def _place(tx: Transaction, steps: Mapping[JobId, Decided]) -> list[JobId]:
-    chosen = {job_id: (each, step.place) for job_id, (each, step) in steps.items() if step.place}
+    broken = await _broken(tx, steps)
+    chosen = {
+        one: (each if one == job_id else each.companion(one), where)
+        for job_id, (each, step) in steps.items()
+        if job_id not in broken
+        for one, where in _placings(each, step)
+    }
     if not chosen:
         return []
+    await _hand_over(tx, steps, chosen)
     placed = await placement.order(tx, [_placement(*each) for each in chosen.values()], SOURCE)
     made = [one for job_id in placed for one in predictions(*chosen[job_id])]
     await prediction.insert(tx, made)
     return placed
+
+
+async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]:
+    """Lock the jobs of groups that are to be placed; return the leaders of groups in which not every job may be."""
+    groups = {
+        job_id: [one for one, _ in _placings(*each)] for job_id, each in steps.items() if each[1].companions
+    }
+    if not groups:
+        return set()
+    # All jobs that are placed here, so that transactions lock them in one order.
+    found = await job.lock(tx, [one for each in steps.values() for one, _ in _placings(*each)])
+    checking = {one for one, each in found.items() if each.state is State.CHECKING}
+    return {job_id for job_id, ids in groups.items() if not checking.issuperset(ids)}
+
+
+async def _hand_over(
+    tx: Transaction, steps: Mapping[JobId, Decided], chosen: Mapping[JobId, tuple[BrokeredJob, ChosenElement]]
+) -> None:
+    """Give the agreements that leaders asked for to the jobs that run in them, and those jobs records."""
+    theirs = {one: each for one, each in chosen.items() if one not in steps or steps[one][1].place is None}
+    if not theirs:
+        return
+    await agreement.hand_over(
+        tx, {AgreementId(name): one for one, (_, where) in theirs.items() for name in _reserved(where)}
+    )
+    members = (one for each, _ in theirs.values() if each.facts.group for one in each.facts.group.members)
+    await job_record.adopt(tx, {one.job_id: one.seq for one in members})
 
 
 def _placement(each: BrokeredJob, chosen: ChosenElement) -> NewPlacement:

@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from services.resource_broker.job_group import JobGroup
 from wms.broker.start_window import StartWindow
 from wms.db.job_record import Phase
 from wms.ids import CeId, JobId
@@ -74,8 +75,8 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """The placements that failed since it was submitted or released, first to last."""
     ranking: tuple[RankedElement, ...] = ()
     """The ranking that led to the agreements asked for."""
-    must_reserve: bool = False
-    """Whether it runs only with a reservation."""
+    group: JobGroup | None = None
+    """The jobs that start together with it, if it is co-allocated."""
 
     def avoided(self, now: datetime) -> frozenset[CeId]:
         """Return the elements that are not to be chosen now, as placements failed there."""
@@ -87,6 +88,8 @@ class AgreementRequest(msgspec.Struct, frozen=True):
 
     agreement_id: str
     place: CeId
+    start: datetime | None = None
+    """The earliest start, by which the site is not to move it; None: as the job's window says."""
 
 
 class ChosenElement(msgspec.Struct, frozen=True):
@@ -110,11 +113,18 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     text: str = ""
     requests: tuple[AgreementRequest, ...] = ()
-    confirm: str = ""
+    confirm: tuple[str, ...] = ()
     cancel: tuple[str, ...] = ()
     place: ChosenElement | None = None
+    companions: tuple[ChosenElement, ...] = ()
+    """Where the other jobs of its group are placed with it, in their order: all of them, or none."""
     end: Literal["", "hold", "fail"] = ""
     """How the job ends here, by `reason`."""
+
+    @property
+    def placed(self) -> tuple[ChosenElement, ...]:
+        """Where jobs are placed: the job itself, and its companions."""
+        return (self.place, *self.companions) if self.place else ()
 
 
 Assess: TypeAlias = Callable[[Mapping[CeId, datetime], Collection[CeId]], tuple[RankedElement, ...]]
@@ -126,17 +136,24 @@ def next_step(
     facts: StepFacts, assess: Assess, reservable: Collection[CeId], now: datetime, terms: StepTerms
 ) -> NextStep:
     """Return the next step of a job; `reservable` are the elements that decide on agreements."""
-    if not facts.is_checking:
-        return NextStep(phase="Over", round=facts.round, cancel=facts.asked)
-    if facts.window.is_over(now):
-        text = f"it was to start by {_time(facts.window.latest or now)}, and has not{_tried(facts)}"
-        return ended(facts, "fail", Code.TOO_LATE_TO_START, text)
+    if over := settled(facts, now):
+        return over
     match facts.phase:
         case "Deciding":
             return _decide(facts, assess, now, terms)
         case "Confirming":
             return _confirm(facts, terms)
     return _choose(facts, assess, reservable, now, terms)
+
+
+def settled(facts: StepFacts, now: datetime) -> NextStep | None:
+    """Return the last step of a job that is not to be placed any more; None if it is."""
+    if not facts.is_checking:
+        return NextStep(phase="Over", round=facts.round, cancel=facts.asked)
+    if facts.window.is_over(now):
+        text = f"it was to start by {_time(facts.window.latest or now)}, and has not{tried(facts)}"
+        return ended(facts, "fail", Code.TOO_LATE_TO_START, text)
+    return None
 
 
 # --- choosing -----------------------------------------------------------------------------------------------------
@@ -149,21 +166,20 @@ def _choose(
     best = ranked(elements)
     if not best:
         return _nowhere(facts, assess, elements, now, terms)
-    counted = [each for each in facts.failed if each.again_at is None]
-    if len(counted) >= terms.most_attempts:
-        return ended(facts, "hold", Code.NOT_PLACED, f"{len(counted)} placements failed{_tried(facts)}")
+    if held := tried_out(facts, terms):
+        return held
     those = [each for each in best if place_of(each) in reservable][: terms.sites_asked]
     if facts.wants_reservation and those:
         return _ask(facts, elements, those, terms)
-    if facts.must_reserve:
-        return _wait(
-            facts,
-            elements,
-            "NO_AGREEMENT",
-            "no element that fits takes reservations",
-            terms.look_again_seconds,
-        )
     return _place_unreserved(facts, elements, now)
+
+
+def tried_out(facts: StepFacts, terms: StepTerms) -> NextStep | None:
+    """Return the last step of a job that was placed as often as it may be; None if it may be placed again."""
+    counted = [each for each in facts.failed if each.again_at is None]
+    if len(counted) < terms.most_attempts:
+        return None
+    return ended(facts, "hold", Code.NOT_PLACED, f"{len(counted)} placements failed{tried(facts)}")
 
 
 def _ask(
@@ -200,7 +216,7 @@ def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now
     ahead = (facts.window.earliest - now).total_seconds()
     if ahead > 0:
         text = f"it starts at {_time(facts.window.earliest)} at the earliest"
-        return _wait(facts, elements, "NOT_BEFORE", text, min(ahead, 60.0))
+        return wait(facts, elements, "NOT_BEFORE", text, min(ahead, 60.0))
     return NextStep(
         phase="Placed",
         round=facts.round,
@@ -216,12 +232,13 @@ def _nowhere(
     """No element fits now: wait for one, unless all that fit were tried and none may be tried again."""
     later = [each.again_at for each in facts.failed if each.again_at is not None and each.again_at > now]
     if facts.failed and not later and ranked(assess(NO_STARTS, ())):
-        text = f"all elements that fit were tried{_tried(facts)}"
+        text = f"all elements that fit were tried{tried(facts)}"
         return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
-    return _wait(facts, elements, "NO_CANDIDATE", _why_nowhere(elements), terms.look_again_seconds)
+    return wait(facts, elements, "NO_CANDIDATE", why_nowhere(elements), terms.look_again_seconds)
 
 
-def _why_nowhere(elements: tuple[RankedElement, ...]) -> str:
+def why_nowhere(elements: tuple[RankedElement, ...]) -> str:
+    """Return in words why no element fits."""
     if not elements:
         return "no computing element is known"
     some = "; ".join(f"{each.site}/{each.ce}: {', '.join(each.reasons)}" for each in elements[:5])
@@ -234,19 +251,12 @@ def _why_nowhere(elements: tuple[RankedElement, ...]) -> str:
 
 def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -> NextStep:
     """Rank again by what was granted; what has not been decided by now is left out."""
-    granted = {
-        each.place: each
-        for each in map(facts.agreements.get, facts.asked)
-        if each is not None and each.state in GRANTED and each.start_at is not None
-    }
+    granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
-    elements = _annotated(assess(starts, facts.avoided(now)), facts)
+    elements = annotated(assess(starts, facts.avoided(now)), facts)
     best = ranked(elements)
-    if facts.must_reserve:
-        best = [each for each in best if place_of(each) in granted]
     if not best:
-        text = "no element granted a reservation" if not granted else _why_nowhere(elements)
-        return _wait(facts, elements, "NO_AGREEMENT", text, terms.look_again_seconds)
+        return wait(facts, elements, "NO_AGREEMENT", why_nowhere(elements), terms.look_again_seconds)
     chosen = granted.get(place_of(best[0]))
     if chosen is None:
         return _place_unreserved(facts, elements, now)
@@ -258,12 +268,21 @@ def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -
         ranking=elements,
         reason="CONFIRMING",
         text=f"{best[0].site}/{best[0].ce} granted a reservation, which is being confirmed",
-        confirm=chosen.agreement_id,
+        confirm=(chosen.agreement_id,),
         cancel=tuple(each for each in facts.asked if each != chosen.agreement_id),
     )
 
 
-def _annotated(elements: tuple[RankedElement, ...], facts: StepFacts) -> tuple[RankedElement, ...]:
+def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
+    """Return what was granted of that which was asked for."""
+    return {
+        each.place: each
+        for each in map(facts.agreements.get, facts.asked)
+        if each is not None and each.state in GRANTED and each.start_at is not None
+    }
+
+
+def annotated(elements: tuple[RankedElement, ...], facts: StepFacts) -> tuple[RankedElement, ...]:
     """Add to each element what became of the agreement that it was asked for."""
     known = {each.place: each for each in facts.agreements.values() if each.agreement_id in facts.asked}
     return tuple(_with_agreement(each, known.get(place_of(each))) for each in elements)
@@ -324,9 +343,10 @@ def place_of(element: RankedElement) -> CeId:
     return CeId(element.site, element.ce)
 
 
-def _wait(
-    facts: StepFacts, elements: tuple[RankedElement, ...], reason: str, text: str, seconds: float
+def wait(
+    facts: StepFacts, elements: tuple[RankedElement, ...] | None, reason: str, text: str, seconds: float
 ) -> NextStep:
+    """Return a step to wait for so many seconds and begin anew; agreements that were asked for are cancelled."""
     return NextStep(
         phase="Choosing",
         seconds=max(WAIT_AT_LEAST, seconds),
@@ -345,7 +365,8 @@ def ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str)
     )
 
 
-def _tried(facts: StepFacts) -> str:
+def tried(facts: StepFacts) -> str:
+    """Return in words where it was tried, to be put behind other words."""
     said = "; ".join(f"{each.place.site}/{each.place.ce}: {each.why}" for each in facts.failed)
     return f"; tried: {said}" if said else ""
 

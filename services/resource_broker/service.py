@@ -3,6 +3,7 @@
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config
 from services.resource_broker.orders import Orders
+from services.resource_broker.regrouping import Regrouping
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
 from wms.messages import agreements, broker
@@ -23,6 +24,7 @@ async def build(host: Host, config: Config) -> None:
     host.consume("decisions", agreements.DECISIONS_TOPIC, agreements.AgreementDecided, orders.decided)
     host.every("lost-orders", 2.0, orders.look)
     upkeep = Upkeep(host.patient_db, settings.kept_days)
+    host.every("regroup", 1.0, Regrouping(host.patient_db).gather)
     host.every("score", 2.0, upkeep.score)
     host.every("close", 2.0, upkeep.close)
     host.every("forget", 600.0, upkeep.forget)

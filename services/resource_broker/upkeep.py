@@ -1,7 +1,10 @@
 """What is done when jobs have ended: predictions are scored, agreements let go, old predictions deleted."""
 
-from wms.db import job_record, prediction
-from wms.db.database import Database
+from collections.abc import Collection
+
+from wms.db import agreement, job_record, prediction
+from wms.db.database import Database, Transaction
+from wms.messages.agreements import OFFERS_TOPIC, Cancel
 
 BATCH = 500
 DAY_SECONDS = 86_400.0
@@ -20,13 +23,23 @@ class Upkeep:
             return await prediction.score(tx, BATCH) >= BATCH
 
     async def close(self) -> bool:
-        """Close the records of ended jobs, whose agreements end with them; return whether there may be more."""
+        """Close the records of jobs that have ended, whose agreements end with them, or are held; return whether there may be more.
+
+        A held job is brokered anew when it is released: what is reserved for it is cancelled.
+        """
         async with self._db.transaction() as tx:
-            ended = await job_record.over(tx, BATCH)
-            await job_record.close(tx, ended)
-        return len(ended) == BATCH
+            over = await job_record.over(tx, BATCH)
+            await _cancel(tx, [name for each in over if each.is_held for name in each.asked])
+            await job_record.close(tx, [each.job_id for each in over])
+        return len(over) == BATCH
 
     async def forget(self) -> bool:
         """Delete old predictions; return whether there may be more."""
         async with self._db.transaction() as tx:
             return await prediction.forget(tx, self._kept_seconds, BATCH) == BATCH
+
+
+async def _cancel(tx: Transaction, names: Collection[str]) -> None:
+    if names:
+        for each in (await agreement.read(tx, names)).values():
+            tx.send(OFFERS_TOPIC, each.site, Cancel(agreement_id=each.agreement_id, site=each.site))

@@ -179,3 +179,16 @@ async def test_amounts_are_by_vo_and_lists_by_scope(the_world: World) -> None:
         assert await names(ended=False) == {"a-1", "a-2"}
         assert await names(ended=True, vo="lhcb") == {"a-1", "a-3"}
         assert await names(ended=True, owner="bob") == {"a-2"}
+
+
+async def test_an_agreement_is_handed_over_to_another_job_of_its_owner(the_world: World) -> None:
+    first, second = await the_world.submitted(2)
+    await offered(the_world, terms(first))
+    name = (await one(the_world)).agreement_id
+    async with the_world.db.transaction() as tx:
+        await agreement.hand_over(tx, {name: second})
+    assert (await one(the_world)).job_id == second
+    await the_world.sql("update agreement set owner = 'bob'")
+    async with the_world.db.transaction() as tx:
+        await agreement.hand_over(tx, {name: first})
+    assert (await one(the_world)).job_id == second, "that job is not bob's"

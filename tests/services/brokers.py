@@ -7,6 +7,7 @@ import msgspec
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import BrokeringSettings, RequestedIndexSettings
 from services.resource_broker.orders import Orders
+from services.resource_broker.regrouping import Regrouping
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
 from tests.services.world import World
@@ -36,6 +37,7 @@ class BrokerWorld:
         self.brokering = Brokering(world.db, self.settings, self.indexes, InstanceId(name))
         self.orders = Orders(world.db, lambda: None)
         self.upkeep = Upkeep(world.db, kept_days=90.0)
+        self.regrouping = Regrouping(world.db)
 
     async def advertise(self, site: str, ce: str = "ce", *, slots: int = 8, **attributes: Any) -> None:
         """Store the ad of an element."""

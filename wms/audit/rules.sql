@@ -311,7 +311,8 @@ where j.unstarted <> coalesce(c.losses, 0);
 select format('job %s is held for "%s", its last move was for "%s"', j.job_id, j.reason, e.reason)
 from job j left join job_event e on e.job_id = j.job_id and e.seq = j.event_seq
 where j.state = 'Held'
-  and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED', 'NOT_PLACED', 'INDEX_REFUSED', 'BROKER_FAULT']))
+  and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED', 'NOT_PLACED', 'INDEX_REFUSED', 'BROKER_FAULT',
+      'COALLOCATION_BROKEN']))
 union all
 select format('the jobs %s to %s are held for "%s"', first, last, reason)
 from block where state = 'Held' and reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED']);
@@ -431,6 +432,28 @@ select format('placement %s of job %s is %s, and its latest start was %s', p.att
 from placement p join job j using (job_id)
 where p.state in ('Ordered', 'Sent') and j.state = 'Waiting' and p.latest_start < now() - interval '1 min'
   and exists (select from service_instance where service = 'pilot_submitter' and heartbeat_at > now() - interval '10 s'
+                                                 and started_at < now() - interval '1 min');
+
+-- rule: co-allocated jobs wait for slots that start together, at different elements
+-- invariant: 23
+-- of: placement where agreement_id is not null
+select format('jobs %s and %s start together, and wait for slots from %s at %s/%s and from %s at %s/%s', p.job_id, q.job_id,
+              p.start_at, p.site, p.ce, q.start_at, q.site, q.ce)
+from placement p join job j using (job_id) join description d using (description_id)
+join placement q on q.job_id between p.job_id + 1 and p.job_id - j.array_index + (d.body ->> 'array')::integer - 1
+where p.state in ('Ordered', 'Sent') and q.state in ('Ordered', 'Sent') and j.array_index is not null and d.body ->> 'coallocate' = 'true'
+  and (abs(extract(epoch from p.start_at - q.start_at)) > 1 or (p.site, p.ce) = (q.site, q.ce));
+
+-- rule: no co-allocated job waits for its slot without the others
+-- invariant: 23
+-- of: placement where agreement_id is not null
+-- By a broker that looks.
+select format('job %s waits for its slot, and job %s, which starts with it, is %s since %s', p.job_id, k.job_id, k.state, k.changed_at)
+from placement p join job j using (job_id) join description d using (description_id)
+join job k on k.job_id between p.job_id - j.array_index and p.job_id - j.array_index + (d.body ->> 'array')::integer - 1
+where p.state in ('Ordered', 'Sent') and j.array_index is not null and d.body ->> 'coallocate' = 'true'
+  and k.state in ('Received', 'Checking', 'Rescheduled', 'Held') and k.changed_at < now() - interval '1 min'
+  and exists (select from service_instance where service = 'resource_broker' and heartbeat_at > now() - interval '10 s'
                                                  and started_at < now() - interval '1 min');
 
 -- rule: a bound pilot is of one placement of its job, and has no other job

@@ -73,6 +73,8 @@ class PlacementFault(StrEnum):
     """The latest start passed before the job started."""
     NOT_TAKEN = "NOT_TAKEN"
     """The pilot came, and was not given the job: the job does not fit there."""
+    NOT_TOGETHER = "NOT_TOGETHER"
+    """Another job of its co-allocation could not start: the element did nothing wrong."""
     SUPERSEDED = "SUPERSEDED"
     """The job was placed anew, ordered back, or ended."""
 

@@ -17,7 +17,7 @@ from wms.auth.policy import Scope
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
-from wms.ids import AgreementId, CeId
+from wms.ids import AgreementId, CeId, JobId
 from wms.messages.agreements import DECISIONS_TOPIC, AgreementDecided
 
 SQL = load(__file__)
@@ -159,6 +159,11 @@ async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
 async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: bool = True) -> None:
     """Store that decisions begin, and if `is_held` that a batch system is about to be asked for reservations of these names."""
     await tx.execute(SQL["intend"], list(names), list(names.values()), is_held)
+
+
+async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
+    """Give agreements to other jobs of the same owner: to those that run in them."""
+    await tx.execute(SQL["hand_over"], list(jobs), list(jobs.values()))
 
 
 # --- ends -----------------------------------------------------------------------------------------

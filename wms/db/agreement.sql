@@ -55,6 +55,12 @@ update agreement a set is_held = a.is_held or $3, reservation = i.reservation, t
 from unnest($1::text[], $2::text[]) as i(agreement_id, reservation)
 where a.agreement_id = i.agreement_id and a.state = 'Requested';
 
+-- name: hand_over
+-- Give agreements to the jobs that run in them, of the same owner, group and VO.
+update agreement a set job_id = j.job_id, changed_at = now()
+from unnest($1::text[], $2::bigint[]) as h(agreement_id, job_id) join job j using (job_id)
+where a.agreement_id = h.agreement_id and (a.owner, a."group", a.vo) = (j.owner, j.owner_group, j.vo);
+
 -- name: overdue
 -- Living agreements of a site that may be over by now, locked; whether their jobs are.
 select a.*, coalesce(j.state in ('Done', 'Failed', 'Killed', 'Deleted'), false) as job_is_over

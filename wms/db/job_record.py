@@ -41,6 +41,8 @@ class ClaimedRecord(msgspec.Struct, frozen=True, kw_only=True):
     event_seq: int
     """The number of the job's last move."""
     tq_id: TaskQueueId
+    array_index: int | None
+    """Its number in its array, from 0; None outside of arrays."""
     identity: Identity
     submitted_at: datetime
     body: str
@@ -113,8 +115,9 @@ def _claimed(row: dict[str, Any]) -> ClaimedRecord:
 
 
 async def hold(tx: Transaction, job_ids: Collection[JobId], owner: str) -> set[JobId]:
-    """Lock claimed records at the end of their step; return those that this owner still has."""
-    return {row["job_id"] for row in await tx.fetch(SQL["hold"], sorted(job_ids), owner)}
+    """Lock records at the end of steps; return those that this owner has claimed, and still has."""
+    found = await tx.fetch(SQL["hold"], sorted(job_ids), owner)
+    return {row["job_id"] for row in found if row["is_mine"]}
 
 
 async def finish(tx: Transaction, results: Sequence[StepResult]) -> None:
@@ -140,9 +143,18 @@ async def decided(tx: Transaction, job_ids: Collection[JobId]) -> None:
     await tx.execute(SQL["decided"], sorted(job_ids))
 
 
-async def over(tx: Transaction, limit: int) -> dict[JobId, tuple[str, ...]]:
-    """Lock and return up to `limit` placed jobs that have ended, with their agreements."""
-    return {row["job_id"]: tuple(row["asked"]) for row in await tx.fetch(SQL["over"], limit)}
+class OverRecord(msgspec.Struct, frozen=True):
+    """The record of a placed job that has ended, or is held, with its agreements."""
+
+    job_id: JobId
+    asked: tuple[str, ...]
+    is_held: bool
+
+
+async def over(tx: Transaction, limit: int) -> list[OverRecord]:
+    """Lock and return up to `limit` records of placed jobs that have ended or are held."""
+    rows = await tx.fetch(SQL["over"], limit)
+    return [OverRecord(row["job_id"], tuple(row["asked"]), row["is_held"]) for row in rows]
 
 
 async def close(tx: Transaction, job_ids: Collection[JobId]) -> None:

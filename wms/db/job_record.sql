@@ -25,12 +25,12 @@ from (
     order by due_at limit $3 for update skip locked
 ) d join job j using (job_id) join description s using (description_id)
 where r.job_id = d.job_id
-returning r.job_id, r.seq, r.phase, r.since, r.round, r.asked, r.tries, r.ranking::text as ranking, j.state, j.tq_id, j.owner,
-    j.owner_group, j.vo, j.submitted_at, j.event_seq, s.body::text as body;
+returning r.job_id, r.seq, r.phase, r.since, r.round, r.asked, r.tries, r.ranking::text as ranking, j.state, j.tq_id, j.array_index,
+    j.owner, j.owner_group, j.vo, j.submitted_at, j.event_seq, s.body::text as body;
 
 -- name: hold
--- Lock records for the end of their step; those that another took over are left out.
-select job_id from job_record where job_id = any ($1::bigint[]) and claimed_by = $2 order by job_id for update;
+-- Lock records for the end of steps, and tell which of them were not taken over by another.
+select job_id, coalesce(claimed_by = $2, false) as is_mine from job_record where job_id = any ($1::bigint[]) order by job_id for update;
 
 -- name: finish
 -- Store the result of steps, and let go of the records.
@@ -56,9 +56,9 @@ where r.job_id = any ($1::bigint[]) and r.phase in ('Deciding', 'Confirming') an
 );
 
 -- name: over
--- Placed jobs that have ended: their agreements are not needed any more.
-select r.job_id, r.asked from job_record r join job j using (job_id)
-where r.phase = 'Placed' and j.state in ('Done', 'Failed', 'Killed', 'Deleted')
+-- Placed jobs that have ended, or are held: their agreements are not needed any more.
+select r.job_id, r.asked, j.state = 'Held' as is_held from job_record r join job j using (job_id)
+where r.phase = 'Placed' and j.state in ('Done', 'Failed', 'Killed', 'Deleted', 'Held')
 order by r.job_id limit $1 for update of r skip locked;
 
 -- name: close

@@ -28,6 +28,11 @@ class StopOrder(msgspec.Struct, frozen=True, gc=False):
     source: str
     reason: str
 
+    @property
+    def is_of_user(self) -> bool:
+        """Whether a user gave it, not a service."""
+        return self.source.startswith("user ")
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The facts of one job that decisions need, as they stand under its row lock."""
@@ -163,7 +168,8 @@ def _stopped(job: Job, reason: Reason) -> Steps:
     again = _of_order(job, Code.RESCHEDULED_BY_USER, reason.text)
     if job.stop_requested == "reschedule":
         return _by_user(job, _again(job, again))
-    hold = _of_order(job, Code.HELD_BY_USER)
+    by_user = job.stop_order is None or job.stop_order.is_of_user
+    hold = _of_order(job, Code.HELD_BY_USER if by_user else Code.COALLOCATION_BROKEN)
     held = path(job.state, (Event.RESCHEDULE, again), (Event.HOLD, hold))
     return _by_user(job, held) or path(job.state, (Event.FAIL, reason))
 

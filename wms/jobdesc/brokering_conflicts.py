@@ -5,11 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 
 from msgspec import convert, structs
 
-from wms.jobdesc.array import is_array
+from wms.jobdesc.array import is_array, jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.preferences import JobPreferences
 from wms.jobdesc.rules import Finding
 from wms.jobdesc.staged_file import Inputs, Outputs
+
+TOGETHER_LIMIT = 20
+"""The most jobs that start together."""
 
 
 def typed(description: JobDescription) -> JobDescription:
@@ -51,11 +54,12 @@ def _coallocation(description: JobDescription) -> Iterator[Finding]:
         return
     if not is_array(description):
         yield (".coallocate", "is said of a single job", "say how many jobs start together: array = 3")
+    elif not 2 <= jobs_in(description) <= TOGETHER_LIMIT:
+        yield (".coallocate", f"is said of {jobs_in(description):,} jobs", f"say 2 to {TOGETHER_LIMIT}")
     if description.preferences is None:
         yield (".coallocate", "is said without preferences", "add them: reserved slots start together")
     elif not description.preferences.reservation:
         yield (".coallocate", "needs reservations", "leave preferences.reservation out")
-    yield (".coallocate", "is not carried out yet", "leave it out: each job is then placed by itself")
 
 
 BROKERING: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (

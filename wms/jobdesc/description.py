@@ -157,7 +157,7 @@ class JobDescription(
     """Empty: any pilot takes the job, or a bound pilot if the broker places it. `pilot`: a pilot that is bound to the job. `direct`:
     the job itself is sent to the batch system, for sites whose nodes have no way out."""
     coallocate: bool = False
-    """Whether all jobs of the array start at the same time, each at another site, all or none."""
+    """Whether the jobs of the array, 2 to 20, start at the same time, each in a reservation at another element: all, or none."""
 
     success_exit_codes: Annotated[tuple[Count, ...], msgspec.Meta(max_length=256)] = (0,)
     """The job is Done when its payload ends with one of these, else Failed."""

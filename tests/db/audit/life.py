@@ -1,16 +1,21 @@
 """A bit of everything that may happen to jobs, for the auditor to look at."""
 
+from datetime import UTC, datetime, timedelta
+
 from tests.services.agreement.offered import terms
 from tests.services.agreement.site import Site
 from tests.services.placing import BROKERED, bound, placed
 from tests.services.world import World, pilot, result, user
-from wms.db import block, ce_state, limit
+from wms.db import block, ce_state, limit, placement
 from wms.db.limit import Allowed
+from wms.db.placement import NewPlacement
 from wms.ids import CeId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import Code
 from wms.matching.limits import LimitRule
 from wms.provisioning.health import Event, HealthChange, HealthPolicy
+
+LATER = datetime.now(UTC) + timedelta(hours=1)
 
 
 async def live(one: World) -> None:
@@ -56,6 +61,7 @@ async def live(one: World) -> None:
         )
     await lost_before_it_began(one)
     await brokered(one)
+    await coallocated(one)
     await reserved(one)
 
 
@@ -70,6 +76,20 @@ async def brokered(one: World) -> None:
         mine.pilot_id,
         placed_id,
     )
+
+
+async def coallocated(one: World) -> None:
+    """Two jobs that wait to start together, and one that waits until the broker sees that its companion is held."""
+    for held in (False, True):
+        ids = await one.swept(2, coallocate=True, preferences={})
+        slots = [
+            NewPlacement(job_id=each, site=site, ce="ce", agreement_id=f"{each}-{site}", start_at=LATER)
+            for each, site in zip(ids, "AB", strict=True)
+        ]
+        async with one.db.transaction() as tx:
+            await placement.order(tx, slots, "resource_broker")
+        if held:
+            await one.order("hold", ids[1])
 
 
 async def reserved(one: World) -> None:

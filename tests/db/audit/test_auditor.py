@@ -319,6 +319,14 @@ PLANTED = {
         BEATING.replace("job_manager", "pilot_submitter")
         + "update placement set latest_start = now() - interval '1 h'",
     ],
+    "co-allocated jobs wait for slots that start together, at different elements": [
+        "update placement set start_at = start_at + interval '1 min' where site = 'B'",
+        "update placement set site = 'A'",
+    ],
+    "no co-allocated job waits for its slot without the others": [
+        BEATING.replace("job_manager", "resource_broker")
+        + "update job set changed_at = now() - interval '1 h' where state = 'Held' and brokered",
+    ],
     "no agreement is alive past its time": [
         SERVED + "update agreement set expires_at = now() - interval '1 h' where state = 'Temporary'",
         SERVED

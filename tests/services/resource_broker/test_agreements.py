@@ -36,7 +36,7 @@ async def test_an_agreement_of_no_known_site_is_not_spoken_of(brokers: BrokerWor
     (job,) = await loaded(brokers, the_world)
     async with the_world.db.transaction() as tx:
         agreements.cancel(tx, [(job, ("7-1",))])
-        agreements.confirm(tx, [(job, "7-1")])
+        agreements.confirm(tx, [(job, ("7-1",))])
     assert the_world.take(OFFERS_TOPIC) == []
 
 

@@ -1,6 +1,7 @@
 """What is done when jobs have ended."""
 
 from tests.services.brokers import BrokerWorld
+from tests.services.resource_broker.sites import Sites
 from tests.services.world import World, user
 from wms.messages import queries
 
@@ -33,4 +34,19 @@ async def test_a_record_is_closed_when_its_job_has_ended(brokers: BrokerWorld, t
     await brokers.step()
     await the_world.order("kill", job_id)
     await brokers.upkeep.close()
+    assert (await brokers.record(job_id)).phase == "Over"
+
+
+async def test_nothing_stays_reserved_for_a_held_job(brokers: BrokerWorld, the_world: World) -> None:
+    sites = Sites(brokers, A=30)
+    await sites.advertise()
+    (job_id,) = await brokers.submitted(wall_time=60)
+    for _ in range(3):
+        await brokers.step()
+        await sites.decide(job_id)
+    assert await sites.held() == 1
+    await the_world.order("hold", job_id)
+    await brokers.upkeep.close()
+    await sites.decide()
+    assert await sites.held() == 0
     assert (await brokers.record(job_id)).phase == "Over"

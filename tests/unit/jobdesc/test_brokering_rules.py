@@ -118,6 +118,7 @@ def test_a_fault_is_named_with_its_place(fields: dict[str, Any], place: str, sai
             "before earliest_start",
         ),
         ("coallocate = true\npreferences = {}", "single job"),
+        ("coallocate = true\narray = 21\npreferences = {}", "21 jobs"),
         ("coallocate = true\narray = 2", "without preferences"),
         ("coallocate = true\narray = 2\npreferences = {reservation = false}", "needs reservations"),
         (

@@ -1,0 +1,248 @@
+"""Co-allocation: what the broker does next with jobs that start together, each at another element, all or none.
+
+The leader of the group decides for all. It asks the elements for agreements side by side, and takes the earliest. As each element starts
+its own as early as it can, the starts differ at first: those that begin before the latest one are cancelled and asked for again from that
+time on. A site grants no earlier start when it is asked for a later one, so the latest start only grows; where it grows no more, it is the
+earliest one that all have in common. Then all are confirmed, and all jobs placed at once. In every other case nothing stays reserved.
+"""
+
+import math
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+
+import msgspec
+from msgspec.structs import replace
+
+from services.resource_broker.job_group import JobGroup
+from services.resource_broker.next_step import (
+    NO_STARTS,
+    AgreementRequest,
+    Assess,
+    ChosenElement,
+    HeldAgreement,
+    NextStep,
+    StepFacts,
+    StepTerms,
+    annotated,
+    ended,
+    granted_of,
+    place_of,
+    ranked,
+    settled,
+    tried,
+    tried_out,
+    wait,
+    why_nowhere,
+)
+from wms.ids import CeId
+from wms.job.reasons import Code
+from wms.messages.replies.rankings import RankedElement
+
+ASKED_LIMIT = 40
+"""The most elements that are asked at once."""
+ROUNDS = 10
+"""Rounds of asking before it begins anew."""
+TOGETHER = timedelta(seconds=1)
+"""The starts of one group differ by no more."""
+AHEAD = timedelta(seconds=10)
+"""The time from now to the first start that is asked for: agreements are made meanwhile."""
+LEAST_AHEAD = timedelta(seconds=2)
+"""A common start that is nearer is not asked for: sites would decide after it."""
+
+
+class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a step of a group depends on besides the group."""
+
+    assess: Assess
+    reservable: Collection[CeId]
+    """The elements that decide on agreements."""
+    now: datetime
+    terms: StepTerms
+
+    def able(self, elements: tuple[RankedElement, ...]) -> list[CeId]:
+        """Return the elements that fit and take reservations, the best first."""
+        places = (place_of(each) for each in ranked(elements))
+        return [each for each in places if each in self.reservable][:ASKED_LIMIT]
+
+
+def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextStep:
+    """Return the next step of a job that starts together with its group."""
+    if over := settled(facts, around.now):
+        return over
+    if breach := group.breach():
+        return ended(facts, "hold", Code.COALLOCATION_BROKEN, breach)
+    return _followed(facts, group, around.terms.look_again_seconds) or _led(facts, group.size, around)
+
+
+def _followed(facts: StepFacts, group: JobGroup, seconds: float) -> NextStep | None:
+    """Return a step to wait for the others, or for the leader; None if this job is to decide for all."""
+    if away := group.awaited():
+        return wait(facts, None, "WITH_OTHERS", away, seconds)
+    if facts.job_id == group.leader:
+        return None
+    text = f"it starts together with job {group.leader}, which tells how far the broker is"
+    return wait(facts, None, "WITH_LEADER", text, seconds)
+
+
+def _led(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+    match facts.phase:
+        case "Deciding":
+            return _decide(facts, size, around)
+        case "Confirming":
+            return _confirm(facts, size, around.terms)
+    return _begin(facts, size, around)
+
+
+# --- asking -------------------------------------------------------------------------------------------------------
+
+
+def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+    """Ask all elements that fit, unless they are fewer than the jobs."""
+    if held := tried_out(facts, around.terms):
+        return held
+    elements = around.assess(NO_STARTS, facts.avoided(around.now))
+    those = around.able(elements)
+    if len(those) < size:
+        return _too_few(facts, size, elements, around)
+    first = -(-facts.round // ROUNDS) * ROUNDS + 1
+    start = max(facts.window.earliest, _ahead(around.now))
+    return _ask(replace(facts, round=first), elements, _requests(facts, first, those, start), around)
+
+
+def _too_few(
+    facts: StepFacts, size: int, elements: tuple[RankedElement, ...], around: Surroundings
+) -> NextStep:
+    """Fewer elements than jobs fit now: wait for more, unless others fit, and have failed for good."""
+    has_failed = any(each.again_at is None for each in facts.failed)
+    if has_failed and len(around.able(around.assess(NO_STARTS, ()))) >= size:
+        text = f"too few of the elements that fit are left{tried(facts)}"
+        return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
+    text = f"{size} elements that take reservations are needed, and {len(around.able(elements))} fit now"
+    if not ranked(elements):
+        text = f"{text}: {why_nowhere(elements)}"
+    return wait(facts, elements, "NO_AGREEMENT", text, around.terms.look_again_seconds)
+
+
+def _requests(
+    facts: StepFacts, number: int, places: Sequence[CeId], start: datetime
+) -> tuple[AgreementRequest, ...]:
+    start = min(start, facts.window.latest or start)
+    return tuple(
+        AgreementRequest(f"{facts.job_id}-{facts.seq}-{number}-{n}", place, start)
+        for n, place in enumerate(places, start=1)
+    )
+
+
+def _ask(
+    facts: StepFacts,
+    elements: tuple[RankedElement, ...],
+    requests: tuple[AgreementRequest, ...],
+    around: Surroundings,
+    kept: Sequence[str] = (),
+) -> NextStep:
+    """Ask elements for agreements, beside those that are kept."""
+    ids = {each.place: each.agreement_id for each in requests}
+    told = tuple(
+        replace(each, agreement_id=ids[place_of(each)], agreement="Requested", start_at=None)
+        if place_of(each) in ids
+        else each
+        for each in elements
+    )
+    return NextStep(
+        phase="Deciding",
+        seconds=around.terms.decision_seconds,
+        round=facts.round,
+        asked=(*kept, *ids.values()),
+        ranking=told,
+        reason="ASKING",
+        text=f"{len(requests)} elements were asked for slots that start together, from {_time(requests[0].start)} on",
+        requests=requests,
+        cancel=tuple(each for each in facts.asked if each not in kept),
+    )
+
+
+def _ahead(now: datetime) -> datetime:
+    return _whole(now + AHEAD)
+
+
+def _whole(moment: datetime) -> datetime:
+    """Return the next whole second: batch systems know no parts of seconds."""
+    return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)
+
+
+def _time(moment: datetime | None) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC" if moment else "now"
+
+
+# --- deciding -----------------------------------------------------------------------------------------------------
+
+
+def _decide(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+    """Confirm the earliest agreements if they start together; else ask for those that start too early again."""
+    granted = granted_of(facts)
+    starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
+    elements = annotated(around.assess(starts, facts.avoided(around.now)), facts)
+    fit = [place_of(each) for each in ranked(elements) if place_of(each) in granted]
+    chosen = sorted(fit, key=lambda place: starts[place])[:size]
+    seconds = around.terms.look_again_seconds
+    if len(chosen) < size:
+        text = f"{size} reservations are needed at a time, and {len(fit)} were granted"
+        return wait(facts, elements, "NO_AGREEMENT", text, seconds)
+    latest = starts[chosen[-1]]
+    if latest - starts[chosen[0]] <= TOGETHER:
+        return _confirming(facts, elements, [granted[place] for place in chosen], around.terms)
+    if facts.round % ROUNDS == 0:
+        text = f"no common start was found in {ROUNDS} rounds; the last one tried was {_time(latest)}"
+        return wait(facts, elements, "NO_AGREEMENT", text, seconds)
+    start = _whole(latest) if latest - around.now >= LEAST_AHEAD else _ahead(around.now)
+    early = [place for place in fit if start - starts[place] > TOGETHER]
+    kept = [granted[place].agreement_id for place in fit if place not in early]
+    again = replace(facts, round=facts.round + 1)
+    return _ask(again, elements, _requests(facts, again.round, early, start), around, kept)
+
+
+def _confirming(
+    facts: StepFacts, elements: tuple[RankedElement, ...], chosen: Sequence[HeldAgreement], terms: StepTerms
+) -> NextStep:
+    names = tuple(each.agreement_id for each in chosen)
+    start = max(each.start_at for each in chosen if each.start_at)
+    return NextStep(
+        phase="Confirming",
+        seconds=terms.decision_seconds,
+        round=facts.round,
+        asked=names,
+        ranking=elements,
+        reason="CONFIRMING",
+        text=f"{len(names)} reservations from {_time(start)} on are being confirmed",
+        confirm=names,
+        cancel=tuple(each for each in facts.asked if each not in names),
+    )
+
+
+# --- confirming ---------------------------------------------------------------------------------------------------
+
+
+def _confirm(facts: StepFacts, size: int, terms: StepTerms) -> NextStep:
+    """Place all jobs once all agreements are confirmed; else let all of them go, and begin again."""
+    held = {each.agreement_id: each for each in map(facts.agreements.get, facts.asked) if each}
+    found = [
+        ChosenElement(element, held[element.agreement_id])
+        for element in ranked(facts.ranking)
+        if element.agreement_id in held and held[element.agreement_id].state == "Confirmed"
+    ]
+    if len(found) < size:
+        text = f"{len(found)} of {size} reservations were confirmed"
+        return wait(facts, None, "AGREEMENT_LOST", text, min(1.0, terms.look_again_seconds))
+    first, *others = found
+    return NextStep(
+        phase="Placed",
+        round=facts.round,
+        asked=facts.asked,
+        ranking=tuple(_confirmed(each, held) for each in facts.ranking),
+        place=first,
+        companions=tuple(others),
+    )
+
+
+def _confirmed(element: RankedElement, held: Collection[str]) -> RankedElement:
+    return replace(element, agreement="Confirmed") if element.agreement_id in held else element

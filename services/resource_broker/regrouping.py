@@ -1,0 +1,71 @@
+"""What becomes of co-allocated jobs when one of them cannot start: the others do not run alone.
+
+Those that wait for their slots go back to the broker, which cancels their agreements and brokers the group anew. Those that run are
+stopped and held, and so is the rest of the group by its next step.
+"""
+
+from collections.abc import Sequence
+
+from wms.broker.placement import PlacementFault
+from wms.db import coallocation, job, placement, stopping
+from wms.db.coallocation import TornGroup
+from wms.db.database import Database, Transaction
+from wms.db.placement import Placement, PlacementFailure
+from wms.ids import JobId
+from wms.job.job import Job, StopOrder
+from wms.job.state import AT_A_PILOT, State
+
+SOURCE = "resource_broker"
+BATCH = 50
+
+
+class Regrouping:
+    """Takes placed jobs back whose companions cannot start. Any number of instances may do it."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+
+    async def gather(self) -> bool:
+        """Take back or stop the jobs of torn groups; return whether there may be more."""
+        async with self._db.transaction() as tx:
+            groups = await coallocation.torn(tx, BATCH)
+            if groups:
+                await self._gather(tx, groups)
+        return len(groups) == BATCH
+
+    async def _gather(self, tx: Transaction, groups: Sequence[TornGroup]) -> None:
+        ids = [JobId(job_id) for each in groups for job_id in each.job_ids]
+        jobs = await job.lock(tx, ids)
+        open_ = await placement.open_of(tx, ids)
+        await placement.fail(tx, [one for each in groups for one in _failures(each, jobs, open_)], SOURCE)
+        for each in groups:
+            running = [jobs[JobId(one)] for one in each.job_ids if _runs(jobs.get(JobId(one)))]
+            if running:
+                await stopping.order(tx, running, "hold", StopOrder(SOURCE, _why(each)))
+
+
+def _runs(found: Job | None) -> bool:
+    return found is not None and found.state in AT_A_PILOT and not found.stop_requested
+
+
+def _failures(
+    group: TornGroup, jobs: dict[JobId, Job], open_: dict[JobId, Placement]
+) -> list[PlacementFailure]:
+    """Return the ends of the placements of jobs that still wait for their slots."""
+    waiting = [open_[each] for one in group.job_ids if (each := JobId(one)) in open_]
+    return [
+        PlacementFailure(
+            job_id=each.job_id,
+            attempt=each.attempt,
+            site=each.site,
+            ce=each.ce,
+            code=PlacementFault.NOT_TOGETHER,
+            text=_why(group),
+        )
+        for each in waiting
+        if (found := jobs.get(each.job_id)) and found.state is State.WAITING
+    ]
+
+
+def _why(group: TornGroup) -> str:
+    return f"it was to start together with job {group.away}, which is {group.away_state}"
