@@ -164,6 +164,7 @@ def test_index_draws_as_the_reference(resource, law):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_emptying_queues_draws_as_the_reference_to_the_end():
     """The whole order in which a few queues are emptied, weights changing at every step."""
     asked = {1: asks(), 2: asks(owner="p"), 4: ASKED[4], 6: ASKED[6], 7: ASKED[7]}

@@ -125,7 +125,9 @@ def test_queues_that_emptied_and_closed_ones_are_as_if_they_were_not_there(law):
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("per_class", [3, pytest.param(40, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "per_class", [3, pytest.param(40, marks=[pytest.mark.slow, pytest.mark.timeout(900)])]
+)
 def test_classes_seen_in_part(law, per_class):
     """Classes whose queues name different sites: at any one each class weighs what it does as a whole."""
     scene = Scene(law, [])
