@@ -16,6 +16,7 @@ BENCHMARKS = (
     "classads",
     "ads",
     "end_to_end",
+    "ranking",
 )
 
 

@@ -9,6 +9,7 @@ import random
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heapreplace
 from typing import Any
 
 from wms.broker.candidate import Candidate
@@ -60,6 +61,18 @@ class GridJob:
         """Seconds from submission to the end."""
         return self.ended - self.submitted
 
+    def parts_at(self, site: GridSite) -> dict[str, float]:
+        """Return the true seconds of its transfers and its run at a site."""
+        return {
+            "stage_in": self.bytes_in * self.slowness / site.bandwidth,
+            "execution": self.work / site.speed,
+            "stage_out": self.bytes_out * self.slowness / site.bandwidth,
+        }
+
+    def held_at(self, site: GridSite) -> float:
+        """Return how long it holds a slot at a site."""
+        return sum(self.parts_at(site).values())
+
 
 class Grid:
     """Sites with their queues. `ended` is called with every job of the broker's that has ended."""
@@ -69,7 +82,7 @@ class Grid:
         self.sites = sites
         self._ended = ended
         self.queues: list[deque[GridJob]] = [deque() for _ in sites]
-        self._running = [0] * len(sites)
+        self._running: list[list[GridJob]] = [[] for _ in sites]
         self.told = [_told(site, 0, 0) for site in sites]
         """The sites as their last ads tell of them."""
         self.placed_since = [0] * len(sites)
@@ -85,6 +98,16 @@ class Grid:
         while self._left:
             self.agenda.step()
 
+    def true_end(self, job: GridJob, number: int) -> float:
+        """Return when a job would end at a site if it came there now: jobs start in order, so that later ones change nothing."""
+        site = self.sites[number]
+        free = [0.0] * (site.slots - len(self._running[number]))
+        frees = [*free, *(each.ended for each in self._running[number])]
+        heapify(frees)
+        for each in self.queues[number]:
+            heapreplace(frees, frees[0] + each.held_at(site))
+        return max(frees[0], self.agenda.now) + job.held_at(site)
+
     def _submit(self, job: GridJob, place: Callable[[GridJob], int]) -> None:
         if job.home is None:
             job.site = place(job)
@@ -96,28 +119,23 @@ class Grid:
 
     def _start(self, number: int) -> None:
         site, queue = self.sites[number], self.queues[number]
-        while queue and self._running[number] < site.slots:
+        while queue and len(self._running[number]) < site.slots:
             job = queue.popleft()
-            self._running[number] += 1
+            self._running[number].append(job)
             job.started = self.agenda.now
-            job.parts = {
-                "stage_in": job.bytes_in * job.slowness / site.bandwidth,
-                "waiting": job.started - job.submitted,
-                "execution": job.work / site.speed,
-                "stage_out": job.bytes_out * job.slowness / site.bandwidth,
-            }
-            self.agenda.after(sum(job.parts.values()) - job.parts["waiting"], self._end, job)
+            job.parts = {"waiting": job.started - job.submitted, **job.parts_at(site)}
+            job.ended = job.started + job.held_at(site)
+            self.agenda.after(job.ended - job.started, self._end, job)
 
     def _end(self, job: GridJob) -> None:
-        job.ended = self.agenda.now
-        self._running[job.site] -= 1
+        self._running[job.site].remove(job)
         if job.home is None:
             self._left -= 1
             self._ended(job)
         self._start(job.site)
 
     def _advertise(self, number: int) -> None:
-        self.told[number] = _told(self.sites[number], self._running[number], len(self.queues[number]))
+        self.told[number] = _told(self.sites[number], len(self._running[number]), len(self.queues[number]))
         self.placed_since[number] = 0
         self.agenda.after(AD_SECONDS, self._advertise, number)
 

@@ -1,21 +1,20 @@
 """Policies that place jobs of the simulated grid, and what the broker learns there from every job that ended."""
 
-import random
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
+from bench.choices import Choice, at_random, knowing_all, shortest_queue, shortest_queue_counting
 from bench.grid import Grid, GridJob, GridSite, again
 from bench.grid_workload import INPUT, OUTPUT
 from wms.broker.calibration import ScoredPrediction, corrections
-from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge, MeasuredRun, MeasuredTransfer
 from wms.broker.prediction import Part
 from wms.broker.ranking import rank
 from wms.broker.replicas import storage_host
-from wms.broker.selectors import Selector, earliest_completion, random_choice, shortest_queue
+from wms.broker.selectors import Selector, earliest_completion
 from wms.ids import CeId
 
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -93,15 +92,26 @@ def _transfer(size: int, seconds: float, url: str) -> MeasuredTransfer:
     return MeasuredTransfer(size=size, seconds=seconds, host=storage_host(url))
 
 
+class Blind:
+    """A run of the same jobs on the same grid by a choice that predicts nothing."""
+
+    def __init__(self, sites: Sequence[GridSite], choose: Choice) -> None:
+        self.done: list[GridJob] = []
+        self._choose = choose
+        self._grid = Grid(sites, self.done.append)
+
+    def run(self, jobs: Sequence[GridJob]) -> list[GridJob]:
+        self._grid.run(again(jobs), lambda job: self._choose(self._grid, job))
+        return self.done
+
+
 class Placing:
     """A run of the same jobs on the same grid by one selector."""
 
-    def __init__(
-        self, sites: Sequence[GridSite], selector: Selector, *, predicts: bool, corrects: bool = True
-    ) -> None:
+    def __init__(self, sites: Sequence[GridSite], selector: Selector, *, corrects: bool = True) -> None:
         self.done: list[GridJob] = []
         self._learning = Learning(corrects=corrects)
-        self._selector, self._predicts = selector, predicts
+        self._selector = selector
         self._numbers = {site.name: number for number, site in enumerate(sites)}
         self._grid = Grid(sites, self._ended)
 
@@ -113,39 +123,31 @@ class Placing:
         self.done.append(job)
         self._learning.learn(job, self._grid.sites[job.site].name)
 
-    def _place(self, job: GridJob) -> int:
-        assert job.to_place is not None
-        if not self._predicts:
-            return self._blindly()
-        return self._ranked(job, job.to_place)
-
     def _still_waiting(self) -> dict[CeId, list[float]]:
         now = self._grid.agenda.now
         ages = [[now - job.submitted for job in queue if job.home is None] for queue in self._grid.queues]
         return {told.place: each for told, each in zip(self._grid.told, ages, strict=True) if each}
 
-    def _blindly(self) -> int:
-        """Place by a selector that looks at no prediction."""
-        orders = [(self._selector(each, None), number) for number, each in enumerate(self._grid.told)]  # type: ignore[arg-type]
-        return min(orders)[1]
-
-    def _ranked(self, job: GridJob, wanted: JobToPlace) -> int:
+    def _place(self, job: GridJob) -> int:
+        assert job.to_place is not None
         known = self._learning.knowledge(job.submitted)
         since = {
             each.place: count for each, count in zip(self._grid.told, self._grid.placed_since, strict=True)
         }
         known = replace(known, placed_since=since, still_waiting=self._still_waiting())
         now = BEGIN + timedelta(seconds=job.submitted)
-        best = rank(wanted, self._grid.told, known, now, selector=self._selector).best
+        best = rank(job.to_place, self._grid.told, known, now, selector=self._selector).best
         assert best is not None
         job.predicted = best.time
         return self._numbers[best.candidate.site]
 
 
-def policies(seed: int) -> dict[str, Callable[[Sequence[GridSite]], Placing]]:
+def policies(seed: int) -> dict[str, Callable[[Sequence[GridSite]], Placing | Blind]]:
     """Return the policies that are compared, by name."""
     return {
-        "earliest completion": lambda sites: Placing(sites, earliest_completion, predicts=True),
-        "random": lambda sites: Placing(sites, random_choice(random.Random(seed).random), predicts=False),
-        "shortest queue": lambda sites: Placing(sites, shortest_queue, predicts=False),
+        "earliest completion": lambda sites: Placing(sites, earliest_completion),
+        "random": lambda sites: Blind(sites, at_random(seed)),
+        "shortest queue": lambda sites: Blind(sites, shortest_queue),
+        "shortest queue, own jobs counted": lambda sites: Blind(sites, shortest_queue_counting),
+        "oracle": lambda sites: Blind(sites, knowing_all),
     }

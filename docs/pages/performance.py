@@ -56,9 +56,10 @@ def _measured(found: Found) -> str:
     options = " ".join(
         f"--{name.replace('_', '-')} {value}" for name, value in found["parameters"].items() if value != ""
     )
+    postgres = f", Postgres {machine['postgres']}" if "postgres" in machine else ""
     return (
         f"`python -m bench.{found['benchmark']} {options}`, on {machine['cores']} cores,"
-        f" Python {machine['python']}, Postgres {machine['postgres']}."
+        f" Python {machine['python']}{postgres}."
     )
 
 
@@ -238,6 +239,35 @@ def _churn(found: Found) -> Iterator[str]:
         )
 
 
+GRIDS = {"made": "made by chance", "trace": "LCG trace"}
+PREDICTED = ("stage_in", "waiting", "execution", "stage_out", "delivery")
+
+
+def _ranking(found: Found) -> Iterator[str]:
+    there = [(title, found[name]) for name, title in GRIDS.items() if name in found]
+    yield "Times to delivery on simulated grids, whose truth is known. Ratio: the broker's mean over the policy's; the goal is 0.75."
+    yield "The oracle knows each site's queue and speed, and how long each job runs."
+    yield ""
+    yield from head("grid", "policy", "mean s", "median s", "ratio", "by grid", "goal")
+    for title, grid in there:
+        yield from (row(title, *_policy(grid, name)) for name in grid["mean_seconds"])
+    yield ""
+    yield "Share of the broker's 90 % intervals that held the truth:"
+    yield ""
+    yield from head("grid", *(part.replace("_", "-") for part in PREDICTED))
+    for title, grid in there:
+        yield row(title, *(f"{grid['parts'][part]['covered']:.1%}" for part in PREDICTED))
+
+
+def _policy(grid: Found, name: str) -> Iterator[str]:
+    yield name
+    yield _number(grid["mean_seconds"][name])
+    yield _number(grid["median_seconds"][name])
+    yield str(grid["ratio"].get(name, ""))
+    yield " ".join(str(each) for each in grid["ratios_by_grid"].get(name, ()))
+    yield grid["goal"].get(name, "")
+
+
 def _number(value: float) -> str:
     return f"{value:,.0f}" if value >= 1000 else f"{value:.4g}"
 
@@ -250,4 +280,5 @@ SECTIONS: tuple[tuple[str, str, Callable[[Found], Iterator[str]]], ...] = (
     ("brokered-apache", "Through Apache Kafka, all services running", _brokered),
     ("submission", "Acceptance", _submission),
     ("churn", "Jobs that come and go", _churn),
+    ("ranking", "Ranking for the time to delivery", _ranking),
 )

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from wms.broker.believable import believable
 from wms.broker.candidate import Candidate
 from wms.broker.filter import RejectedCandidate, filter_candidates
 from wms.broker.job_to_place import JobToPlace
@@ -63,10 +64,11 @@ def rank(
     """
     fitting, rejected = filter_candidates(job, candidates, knowledge, negatives)
     selector = selector or SELECTORS[job.objective]
-    speeds = {each.place: each.benchmarks for each in candidates}
+    believed = {each.place: each for each in believable(candidates)}
+    speeds = {place: each.benchmarks for place, each in believed.items()}
     judged, late = [], []
     for each in fitting:
-        time = predict_delivery(job, each, knowledge, now, speeds)
+        time = predict_delivery(job, believed[each.place], knowledge, now, speeds)
         if missed := _missed(job, time, now):
             late.append(RejectedCandidate(candidate=each, failing=(missed,)))
         else:

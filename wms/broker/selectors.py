@@ -24,9 +24,15 @@ def earliest_start(_: Candidate, time: DeliveryTime) -> Order:
 
 
 def shortest_queue(candidate: Candidate, _: DeliveryTime) -> Order:
-    """Order by waiting jobs for each slot; of equal ones that with more free slots is first. A baseline."""
+    """Order by `queue_length`. A baseline."""
+    return queue_length(candidate)
+
+
+def queue_length(candidate: Candidate) -> Order:
+    """Return waiting jobs for each slot; of equal ones that with more free slots is first, and those that tell no load are last."""
     slots = max(1, candidate.slots)
-    return ((candidate.waiting_jobs or 0) / slots, -(candidate.free_slots or 0) / slots)
+    silent = candidate.waiting_jobs is None and candidate.free_slots is None
+    return (float(silent), (candidate.waiting_jobs or 0) / slots, -(candidate.free_slots or 0) / slots)
 
 
 def random_choice(rng: Callable[[], float]) -> Selector:

@@ -35,6 +35,11 @@ def test_a_queue_is_short_by_its_slots() -> None:
     assert shortest_queue(place(free_slots=5), time(0, 0)) < shortest_queue(place(free_slots=1), time(0, 0))
 
 
+def test_who_tells_no_load_is_last() -> None:
+    silent, full = place(), place(waiting_jobs=500, free_slots=0)
+    assert shortest_queue(full, time(0, 0)) < shortest_queue(silent, time(0, 0))
+
+
 def test_chance_is_that_of_its_generator() -> None:
     one, other = (random_choice(Random(7).random) for _ in range(2))
     assert [one(place(), time(0, 0)) for _ in range(5)] == [other(place(), time(0, 0)) for _ in range(5)]
