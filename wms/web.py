@@ -5,11 +5,14 @@ Callers must refuse redirections, which would carry our token to an unknown serv
 
 import ssl
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import aiohttp
 import msgspec
 
 from wms.errors import Unavailable
+
+if TYPE_CHECKING:  # configurations name an identity, and must not load what takes long
+    import aiohttp
 
 _PIECE = 1 << 16
 
@@ -50,7 +53,7 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
             raise Unavailable(f"our credential cannot be read: {self.token_file}: {error}") from None
 
 
-async def body(answer: aiohttp.ClientResponse, limit: int) -> bytes:
+async def body(answer: "aiohttp.ClientResponse", limit: int) -> bytes:
     """Return the body of an answer. Raises Unavailable if it is over `limit` bytes."""
     if (answer.content_length or 0) > limit:
         raise Unavailable(f"{answer.url}: {answer.content_length:,} bytes, at most {limit:,} are read")

@@ -28,7 +28,7 @@ def main() -> int:
 def _do(verb: str, directory: Path) -> int:
     match verb:
         case "install":
-            packages.install(packages.missing({**PROGRAMS, **packages.SANDBOX}))
+            packages.install(packages.missing({**PROGRAMS, **packages.SANDBOX, **packages.STORAGE}))
         case "missing":
             print(packages.lack(PROGRAMS))
         case "up":

@@ -23,6 +23,13 @@ ARC = {
 SANDBOX = {"bwrap": "bubblewrap", "setpriv": "util-linux"}
 """What sites' mapping scripts run in; the testbed needs none of it."""
 
+STORAGE = {
+    "nginx": "nginx-extras",
+    "xrootd": "xrootd-server",
+    "xrdcp": "xrootd-client",
+}
+"""Storage servers and their tools, which tests of transfers start; the testbed needs none of it."""
+
 INSTALL_SECONDS = 600.0
 
 

@@ -1,0 +1,1 @@
+"""Storages, and the movers that reach them."""

@@ -1,0 +1,203 @@
+"""Fetching one file: from one replica after the other, resumed, retried, verified, and there as a whole or not at all."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import msgspec
+
+from wms.backoff import delays
+from wms.errors import Rejected, Unavailable, WmsError
+from wms.jobdesc.staged_file import InputFile
+from wms.transfer.access_rules import REFUSED
+from wms.transfer.checksum import Checksum, checksum_of
+from wms.transfer.file_url import FileUrl
+from wms.transfer.movers import Movers
+from wms.transfer.part_file import PartFile
+from wms.transfer.replica_resolver import ReplicaResolver, resolved
+from wms.transfer.transfer_limits import TOO_LARGE, Meter, TransferLimits
+
+CORRUPT: Final = "FILE_CORRUPT"
+"""The code of a file with another size or checksum than it should have."""
+UNAVAILABLE: Final = "FILE_UNAVAILABLE"
+"""The code of a file that no replica gave."""
+_LONGEST_PAUSE = 60.0
+_FAULTS_SHOWN = 5
+
+
+class Transferred(msgspec.Struct, frozen=True):
+    """One file that was moved: its bytes, the seconds of the successful transfer, and the storage at the other end."""
+
+    name: str
+    size: int
+    seconds: float
+    host: str
+
+
+class Fetcher:
+    """Fetches files under one set of limits. `on_bytes` is told of bytes as they arrive."""
+
+    def __init__(
+        self,
+        movers: Movers,
+        catalogue: ReplicaResolver,
+        limits: TransferLimits,
+        rng: Random,
+        on_bytes: Callable[[int], None] = lambda _: None,
+    ) -> None:
+        self._movers = movers
+        self._catalogue = catalogue
+        self._limits = limits
+        self._rng = rng
+        self._on_bytes = on_bytes
+
+    async def fetch(self, wanted: InputFile, into: Path, most_bytes: int) -> Transferred:
+        """Fetch a file to `into`, which must not exist; nothing is there if it fails.
+
+        Raises Rejected with a code: FILE_CORRUPT if a replica lied of it, URL_REFUSED if no replica may be used here, else
+        FILE_UNAVAILABLE. Raises LocalDiskError if the node's disk fails.
+        """
+        part = PartFile(into.with_name(f".{into.name[:100]}.part"), is_verified=bool(wanted.checksum))
+        search = _Search(wanted)
+        try:
+            async with asyncio.timeout(self._limits.file_seconds):
+                return await self._search(search, part, into, most_bytes)
+        except TimeoutError:
+            search.faults["time"] = Unavailable(f"not there within {self._limits.file_seconds:g} s")
+            raise search.failure() from None
+        finally:
+            part.discard()
+
+    async def _search(self, search: "_Search", part: PartFile, into: Path, most_bytes: int) -> Transferred:
+        """Try each replica, then after a pause those again whose servers failed, until one gives the file."""
+        pauses = delays(self._limits.pause_seconds, _LONGEST_PAUSE, 2.0, self._rng.random)
+        for attempt in range(self._limits.tries):
+            if attempt:
+                await asyncio.sleep(next(pauses))
+            if attempt == 0 or not search.urls:
+                await self._resolve(search)
+            for url in list(search.urls):
+                if found := await self._try(search, url, part, into, most_bytes):
+                    return found
+            if not search.urls and not search.is_open:
+                break
+        raise search.failure()
+
+    async def _resolve(self, search: "_Search") -> None:
+        try:
+            search.urls = list(await resolved(search.wanted.sources, self._catalogue))
+            search.is_open = False
+        except Rejected as error:
+            search.faults["catalogue"] = error
+            search.is_open = False
+        except Unavailable as error:
+            search.faults["catalogue"] = error
+            search.is_open = True
+
+    async def _try(
+        self, search: "_Search", url: str, part: PartFile, into: Path, most_bytes: int
+    ) -> Transferred | None:
+        """Try one replica; return None, and note the fault, if it does not give the file."""
+        meter = Meter(self._limits, most_bytes, self._on_bytes)
+        began = time.monotonic()
+        try:
+            place = FileUrl.parse(url)
+            size = await self._arrived(search.wanted, place, part, meter)
+        except Rejected as error:
+            part.discard()
+            search.refuse(url, error)
+        except Unavailable as error:
+            search.faults[url] = error
+        else:
+            await asyncio.to_thread(_keep, search.wanted, part, into)
+            return Transferred(search.wanted.name, size, time.monotonic() - began, place.host)
+        return None
+
+    async def _arrived(self, wanted: InputFile, place: FileUrl, part: PartFile, meter: Meter) -> int:
+        """Fetch from one replica, verify, and return the size. What another replica began is not this one's fault."""
+        mover = self._movers.mover(place)
+        try:
+            await mover.fetch(place, part, meter)
+            return await asyncio.to_thread(_verify, wanted, part)
+        except _UnfitPartsError:
+            part.discard()
+            await mover.fetch(place, part, meter)
+            return await asyncio.to_thread(_verify, wanted, part)
+
+
+class _UnfitPartsError(Exception):
+    """The parts that came from several replicas are not of one file."""
+
+
+class _Search:
+    """The search for one file: the replicas that may still give it, and what was wrong with each."""
+
+    def __init__(self, wanted: InputFile) -> None:
+        self.wanted = wanted
+        self.urls: list[str] = []
+        self.is_open = False
+        """Whether the catalogue could not tell, and may be asked again."""
+        self.faults: dict[str, WmsError] = {}
+
+    def refuse(self, url: str, error: Rejected) -> None:
+        """Try a replica no more."""
+        self.faults[url] = error
+        self.urls.remove(url)
+
+    def failure(self) -> Rejected:
+        """Return the refusal that tells of each replica."""
+        faults = list(self.faults.values())
+        codes = {each.code if isinstance(each, Rejected) else "" for each in faults}
+        code = UNAVAILABLE
+        if codes & {CORRUPT, TOO_LARGE}:
+            code = CORRUPT
+        elif codes == {REFUSED}:
+            code = REFUSED
+        told = [_words(each) for each in faults[:_FAULTS_SHOWN]]
+        more = [f"and {len(faults) - len(told)} more"] if len(faults) > len(told) else []
+        return Rejected(code, f"{self.wanted.name}: {'; '.join(told + more)}")
+
+
+def _words(error: WmsError) -> str:
+    return error.message if isinstance(error, Rejected | Unavailable) else str(error)
+
+
+def _verify(wanted: InputFile, part: PartFile) -> int:
+    """Return the size of the file that arrived; blocking.
+
+    Raises Unavailable if some of it lacks, Rejected (FILE_CORRUPT) if it is another, _UnfitPartsError if a replica may have spoilt
+    what another began.
+    """
+    size = part.size
+    if wanted.size is not None and size < wanted.size:
+        part.discard()  # the storage says that there is no more, so that nothing can go on from there
+        raise Unavailable(f"{size:,} bytes of {wanted.size:,} came")
+    if wanted.size is not None and size > wanted.size:
+        if part.is_mixed:
+            raise _UnfitPartsError
+        raise Rejected(CORRUPT, f"it has {size:,} bytes, not {wanted.size:,}")
+    if wanted.checksum:
+        _verify_checksum(Checksum.parse(wanted.checksum), part)
+    return size
+
+
+def _verify_checksum(said: Checksum, part: PartFile) -> None:
+    if not part.path.exists():
+        part.path.touch(0o600)
+    found = checksum_of(part.path, said.algorithm)
+    if found == said:
+        return
+    if part.is_mixed:
+        raise _UnfitPartsError
+    raise Rejected(CORRUPT, f"it has the checksum {found}, not {said}")
+
+
+def _keep(wanted: InputFile, part: PartFile, into: Path) -> None:
+    """Give the file its name; blocking."""
+    if not part.path.exists():
+        part.path.touch(0o600)
+    part.path.chmod(0o755 if wanted.executable else 0o644)
+    part.path.rename(into)

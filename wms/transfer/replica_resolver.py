@@ -1,0 +1,80 @@
+"""The port to catalogues of replicas: which URLs hold the file of a logical name (`lfn:...`)."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from wms.bounds import Line
+from wms.errors import Rejected, Unavailable
+from wms.jobdesc.staged_file import Sources
+
+LOGICAL = "lfn:"
+"""What logical names begin with."""
+CATALOGUE_BYTES = 256 * 1024 * 1024
+
+Catalogue = dict[Line, Sources]
+
+
+class ReplicaResolver(Protocol):
+    """A catalogue of replicas."""
+
+    async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the URLs of each logical name that is known, the best first. Raises Unavailable if it cannot tell."""
+
+
+class NoReplicas:
+    """A catalogue that knows no name."""
+
+    async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002 - the port's
+        """Return nothing."""
+        return {}
+
+
+class FileCatalogue:
+    """A catalogue in a JSON file, `{"lfn:/data/a": ["https://...", ...]}`, which is read anew when it has changed."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._stamp: tuple[int, int] = (0, -1)
+        self._known: Catalogue = {}
+
+    async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+        """Return the URLs of the names that the file has. Raises Unavailable if it cannot be read."""
+        known = await asyncio.to_thread(self._read)
+        return {name: known[name] for name in names if name in known}
+
+    def _read(self) -> Catalogue:
+        try:
+            found = self._path.stat()
+            stamp = (found.st_mtime_ns, found.st_size)
+            if stamp != self._stamp:
+                if found.st_size > CATALOGUE_BYTES:
+                    raise Unavailable(f"the catalogue {self._path} has over {CATALOGUE_BYTES:,} bytes")
+                self._known = msgspec.json.decode(self._path.read_bytes(), type=Catalogue)
+                self._stamp = stamp
+        except (OSError, msgspec.MsgspecError) as error:
+            raise Unavailable(f"the catalogue {self._path} cannot be read: {error}") from None
+        return self._known
+
+
+def resolver(catalogue: str) -> ReplicaResolver:
+    """Return the catalogue in a file, or one that knows nothing for an empty path."""
+    return FileCatalogue(Path(catalogue)) if catalogue else NoReplicas()
+
+
+async def resolved(sources: Sequence[str], catalogue: ReplicaResolver) -> tuple[str, ...]:
+    """Return the sources with each logical name replaced by its replicas, in order and each once.
+
+    Raises Rejected (NO_REPLICAS) if none is left, Unavailable if the catalogue cannot tell.
+    """
+    names = [each for each in sources if each.casefold().startswith(LOGICAL)]
+    if not names:
+        return tuple(sources)
+    known = await catalogue.replicas(names)
+    found = [url for each in sources for url in (known.get(each, ()) if each in names else (each,))]
+    if not found:
+        raise Rejected("NO_REPLICAS", f"no replica of {', '.join(names)[:300]} is known at this site")
+    return tuple(dict.fromkeys(found))

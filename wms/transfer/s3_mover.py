@@ -1,0 +1,126 @@
+"""The mover of objects of S3: `s3://bucket/key` at the endpoint that the site's configuration names.
+
+An object appears whole or not at all: by one PUT, or for large ones when the last part is confirmed.
+"""
+
+import asyncio
+import configparser
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import obstore
+from obstore import exceptions
+from obstore.store import S3Store
+
+from wms.errors import Rejected, Unavailable
+from wms.transfer.access_rules import AccessRules
+from wms.transfer.file_url import FileUrl, redacted
+from wms.transfer.mover import NO_ACCESS, NO_FILE, Sending
+from wms.transfer.part_file import PartFile
+from wms.transfer.s3_settings import S3Settings
+from wms.transfer.transfer_limits import Meter
+
+if TYPE_CHECKING:
+    from obstore import GetOptions
+
+_CHUNK = 8 * 1024 * 1024
+_RETRY = {"max_retries": 0}
+"""Retries are counted by whoever calls."""
+
+
+class S3Mover:
+    """Moves files as objects."""
+
+    def __init__(self, rules: AccessRules, settings: S3Settings) -> None:
+        self._rules = rules
+        self._settings = settings
+
+    async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
+        """Fetch an object, from where it was left if its ETag is the same."""
+        offset = part.offset_for(url)
+        options: GetOptions = {"range": {"offset": offset}} if offset else {}
+        if offset and part.validator:
+            options["if_match"] = part.validator
+        async with meter.watching():
+            with _told(url, part):
+                answer = await obstore.get_async(self._store(url), _key(url), options=options)
+                meter.check_size(answer.meta["size"])
+                meter.begin(offset)
+                with part.open(url, offset, answer.meta["e_tag"] or "") as file:
+                    async for data in answer.stream(_CHUNK):
+                        meter.moved(len(data))
+                        await asyncio.to_thread(part.append, file, memoryview(data))
+
+    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+        """Put an object in one piece, or in parts that become an object together."""
+        # Completing an upload is the last thing that a put does, and nothing can be asked between: so the lease is looked
+        # at before, and who loses it cancels the put.
+        sending.commit()
+        meter.begin()
+        async with meter.watching():
+            with sending.source.open("rb") as file, _told(url):
+                loop = asyncio.get_running_loop()
+                store = self._store(url)
+                pieces = _pieces(file, lambda count: loop.call_soon_threadsafe(meter.moved, count))
+                await obstore.put_async(
+                    store, _key(url), pieces, use_multipart=sending.size > _CHUNK, chunk_size=_CHUNK
+                )
+
+    def _store(self, url: FileUrl) -> S3Store:
+        secret = _credentials(self._settings.credentials_file)
+        more = secret or {"skip_signature": True}
+        if self._settings.endpoint:
+            more |= {"endpoint": self._settings.endpoint, "virtual_hosted_style_request": False}
+        return S3Store(
+            url.host,
+            region=self._settings.region,
+            client_options={"allow_http": self._settings.endpoint.startswith("http:"), "timeout": "4h"},
+            retry_config=_RETRY,  # type: ignore[arg-type]
+            **more,
+        )
+
+
+def _pieces(file: Any, moved: Any) -> Iterator[bytes]:
+    while data := file.read(_CHUNK):
+        moved(len(data))
+        yield data
+
+
+def _key(url: FileUrl) -> str:
+    return url.path.lstrip("/")
+
+
+def _credentials(path: str) -> dict[str, Any]:
+    """Return the profile `default` of a file of credentials; empty without a file. Raises Unavailable if it cannot be read."""
+    if not path:
+        return {}
+    try:
+        profiles = configparser.ConfigParser(interpolation=None)
+        profiles.read_string(Path(path).read_text("utf-8"))
+        names = ("access_key_id", "secret_access_key", "session_token")
+        told = {name: profiles.get("default", f"aws_{name}", fallback="") for name in names}
+    except (OSError, ValueError, configparser.Error) as error:
+        raise Unavailable(f"the credentials for S3 cannot be read: {type(error).__name__}: {path}") from None
+    return {name: value for name, value in told.items() if value}
+
+
+@contextlib.contextmanager
+def _told(url: FileUrl, part: PartFile | None = None) -> Iterator[None]:
+    try:
+        yield
+    except (FileNotFoundError, exceptions.NotFoundError):
+        raise Rejected(NO_FILE, f"{url}: no such object or bucket") from None
+    except (PermissionError, exceptions.PermissionDeniedError, exceptions.UnauthenticatedError):
+        raise Rejected(NO_ACCESS, f"{url}: the server denies access") from None
+    except exceptions.PreconditionError:
+        if part is not None:
+            part.discard()
+        raise Unavailable(f"{url}: the object is another than before") from None
+    except (exceptions.BaseError, OSError) as error:
+        raise Unavailable(f"{url}: {_first_line(error)}") from None
+
+
+def _first_line(error: Exception) -> str:
+    return redacted(" ".join(str(error).split()))[:300]

@@ -1,0 +1,174 @@
+"""Requests to web servers that are not trusted: every address and every redirection is judged by the site's rules."""
+
+import asyncio
+import contextlib
+import ipaddress
+import socket
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from fnmatch import fnmatchcase
+from http import HTTPStatus
+from typing import NamedTuple
+from urllib.parse import urljoin
+
+import aiohttp
+from aiohttp.abc import AbstractResolver, ResolveResult
+from aiohttp.resolver import ThreadedResolver
+
+from wms.errors import Rejected, Unavailable, shown
+from wms.transfer.access_rules import AccessRules
+from wms.transfer.file_url import FileUrl, redacted
+from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE
+from wms.web import WebIdentity
+
+CONNECT_SECONDS = 20.0
+REQUEST_SECONDS = 120.0
+"""Seconds for a request that moves no data, such as MOVE."""
+_PLAIN = {"dav": "http", "davs": "https"}
+_SOON = frozenset({408, 425, 429})
+_MOVED = frozenset({301, 302, 303, 307, 308})
+
+
+class Answered(NamedTuple):
+    """The head of an answer."""
+
+    status: int
+    headers: Mapping[str, str]
+
+
+class WebExchange:
+    """The requests of one transfer, over connections of its own."""
+
+    def __init__(self, rules: AccessRules, session: aiohttp.ClientSession) -> None:
+        self._rules = rules
+        self._session = session
+
+    @contextlib.asynccontextmanager
+    async def followed(
+        self,
+        method: str,
+        url: FileUrl,
+        headers: Mapping[str, str] | None = None,
+        body: Callable[[], AsyncIterator[bytes]] | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """Send a request and follow its redirections, each under the rules; `body` makes the body anew for each.
+
+        Raises Unavailable if the network or the server fails, Rejected if the rules or the number of redirections exclude it.
+        """
+        place = url
+        try:
+            for _ in range(self._rules.redirects + 1):
+                self._rules.check(place)
+                async with self._session.request(
+                    method,
+                    plain(place),
+                    headers=headers,
+                    data=body() if body else None,
+                    allow_redirects=False,
+                ) as answer:
+                    if answer.status not in _MOVED or "Location" not in answer.headers:
+                        yield answer
+                        return
+                    place = _next(place, answer.headers["Location"])
+            raise Rejected(NO_ACCESS, f"{url} leads on after {self._rules.redirects} redirections")
+        except aiohttp.InvalidURL:
+            raise Rejected(NO_ACCESS, f"{url} is no URL of the web") from None
+        except (aiohttp.ClientError, OSError) as error:
+            words = shown(redacted(str(error)), 300) or type(error).__name__
+            raise Unavailable(f"{url}: {words}") from None
+
+    async def ask(
+        self,
+        method: str,
+        url: FileUrl,
+        headers: Mapping[str, str] | None = None,
+        body: Callable[[], AsyncIterator[bytes]] | None = None,
+    ) -> Answered:
+        """Send a request as `followed`, and return the head of the answer; one without a body within REQUEST_SECONDS."""
+        try:
+            async with (
+                asyncio.timeout(None if body else REQUEST_SECONDS),
+                self.followed(method, url, headers, body) as answer,
+            ):
+                return Answered(answer.status, answer.headers)
+        except TimeoutError:
+            raise Unavailable(f"{url}: no answer to {method} within {REQUEST_SECONDS:g} s") from None
+
+
+@contextlib.asynccontextmanager
+async def exchange(
+    url: FileUrl, rules: AccessRules, identity: WebIdentity, token_hosts: Sequence[str]
+) -> AsyncIterator[WebExchange]:
+    """Open connections for one transfer. The token of `identity` goes by https to hosts that match `token_hosts`."""
+
+    async def with_token(
+        request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
+    ) -> aiohttp.ClientResponse:
+        host = (request.url.host or "").casefold()
+        if request.url.scheme == "https" and any(fnmatchcase(host, each) for each in token_hosts):
+            request.headers.update(identity.bearer())
+        return await send(request)
+
+    secure = plain(url).startswith("https:")
+    context = await asyncio.to_thread(identity.context) if secure else True
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=context, resolver=_JudgedResolver(rules)),
+        timeout=aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS),
+        headers={"Accept-Encoding": "identity"},
+        middlewares=(with_token,),
+        trust_env=False,
+        auto_decompress=False,
+        cookie_jar=aiohttp.DummyCookieJar(),
+    ) as session:
+        yield WebExchange(rules, session)
+
+
+class _JudgedResolver(AbstractResolver):
+    """Resolves names to the addresses that the rules allow, at the moment they are connected to."""
+
+    def __init__(self, rules: AccessRules) -> None:
+        self._rules = rules
+        self._resolver = ThreadedResolver()
+
+    async def resolve(
+        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
+    ) -> list[ResolveResult]:
+        found = await self._resolver.resolve(host, port, family)
+        for each in found:
+            self._rules.check_address(host, ipaddress.ip_address(each["host"].partition("%")[0]))
+        return found
+
+    async def close(self) -> None:
+        await self._resolver.close()
+
+
+def plain(url: FileUrl) -> str:
+    """Return the text of a URL with `http` for `dav`, and `https` for `davs`."""
+    return url.with_scheme(_PLAIN.get(url.scheme, url.scheme))
+
+
+def check_status(status: int, url: FileUrl) -> None:
+    """Raise Rejected for a status that stays, Unavailable for one that may be better next time."""
+    if status in (200, 201, 204, 206):
+        return
+    words = f"{url}: {status} {_phrase(status)}".rstrip()
+    if status == HTTPStatus.INSUFFICIENT_STORAGE:
+        raise Rejected(FULL, f"{words}: the storage is full")
+    if status in (404, 410):
+        raise Rejected(NO_FILE, words)
+    if status < 500 and status not in _SOON:
+        raise Rejected(NO_ACCESS, words)
+    raise Unavailable(words)
+
+
+def _phrase(status: int) -> str:
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return ""
+
+
+def _next(place: FileUrl, location: str) -> FileUrl:
+    found = FileUrl.parse(urljoin(plain(place), location))
+    if found.scheme not in ("http", "https"):
+        raise Rejected(NO_ACCESS, f"{place} leads to {found}, which is not on the web")
+    return found
