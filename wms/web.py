@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from wms.bounds import Line
 from wms.errors import Unavailable
 
 if TYPE_CHECKING:  # configurations name an identity, and must not load what takes long
@@ -20,11 +21,11 @@ _PIECE = 1 << 16
 class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
     """Our credentials and the authorities we trust. The files are read anew for each connection, since others renew them."""
 
-    proxy_file: str = ""
+    proxy_file: Line = ""
     """An X.509 proxy, or a certificate with its key."""
-    token_file: str = ""
+    token_file: Line = ""
     """A bearer token."""
-    authorities: str = ""
+    authorities: Line = ""
     """A file or directory with the certificates of trusted authorities; empty for those of this machine."""
 
     def context(self) -> ssl.SSLContext:

@@ -149,6 +149,7 @@ class Agent:
             self._draining,
             self._holdings.free_memory_mb,
             self._link.refused,
+            self._holdings.staging,
         )
 
     # --- working ----------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from services.job_agent.payload.run import Payload
 from wms.bounded_cache import BoundedCache
 from wms.ids import AttemptId
 from wms.jobdesc.description import JobDescription
+from wms.messages.reports import StagingReport
 
 PAST_LIMIT = 4_096
 
@@ -89,6 +90,12 @@ class LeasedJobs:
     def running(self) -> list[LeasedJob]:
         """The jobs whose payloads were started and have not ended."""
         return [each for each in self._all.values() if each.payload is not None]
+
+    @property
+    def staging(self) -> tuple[StagingReport, ...]:
+        """How far the transfers are of the jobs whose files move now."""
+        found = (each.payload.staging.report for each in self.running if each.payload)
+        return tuple(each for each in found if each)
 
     @property
     def granted(self) -> list[LeasedJob]:

@@ -59,6 +59,7 @@ def _workplace(config: PilotConfig) -> Workplace:
         site=SiteName(config.pilot.site),
         pilot_id=PilotId(config.pilot.pilot_id),
         isolation=PayloadIsolation.of(config),
+        transfers=config.transfers,
     )
 
 

@@ -13,7 +13,7 @@ from services.job_agent.payload.outcome import storable
 from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId, PilotId, ReportId
-from wms.messages.reports import REFUSED_LIMIT, Report, Result, Unfit
+from wms.messages.reports import REFUSED_LIMIT, Report, Result, StagingReport, Unfit
 from wms.messages.site_inbox import Answer
 
 log = structlog.get_logger()
@@ -47,6 +47,7 @@ class PilotStatus(msgspec.Struct, frozen=True):
     reason: str = ""
     free_memory_mb: int | None = None
     refused_orders: int = 0
+    staging: tuple[StagingReport, ...] = ()
 
 
 class ReportInFlight(msgspec.Struct):
@@ -226,6 +227,7 @@ class Reporter:
             reason=standing.reason,
             free_memory_mb=standing.free_memory_mb,
             refused_orders=min(standing.refused_orders, REFUSED_LIMIT),
+            staging=standing.staging,
         )
         self._decline, self._unfit, self._accept, self._start = [], [], [], []
         self._renew, self._hello = {}, False

@@ -1,6 +1,6 @@
 """Handles reports of job agents: offers accepted or declined, payloads begun and ended, leases renewed."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 
 import structlog
@@ -11,11 +11,12 @@ from services.job_manager.usage_accounting import UsageAccounting
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import attempt, pilot, task_queue
+from wms.db import attempt, pilot, task_queue, transfer
 from wms.db.attempt import AttemptEnd
 from wms.db.database import Transaction
 from wms.db.pilot import PilotReport
-from wms.ids import AttemptId, Epoch, JobId, PilotId, TaskQueueId
+from wms.db.transfer import MeasuredWay
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName, TaskQueueId
 from wms.job.job import Outcome, ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
@@ -60,11 +61,14 @@ class Reports:
         ledger = await JobBatch.open(tx, named | set(left_behind), self._terms.lease_seconds)
         unfit = _unfit(ledger, (report for _, report in reports))
         recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
+        before = frozenset(recorded)
         for principal, report in reports:
             answer = _Applied(ledger, report, recorded).apply()
             tx.reply(inbox(principal.site or ""), report.pilot_id, answer)
         for job_id in left_behind:
             _take_back(ledger, job_id, frozenset(going))
+        await transfer.note(tx, [(report.pilot_id, each) for _, report in reports for each in report.staging])
+        await transfer.keep(tx, list(_measured(reports, recorded - before)))
         await ledger.write(tx, PAYLOADS)
         await self._charging.charge(tx, ledger.ended())
         await pilot.seen(tx, _seen(reports))
@@ -96,6 +100,8 @@ def _named(report: Report) -> Iterable[JobId]:
         yield attempt_id.job_id
     for unfit in report.unfit:
         yield unfit.job_id
+    for staging in report.staging:
+        yield staging.job_id
     for result in report.finish:
         yield result.job_id
 
@@ -250,6 +256,16 @@ def _result(result: Result, *, began: bool) -> AttemptEnd:
 
 def _has_run(result: Result) -> bool:
     return result.began and result.code not in (Code.NOT_STARTED, Code.INPUT_FAILED)
+
+
+def _measured(
+    reports: Iterable[tuple[Principal, Report]], recorded: Collection[AttemptId]
+) -> Iterator[MeasuredWay]:
+    """Yield what attempts measured whose results were recorded now, by the site in their pilots' tokens."""
+    for principal, report in reports:
+        for result in report.finish:
+            if result.attempt_id in recorded and principal.site:
+                yield from (MeasuredWay(SiteName(principal.site), each) for each in result.transfers)
 
 
 def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:

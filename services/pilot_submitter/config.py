@@ -8,6 +8,7 @@ from wms.bounds import Count, Line, Lines, LineTable
 from wms.provisioning.health import HealthPolicy
 from wms.provisioning.plan import Choice
 from wms.runtime.config import Seconds, Section, ServiceConfig
+from wms.transfer.movers import TransferSettings
 
 
 class PilotFactorySettings(Section, frozen=True, kw_only=True):
@@ -181,6 +182,8 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     pilots: PilotFactorySettings
     sandboxes: PilotSandboxSettings
     health: HealthPolicy = HealthPolicy()
+    transfers: TransferSettings = TransferSettings()
+    """Where jobs' inputs by URL may come from and their outputs go, at the sites to which this service sends pilots."""
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []

@@ -21,11 +21,11 @@ async def payload_of(
 
     Raises Rejected for inputs that cannot be had, Unavailable if the store fails.
     """
-    if description.inputs:
+    if description.inputs or description.outputs:
         raise Rejected(
             "INPUT_FAILED",
-            "its inputs are named by URL, and nothing fetches them at a site without a way out",
-            "put them into the input sandbox, or leave out `dispatch`",
+            "its files are named by URL, and nothing moves them for a job that is sent directly",
+            "put them into the sandboxes, or leave out `dispatch`",
         )
     await asyncio.to_thread(_made_anew, directory)
     for sandbox in description.input_sandbox:

@@ -12,11 +12,12 @@ from wms.bus.kafka import BrokerSettings
 from wms.db.pilot import NewPilot, TokenDue
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import PilotRequest, Request
-from wms.files import to_toml
+from wms.files import Table, to_toml
 from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
 from wms.site import ComputingElement, ad_of
+from wms.transfer.movers import TransferSettings
 
 NO_OWNER = "pilot_submitter"
 """The owner of generic pilots."""
@@ -28,6 +29,7 @@ class PilotFactory:
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
         self._kafka: BrokerSettings = config.kafka
+        self._transfers = _tables(config.transfers)
         self._sandboxes = config.sandboxes.url
         self._log_level = config.log.level
         self._key = key
@@ -123,6 +125,7 @@ class PilotFactory:
                 "resource.node": {
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
+                **self._transfers,
                 "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
                 "kafka": msgspec.to_builtins(self._kafka),
                 "log": {"level": self._log_level},
@@ -141,3 +144,12 @@ def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
         memory_mb=request.memory_mb or purpose.memory_mb,
         hosts=purpose.requirements,
     )
+
+
+def _tables(settings: TransferSettings) -> dict[str, Table]:
+    """Return the settings as tables of a pilot's configuration; none if they are the agent's own defaults."""
+    if settings == TransferSettings():
+        return {}
+    table = msgspec.to_builtins(settings)
+    nested = {f"transfers.{name}": each for name, each in table.items() if isinstance(each, dict)}
+    return {"transfers": {name: each for name, each in table.items() if not isinstance(each, dict)}, **nested}

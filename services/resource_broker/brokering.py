@@ -7,6 +7,7 @@ this broker's. A step that dies with its process is taken over after its deadlin
 import asyncio
 from collections.abc import Iterable, Sequence
 
+import msgspec
 import structlog
 
 from services.resource_broker import assessment, brokered_jobs
@@ -14,6 +15,7 @@ from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.carrying_out import Decided, carry_out
 from services.resource_broker.coallocation import Surroundings, group_step
 from services.resource_broker.config import BrokeringSettings
+from services.resource_broker.input_data import replicas_of, sites_of
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
 from services.resource_broker.requested_indexes import RequestedIndexes, admitting
@@ -24,6 +26,7 @@ from wms.db.database import GONE, RETRIED, Database
 from wms.db.job_record import ClaimedRecord
 from wms.ids import InstanceId
 from wms.job.reasons import Code
+from wms.transfer.replica_resolver import resolver
 
 log = structlog.get_logger()
 
@@ -50,6 +53,7 @@ class Brokering:
         self._indexes = indexes
         self._owner = owner
         self._landscape = LandscapeReader()
+        self._catalogue = resolver(settings.catalogue)
         self.placed = 0
         """The number of jobs that were placed."""
 
@@ -87,6 +91,7 @@ class Brokering:
         async with self._db.transaction() as tx:
             jobs = await brokered_jobs.load(tx, records)
             landscape = await self._landscape.read(tx, {each.job_class for each in jobs})
+        landscape = await self._with_input_data(landscape, jobs)
         faultpoint.reach("broker.after_read")
         if len(jobs) * len(landscape.candidates) > FEW_RANKED:
             decided = await asyncio.to_thread(self._decide, jobs, landscape)
@@ -96,6 +101,14 @@ class Brokering:
             placed = set(await carry_out(tx, decided, self._owner, self._settings.temporary_seconds))
         faultpoint.reach("broker.after_step")
         self.placed += len(placed)
+
+    async def _with_input_data(self, landscape: Landscape, jobs: Sequence[BrokeredJob]) -> Landscape:
+        replicas = await replicas_of(jobs, self._catalogue)
+        if not replicas:
+            return landscape
+        sites = sites_of(replicas, landscape.candidates)
+        known = msgspec.structs.replace(landscape.knowledge, replicas=replicas, replica_sites=sites)
+        return msgspec.structs.replace(landscape, knowledge=known)
 
     def _decide(self, jobs: Iterable[BrokeredJob], landscape: Landscape) -> list[Decided]:
         """Decide on each job; what one takes is no more there for the next."""

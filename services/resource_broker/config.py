@@ -25,6 +25,8 @@ class BrokeringSettings(Section, frozen=True, kw_only=True):
     """Seconds for which a site keeps an unconfirmed reservation."""
     most_attempts: Annotated[int, Meta(ge=1, le=100)] = 10
     """The most placements of a job."""
+    catalogue: Line = ""
+    """A JSON file with the replicas of logical names, `{"lfn:/data/a": ["https://...", ...]}`; empty for none."""
     kept_days: Annotated[float, Meta(gt=0, le=3_660)] = 90.0
     """Days for which job records and predictions are kept after the end of their job."""
 

@@ -110,7 +110,7 @@ async def _learn(tx: Transaction) -> Knowledge:
         waits[each.place].append(each.seconds)
     moved: dict[str, dict[str, list[MeasuredTransfer]]] = {"stage_in": {}, "stage_out": {}}
     for one in await prediction.transfers(tx, SAMPLES):
-        measured = MeasuredTransfer(size=one.size, seconds=one.seconds)
+        measured = MeasuredTransfer(size=one.size, seconds=one.seconds, host=one.host)
         moved[one.part].setdefault(one.site, []).append(measured)
     return Knowledge(
         waits=waits,

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 
-from wms.db import agreement, job_record, prediction
+from wms.db import agreement, job_record, prediction, transfer
 from wms.db.database import Database, Transaction
 from wms.messages.agreements import OFFERS_TOPIC, Cancel
 
@@ -34,9 +34,10 @@ class Upkeep:
         return len(over) == BATCH
 
     async def forget(self) -> bool:
-        """Delete old predictions; return whether there may be more."""
+        """Delete old predictions and measured transfers; return whether there may be more."""
         async with self._db.transaction() as tx:
-            return await prediction.forget(tx, self._kept_seconds, BATCH) == BATCH
+            gone = await prediction.forget(tx, self._kept_seconds, BATCH)
+            return max(gone, await transfer.forget(tx, self._kept_seconds, BATCH)) == BATCH
 
 
 async def _cancel(tx: Transaction, names: Collection[str]) -> None:

@@ -295,7 +295,7 @@ select format('job %s, epoch %s: lost for the %sth time before it began, and not
 from numbered n
 where n.number > 10 or n.number = 10 and not exists (
     select from job_event e where e.job_id = n.job_id and e.epoch = n.epoch
-        and (e.reason = any (array['NEVER_STARTED', 'RESCHEDULED_BY_USER']) or e.state = any (array['Failed', 'Killed'])))
+        and (e.reason = any (array['NEVER_STARTED', 'RESCHEDULED_BY_USER', 'FILE_UNAVAILABLE', 'FILE_CORRUPT', 'URL_REFUSED']) or e.state = any (array['Failed', 'Killed'])))
 union all
 select format('job %s counts %s losses before it began, there were %s', j.job_id, j.unstarted, coalesce(c.losses, 0))
 from job j

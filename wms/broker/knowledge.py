@@ -75,6 +75,8 @@ class Knowledge(Struct, frozen=True, kw_only=True):
     """Transfers of outputs from a site, by its name."""
     sizes: Mapping[str, int] = {}
     """Bytes of files by URL, as a resolver or a storage server told."""
+    replicas: Mapping[str, tuple[str, ...]] = {}
+    """The URLs of a file by its logical name (`lfn:...`), as a resolver told."""
     replica_sites: Mapping[str, frozenset[str]] = {}
     """The sites that hold a file, by its logical name (`lfn:...`), as a resolver told."""
     corrections: Mapping[tuple[str, Part, Source], Correction] = {}

@@ -29,6 +29,12 @@ def storage_host(url: str) -> str:
         return ""
 
 
+def storage_hosts(file: FileToMove, knowledge: Knowledge) -> frozenset[str]:
+    """Return the hosts from which a file may come, by its URLs and the replicas of its logical names; an empty one if unknown."""
+    found = (url for each in file.urls for url in knowledge.replicas.get(each, (each,)))
+    return frozenset(map(storage_host, found)) or frozenset({""})
+
+
 def is_logical(file: FileToMove) -> bool:
     """Return whether a file is named by logical names alone."""
     return bool(file.urls) and all(url.partition(":")[0].casefold() == LOGICAL for url in file.urls)

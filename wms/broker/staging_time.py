@@ -14,7 +14,7 @@ from wms.broker.corrected import corrected
 from wms.broker.job_to_place import FileToMove, JobToPlace
 from wms.broker.knowledge import Knowledge, MeasuredTransfer
 from wms.broker.prediction import Estimate, Part, Predicted, Prediction
-from wms.broker.replicas import is_near, storage_host
+from wms.broker.replicas import is_near, storage_hosts
 from wms.broker.robust import Typical, typical
 
 PER_FILE = 1.0
@@ -53,7 +53,7 @@ def _predict(
 ) -> Predicted:
     measured = knowledge.arriving if part == "stage_in" else knowledge.leaving
     rates = _Rates(candidate, measured.get(candidate.site, ())[:_RECENT])
-    moves = [rates.move(each, _size(each, knowledge)) for each in files]
+    moves = [rates.move(storage_hosts(each, knowledge), _size(each, knowledge)) for each in files]
     unknown = [each.name for each, move in zip(files, moves, strict=True) if not move.is_known]
     said = _whole(moves, users, known=not unknown)
     remarks = (f"size or bandwidth unknown of {unknown[0]}",) if unknown else ()
@@ -89,9 +89,8 @@ class _Rates:
                 self._rates.setdefault(each.host, []).append(each.size / each.seconds)
         self._known: dict[str, Typical | None] = {}
 
-    def move(self, file: FileToMove, size: int | None) -> _Move:
-        """Return the fastest way of a file of this size in bytes."""
-        hosts = {storage_host(each) for each in file.urls} or {""}
+    def move(self, hosts: frozenset[str], size: int | None) -> _Move:
+        """Return the fastest way of a file of this size in bytes from one of these hosts."""
         return min((self._from(host, size) for host in sorted(hosts)), key=lambda each: each.seconds)
 
     def _from(self, host: str, size: int | None) -> _Move:

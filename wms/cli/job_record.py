@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from wms.cli.options import USUAL, Common, Flag
 from wms.cli.printing import note, show, show_json, show_pretty_json, show_table
-from wms.cli.quantities import span
+from wms.cli.quantities import amount, span
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
 
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         PredictedPart,
         RankedElement,
     )
+    from wms.messages.reports import StagingReport
 
 ELEMENTS = (
     TableColumn("#>", ALWAYS),
@@ -94,8 +95,16 @@ async def _record(client: "Client", job_id: int, common: Common) -> int:
     show(
         f"owner {line.owner}@{line.owner_group} of {line.vo}, submitted {line.submitted_at:%Y-%m-%d %H:%M:%S} UTC"
     )
+    if detail.lease and detail.lease.staging:
+        show(staging_words(detail.lease.staging))
     show_pretty_json(detail.description)
     return OK
+
+
+def staging_words(said: "StagingReport") -> str:
+    """Return how far a job's transfers are: `stage-in: 1 of 3 files, 12.0 MiB of 40.0 MiB`."""
+    total = "" if said.bytes_total is None else f" of {amount(said.bytes_total)}"
+    return f"{said.part.replace('_', '-')}: {said.files_done} of {said.files} files, {amount(said.bytes_done)}{total}"
 
 
 async def _ranking(client: "Client", job_id: int, common: Common) -> int:

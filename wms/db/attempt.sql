@@ -5,8 +5,8 @@ update lease l set phase = 'accepted', accepted_at = coalesce(l.accepted_at, now
 where l.job_id = any ($1::bigint[]);
 
 -- name: started
--- Store in the leases when payloads started, and the number of the start in the job's history.
-update lease l set started_at = now(), start_seq = t.seq
+-- Store in the leases when payloads started, and the number of the start in the job's history. Their inputs are there.
+update lease l set started_at = now(), start_seq = t.seq, staging = null
 from unnest($1::bigint[], $2::integer[]) as t(job_id, seq)
 where l.job_id = t.job_id;
 

@@ -19,6 +19,8 @@ Part = Literal["stage_in", "waiting", "execution", "stage_out", "delivery"]
 HISTORY_SECONDS = 30 * 86_400.0
 """The age in seconds of the oldest history that predictors read."""
 CALIBRATIONS_LIMIT = 10_000
+TRANSFERS_LIMIT = 200_000
+"""The most transfers that are read at once."""
 
 
 class NewPrediction(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,6 +60,8 @@ class TransferSample(msgspec.Struct, frozen=True, kw_only=True):
 
     site: str
     part: Part
+    host: str
+    """The storage at the other end; empty if it is not one host."""
     size: int
     """Bytes."""
     seconds: float
@@ -125,11 +129,16 @@ async def corrections(tx: Transaction, each: int, unfelt: float) -> list[asyncpg
 
 
 async def transfers(tx: Transaction, each: int) -> list[TransferSample]:
-    """Return the last `each` transfers to and from every site, latest first."""
-    rows = await tx.fetch(SQL["transfers"], HISTORY_SECONDS, each)
+    """Return the last `each` transfers between every site and storage host, in both directions, latest first."""
+    rows = await tx.fetch(SQL["transfers"], HISTORY_SECONDS, each, TRANSFERS_LIMIT)
     return [
         TransferSample(
-            site=row["site"], part=row["part"], size=row["bytes"], seconds=row["seconds"], at=row["at"]
+            site=row["site"],
+            part=row["part"],
+            host=row["host"],
+            size=row["bytes"],
+            seconds=row["seconds"],
+            at=row["at"],
         )
         for row in rows
     ]

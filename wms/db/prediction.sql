@@ -98,13 +98,18 @@ from (
 group by grouping sets ((site, part, source), (part, source)) order by site nulls first, part, source;
 
 -- name: transfers
--- How long files of known size took lately to come to each site, the latest first.
-select site, part, bytes, actual as seconds, made_at as at from (
-    select site, part, bytes, actual, made_at, row_number() over (partition by site, part order by made_at desc) as n
-    from prediction
-    where part in ('stage_in', 'stage_out') and bytes > 0 and actual > 0 and made_at > now() - make_interval(secs => $1)
+-- How long files of known size took lately to come to each site and to leave it, the latest first: between it and one storage host
+-- as attempts measured it, and all files of a placed job together, whose host is empty.
+select site, part, host, bytes, seconds, at from (
+    select site, part, host, bytes, seconds, at, row_number() over (partition by site, part, host order by at desc) as n
+    from (
+        select site, part, host, bytes, seconds, at from transfer where at > now() - make_interval(secs => $1)
+        union all
+        select site, part, '', bytes, actual, made_at from prediction
+        where part in ('stage_in', 'stage_out') and bytes > 0 and actual > 0 and made_at > now() - make_interval(secs => $1)
+    ) m
 ) t
-where n <= $2 order by site, part, at desc;
+where n <= $2 order by site, part, at desc limit $3;
 
 -- name: forget
 -- Delete old predictions.

@@ -58,6 +58,11 @@ class Layout(msgspec.Struct, frozen=True):
         return self.root / "sandboxes"
 
     @property
+    def files(self) -> Path:
+        """The directory of the files that jobs may name by URL."""
+        return self.root / "files"
+
+    @property
     def pilots(self) -> Path:
         """The directory below which pilots have their working directories."""
         return self.root / "pilots"
@@ -140,7 +145,15 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
                 "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
                 **facts.pilots,
             }
-            return {"pilots": pilots, "sandboxes": {"url": layout.sandboxes.as_uri()}}
+            return {
+                "pilots": pilots,
+                "sandboxes": {"url": layout.sandboxes.as_uri()},
+                # All payloads are the owner's, as are the files of that directory and the servers of this machine.
+                "transfers.access": {
+                    "directories": [str(layout.files.resolve())],
+                    "inner_hosts": ["localhost", "127.0.0.1"],
+                },
+            }
         case _:
             return {}
 

@@ -9,7 +9,7 @@ from typing import Literal
 import msgspec
 
 from wms.ids import Epoch, JobId, PilotId, TaskQueueId
-from wms.job.reasons import UNCOUNTED, Code, Reason
+from wms.job.reasons import HOLDING, UNCOUNTED, Code, Reason
 from wms.job.state import AT_A_PILOT, ENDED, Event, State, after
 from wms.lease import Lease
 
@@ -129,7 +129,8 @@ def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> 
 def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
     """The pilot has it no more, through no fault of the payload: back to its queue, or Failed after too many attempts.
 
-    Only an attempt that began counts. A job that is lost again and again before it begins is held.
+    Only an attempt that began counts. A job that is lost again and again before it begins is held,
+    and so is one with a file that cannot come.
     """
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
@@ -137,6 +138,8 @@ def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
         return _stopped(job, reason)
     last = f"the last: {reason.text or reason.code}"
     if not (began or job.has_begun):
+        if reason.code in HOLDING:
+            return path(job.state, (Event.RESCHEDULE, reason), (Event.HOLD, reason))
         if is_handout(job, reason.code) and job.unstarted + 1 >= HANDOUT_LIMIT:
             text = f"handed out {job.unstarted + 1} times and never begun; {last}"
             return path(job.state, (Event.RESCHEDULE, reason), (Event.HOLD, Reason(Code.NEVER_STARTED, text)))

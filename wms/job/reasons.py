@@ -27,6 +27,9 @@ class Code(StrEnum):
     DISK_LIMIT = "DISK_LIMIT"
     PROCESS_LIMIT = "PROCESS_LIMIT"
     INPUT_FAILED = "INPUT_FAILED"
+    FILE_UNAVAILABLE = "FILE_UNAVAILABLE"
+    FILE_CORRUPT = "FILE_CORRUPT"
+    URL_REFUSED = "URL_REFUSED"
     OUTPUT_FAILED = "OUTPUT_FAILED"
     AGENT_ERROR = "AGENT_ERROR"
     PILOT_STOPPED = "PILOT_STOPPED"
@@ -69,6 +72,9 @@ ADVICE: dict[Code, str] = {
     Code.DISK_LIMIT: "run it again with more: `wms reschedule` with --disk; or write less",
     Code.PROCESS_LIMIT: "start fewer processes at a time, or ask for more --processors: each allows 1,000",
     Code.INPUT_FAILED: "the input sandbox could not be fetched or unpacked: submit it again",
+    Code.FILE_UNAVAILABLE: "no replica gave an input: the text names each URL; `wms release` tries again once one does",
+    Code.FILE_CORRUPT: "a replica has another size or checksum than was said: mend it and `wms release`, or submit with the right one",
+    Code.URL_REFUSED: "the site's rules exclude the URL of an input: submit it again with another URL, or for another site",
     Code.OUTPUT_FAILED: "the outputs could not be stored: is the output sandbox within its limit?",
     Code.LEASE_EXPIRED: "its pilot fell silent: `wms timeline` shows what was heard of it last, and of whom",
     Code.PILOT_DIED: "its pilot ended under it: `wms timeline` shows what the element said, `wms pilots --output` what it printed",
@@ -122,6 +128,9 @@ class Reason(msgspec.Struct, frozen=True):
     code: Code
     text: str = ""
 
+
+HOLDING = frozenset({Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.URL_REFUSED})
+"""Reasons that only the user can mend, for which a job that has not begun is held."""
 
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
 """Reasons for which the pilot never had the job, so that the attempt does not count against the job's bound."""

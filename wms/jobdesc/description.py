@@ -115,16 +115,15 @@ class JobDescription(
     output_sandbox: Annotated[tuple[Line, ...], msgspec.Meta(max_length=1_000)] = ()
     """Patterns (`*`, `?`, `[...]`, `**`) of files to keep, relative to the job's directory."""
     inputs: Inputs = ()
-    """Files that are to be fetched by URL before the payload starts. No agent does so yet, and such jobs are refused."""
+    """Files that are fetched by URL before the payload starts. The job is held if one cannot come."""
     outputs: Outputs = ()
-    """Files that are to be sent to URLs after the payload has ended. No agent does so yet, and such jobs are refused."""
+    """Files that are sent to URLs after the payload has ended well. Each appears whole or not at all."""
     stdin: Line = ""
-    """A file of the job's directory from which the payload is to read its standard input. No agent does so yet, and such jobs are
-    refused."""
+    """A file of the job's directory from which the payload reads its standard input; empty for none."""
     stdout: Line = ""
-    """How documents of other systems name the file with the standard output. It is kept as `stdout.txt`, whatever is said here."""
+    """The name that the standard output gets in the job's directory, for `outputs` and patterns. It is kept as `stdout.txt` too."""
     stderr: Line = ""
-    """How documents of other systems name the file with the standard error. It is kept as `stderr.txt`."""
+    """The name that the standard error gets in the job's directory; it is kept as `stderr.txt` too."""
     stdout_limit: Bytes = 10 * MIB
     """Bytes of standard output that are kept; the rest is dropped and the drop is said."""
     stderr_limit: Bytes = 10 * MIB

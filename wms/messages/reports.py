@@ -27,6 +27,8 @@ TOPIC = "wms.job.reports"
 
 Many = msgspec.Meta(max_length=4_096)
 REFUSED_LIMIT = 1_000_000_000
+TRANSFERS_LIMIT = 40
+"""The most storage hosts of which one result tells, both directions together."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,6 +39,33 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
     wall_seconds: Seconds = 0.0
     max_rss_bytes: Bytes = 0
     disk_bytes: Bytes = 0
+
+
+class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
+    """What an attempt measured of the way between its node and a storage host."""
+
+    part: Literal["stage_in", "stage_out"]
+    host: Name
+    """The host, or the bucket of `s3` URLs; empty for files of the node."""
+    files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+    size: Bytes
+    """Bytes of all these files."""
+    seconds: Seconds
+    """The time that they took together."""
+
+
+class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
+    """How far the transfers of an attempt are."""
+
+    job_id: JobId
+    epoch: Epoch
+    part: Literal["stage_in", "stage_out"]
+    files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+    files_done: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
+    bytes_done: Bytes
+    """Bytes that moved, with those that moved again after a fault."""
+    bytes_total: Bytes | None = None
+    """Bytes of all files; None while the size of one is not known."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +88,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stderr_tail: Text = ""
     began: bool = True
     """Whether the payload began. If not, the job does not lose one of its attempts."""
+    transfers: Annotated[tuple[HostTransfer, ...], msgspec.Meta(max_length=TRANSFERS_LIMIT)] = ()
+    """What it measured of the ways to storage, one for each host and direction."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -106,6 +137,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """The memory left for jobs, in MB; None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
     """The number of messages to the pilot that it ignored because no service had signed them; above 0, somebody forges orders."""
+    staging: Annotated[tuple[StagingReport, ...], Many] = ()
+    """How far the transfers of its jobs are, of those whose files move now."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

@@ -8,6 +8,7 @@ from wms.bounds import Count, Line, Lines, LongText, Name
 from wms.bus.kafka import BrokerSettings
 from wms.runtime.config import LogSettings, Seconds, Section
 from wms.site import Value
+from wms.transfer.movers import TransferSettings
 
 Pause: TypeAlias = Annotated[float, Meta(ge=0, le=86_400)]
 
@@ -74,5 +75,6 @@ class PilotConfig(Section, frozen=True, kw_only=True):
     pilot: PilotSettings
     sandboxes: SandboxSettings
     resource: ResourceSettings = ResourceSettings()
+    transfers: TransferSettings = TransferSettings()
     kafka: BrokerSettings = BrokerSettings()
     log: LogSettings = LogSettings()

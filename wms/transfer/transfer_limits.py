@@ -32,6 +32,10 @@ class TransferLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """How many times each replica or target is tried while its server fails."""
     pause_seconds: Duration = 1.0
     """Seconds before the second try; each further pause is twice as long, up to 60 s."""
+    job_bytes: Bytes = 1024 * GIB
+    """The most bytes that the inputs of one job move, or its outputs."""
+    job_seconds: Duration = 86_400.0
+    """The most seconds for the inputs of one job, or for its outputs."""
     parallel: Many = 4
     """How many files of one job move at a time."""
 

@@ -7,9 +7,9 @@ from typing import Literal
 import msgspec
 
 from wms.ids import AttemptId
-from wms.job.reasons import Code, Reason
+from wms.job.reasons import HOLDING, Code, Reason
 from wms.jobdesc.description import SandboxRef
-from wms.messages.reports import Result, Usage
+from wms.messages.reports import TRANSFERS_LIMIT, HostTransfer, Result, Usage
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
@@ -37,8 +37,12 @@ class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """The files that no output pattern chose."""
     refused: tuple[str, ...] = ()
     """Texts «name: reason» for matched outputs that could not be stored."""
+    missed: tuple[str, ...] = ()
+    """Why optional outputs were not sent to their URLs."""
     stdout_tail: str = ""
     stderr_tail: str = ""
+    transfers: tuple[HostTransfer, ...] = ()
+    """What its transfers by URL told of storage hosts."""
 
 
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
@@ -59,6 +63,7 @@ def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
         stdout_tail=storable(outcome.stdout_tail[-TAIL_CHARACTERS:]),
         stderr_tail=storable(outcome.stderr_tail[-TAIL_CHARACTERS:]),
         began=outcome.began,
+        transfers=outcome.transfers[:TRANSFERS_LIMIT],
     )
 
 
@@ -78,7 +83,7 @@ def _outcome_of(code: Code) -> Literal["done", "failed", "killed", "lost"]:
         return "done"
     if code is Code.KILLED_BY_USER:
         return "killed"
-    return "lost" if code in LOST_CODES else "failed"
+    return "lost" if code in LOST_CODES | HOLDING else "failed"
 
 
 def _text(outcome: PayloadOutcome) -> str:
@@ -87,6 +92,8 @@ def _text(outcome: PayloadOutcome) -> str:
         parts.append(f"no file matches {_some(outcome.unmatched)}")
     if outcome.refused:
         parts.append(f"not kept: {_some(outcome.refused)}")
+    if outcome.missed:
+        parts.append(f"not delivered: {_some(outcome.missed)}")
     if outcome.left.count and outcome.reason.code is Code.DONE:
         parts.append(_left_words(outcome.left))
     return storable("; ".join(part for part in parts if part)[:1_000])

@@ -6,11 +6,13 @@ import os
 import signal
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from random import SystemRandom
 from typing import Literal, Self
 
 import structlog
 
 from services.job_agent.payload.environment import environment_of
+from services.job_agent.payload.file_staging import FileStaging, StoppedError, input_fault, lease_over
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
 from services.job_agent.payload.limit_enforcement import (
     GRACE_SECONDS,
@@ -29,11 +31,13 @@ from services.job_agent.payload.usage_sampling import UsageSampler, Watched
 from services.job_agent.payload.workdir import SCRATCH, WORK, Workdir
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
-from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 from wms.messages.reports import Usage
 from wms.transfer import SandboxStore
+from wms.transfer.movers import TransferSettings
+from wms.transfer.stage_in import TransferSite
 
 log = structlog.get_logger()
 
@@ -55,12 +59,14 @@ class Workplace:
         pilot_id: PilotId,
         passed: tuple[str, ...] = (),
         isolation: PayloadIsolation | None = None,
+        transfers: TransferSettings | None = None,
     ) -> None:
         self.root = root
         self.store = store
         self.site = site
         self.pilot_id = pilot_id
         self.passed = passed
+        self.transfers = TransferSite(transfers or TransferSettings(), SystemRandom())
         self.isolation = isolation or PayloadIsolation(mode="none")
         self.processes = Processes()
         self.sampler = UsageSampler()
@@ -141,6 +147,9 @@ class Payload:
         self._keeps_output = True
         self._deadline: float | None = None
         self._over: ProcessEnd | None = None
+        self.staging = FileStaging(
+            workplace.transfers, AttemptId(job_id, epoch), description, limits.disk_bytes, self._stop_reason
+        )
 
     @property
     def pid(self) -> int | None:
@@ -172,7 +181,7 @@ class Payload:
         """
         process = await self._started()
         if isinstance(process, Reason):
-            return PayloadOutcome(reason=process, began=False)
+            return PayloadOutcome(reason=process, began=False, transfers=self.staging.measured)
         try:
             if on_start:
                 await on_start(process.pid)
@@ -187,11 +196,12 @@ class Payload:
         The first reason is the outcome's; a later call can only hasten the end. One that comes after the end changes
         nothing.
         """
-        if self._process is not None and self._process.ended.done():
+        has_ended = self._process is not None and self._process.ended.done()
+        if has_ended and self.staging.progress is None:
             return
         self._stopped_for = self._stopped_for or reason
         self._keeps_output = self._keeps_output and keep_output
-        if self._process is not None:
+        if self._process is not None and not has_ended:
             self._end(self._process, grace)
 
     def live_until(self, boot_seconds: float | None) -> None:
@@ -220,14 +230,15 @@ class Payload:
     async def _started(self) -> Process | Reason:
         """Return the started process, or why there is none."""
         try:
-            program = await self._place.prepare(self._at.store, self._description)
-        except Rejected as error:
-            return Reason(Code.INPUT_FAILED, str(error))
+            program = await self._place.prepare(self._at.store, self._description, self.staging.fetch)
+            await asyncio.to_thread(self._place.check_stdin, self._description.stdin)
+        except (StoppedError, Rejected) as error:
+            return input_fault(error)
         except Unavailable as error:
             return Reason(Code.AGENT_ERROR, f"the input sandbox cannot be had just now: {error}")
         except OSError as error:
             return Reason(Code.AGENT_ERROR, f"the job's directory cannot be made: {error}")
-        return self._stopped_for or await self._spawned(program)
+        return self._stop_reason() or await self._spawned(program)
 
     async def _spawned(self, program: str) -> Process | Reason:
         order = self._order(program)
@@ -264,6 +275,7 @@ class Payload:
             scratch=str(self._place.scratch),
             stdout=str(self._place.stdout.path),
             stderr=str(self._place.stderr.path),
+            stdin=str(self._place.work / self._description.stdin) if self._description.stdin else "",
             stdout_capture=self._description.stdout_limit,
             stderr_capture=self._description.stderr_limit,
             rlimits={name: bound for name, bound in bounds.items() if bound is not None},
@@ -322,18 +334,24 @@ class Payload:
             return Reason(Code.DONE)
         return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
 
+    def _stop_reason(self) -> Reason | None:
+        return self._stopped_for or lease_over(self._deadline)
+
     async def _outcome(self, ended: ProcessEnd, reason: Reason) -> PayloadOutcome:
         if not self._keeps_output:
             return PayloadOutcome(
                 reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
             )
+        await asyncio.to_thread(self._place.name_printed, self._description)
         kept = await keep_outputs(
             self._place, self._at.store, self._description.output_sandbox, self._limits.output_bytes
         )
         harvest = kept.harvest
+        # That outputs are missing matters only if the payload did well.
+        if reason.code is Code.DONE:
+            reason = kept.fault or await self.staging.deliver(self._place.outgoing) or reason
         return PayloadOutcome(
-            # That outputs are missing matters only if the payload did well.
-            reason=kept.fault if kept.fault and reason.code is Code.DONE else reason,
+            reason=reason,
             exit_code=ended.exit_code,
             signal=ended.signal,
             usage=self._usage(ended, harvest.disk_bytes),
@@ -341,8 +359,10 @@ class Payload:
             unmatched=harvest.selection.unmatched,
             left=harvest.left,
             refused=harvest.selection.refused,
+            missed=self.staging.missed,
             stdout_tail=harvest.stdout_tail,
             stderr_tail=harvest.stderr_tail,
+            transfers=self.staging.measured,
         )
 
     def _usage(self, ended: ProcessEnd, disk: int) -> Usage:

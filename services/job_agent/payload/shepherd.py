@@ -835,13 +835,20 @@ def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
             program,
             order["argv"],
             order["env"],
-            file_actions=[(os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)],
+            file_actions=_file_actions(order, stdout, stderr),
             setsid=True,
         )
     finally:
         _bear(order["mark"] - 1)
         os.umask(UMASK)
         os.chdir("/")
+
+
+def _file_actions(order: dict[str, Any], stdout: int, stderr: int) -> list[tuple[Any, ...]]:
+    actions: list[tuple[Any, ...]] = [(os.POSIX_SPAWN_DUP2, stdout, 1), (os.POSIX_SPAWN_DUP2, stderr, 2)]
+    if order.get("stdin"):
+        actions.append((os.POSIX_SPAWN_OPEN, 0, order["stdin"], os.O_RDONLY | os.O_NOCTTY, 0))
+    return actions
 
 
 def _bear(mark: int) -> None:
@@ -878,6 +885,8 @@ def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failu
         os.setsid()
         for number, descriptor in enumerate(outputs, 1):
             os.dup2(descriptor, number)
+        if order.get("stdin"):
+            os.dup2(os.open(order["stdin"], os.O_RDONLY | os.O_NOCTTY), 0)
         for name, value in order["rlimits"].items():
             _limit(name, value)
         os.execve(program, order["argv"], order["env"])  # noqa: S606 - a user's program, as he asked for it

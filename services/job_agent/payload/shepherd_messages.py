@@ -15,6 +15,8 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     env: dict[str, str]
     stdout: str
     stderr: str
+    stdin: str = ""
+    """The file that is the standard input; empty for none."""
     stdout_capture: int = 10 * 1024 * 1024
     """The bytes of the output to keep, half of them from its beginning and half from its end."""
     stderr_capture: int = 10 * 1024 * 1024

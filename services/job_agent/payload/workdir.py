@@ -6,10 +6,12 @@ import os
 import shutil
 import stat
 import subprocess
+from collections.abc import Awaitable, Callable, Iterable
 from pathlib import Path
 
 import msgspec
 
+from services.job_agent.payload import outgoing_files
 from services.job_agent.payload.output_capture import Captured
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.usage_sampling import disk_bytes
@@ -18,7 +20,7 @@ from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
 from wms.transfer import SandboxStore, Selection, UnmatchedFiles, download, left_behind, select
 
-WORK, SCRATCH = "work", "tmp"
+WORK, SCRATCH, OUTGOING = "work", "tmp", "outgoing"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 TAIL_CHARACTERS = 4_096
 REMOVE_SECONDS = 600.0
@@ -77,12 +79,15 @@ class Workdir:
         kept = self.stdout.most_bytes + self.stderr.most_bytes
         return disk_bytes(self.measured) + max(0, beside - kept)
 
-    async def prepare(self, store: SandboxStore, description: JobDescription) -> str:
-        """Make the directories, unpack the input sandboxes in their order, and return the program to execute.
+    async def prepare(
+        self, store: SandboxStore, description: JobDescription, stage_in: Callable[[Path], Awaitable[object]]
+    ) -> str:
+        """Make the directories, unpack the input sandboxes in their order, fetch the inputs, and return the program to execute.
 
-        Raise OSError if the node's disk fails, Rejected or Unavailable as `download` does.
+        `stage_in` fetches the inputs into a directory. Raise OSError if the node's disk fails, Rejected or Unavailable as
+        `download` does, and what `stage_in` raises.
         """
-        if not description.input_sandbox:
+        if not description.input_sandbox and not description.inputs:
             return await asyncio.to_thread(self._make, description.executable)
         await asyncio.to_thread(self._make, description.executable)
         for sandbox in description.input_sandbox:
@@ -90,7 +95,18 @@ class Workdir:
             if sandbox.directory:
                 await asyncio.to_thread(_make_directory, to)
             await download(store, sandbox.sha256, to, size=sandbox.size)
+        if description.inputs:
+            await stage_in(self.work)
         return await asyncio.to_thread(self._filled, description.executable)
+
+    def check_stdin(self, name: str) -> None:
+        """Raise Rejected unless the standard input is a file in `work`, or none is wanted; blocking."""
+        if name and not (os.path.realpath(self.work / name) + "/").startswith(
+            f"{os.path.realpath(self.work)}/"
+        ):
+            raise Rejected("BAD_STDIN", f"the standard input {name!r} lies outside the job's directory")
+        if name and not (self.work / name).is_file():
+            raise Rejected("NO_STDIN", f"the standard input {name!r} is not among the job's inputs")
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
         """Return the files that the payload left; blocking. Raise Rejected for a pattern that leads out of `work`."""
@@ -103,6 +119,20 @@ class Workdir:
             stderr_tail=self.stderr.text(TAIL_CHARACTERS),
             disk_bytes=self.disk_bytes(),
         )
+
+    def name_printed(self, description: JobDescription) -> None:
+        """Give stdout and stderr the names in `work` that the description says, if no file has them; blocking."""
+        for name, captured in ((description.stdout, self.stdout), (description.stderr, self.stderr)):
+            if name:
+                outgoing_files.place(self.work, name, captured.finish(), self._owner)
+
+    def outgoing(self, names: Iterable[str]) -> dict[str, Path]:
+        """Take the named files out of the payload's reach, and return where they are; blocking.
+
+        Raise Rejected for one that must not be sent, OSError if the node's disk fails.
+        """
+        owner = None if self._owner is None else self._owner[0]
+        return outgoing_files.take(self.work, names, self.directory / OUTGOING, owner)
 
     def remove(self, *, spare: bool = False) -> None:
         """Remove the directory, whatever file modes the payload set; blocking. With `spare`, keep an unchanged one for reuse."""

@@ -15,7 +15,7 @@ from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, wait_reason
+from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, transfer, wait_reason
 from wms.db.database import Transaction
 from wms.db.selection import PageRequest
 from wms.errors import Rejected
@@ -25,6 +25,7 @@ from wms.job.state import State
 from wms.lease import Lease
 from wms.messages import queries as asked
 from wms.messages import replies
+from wms.messages.reports import StagingReport
 from wms.messages.site_inbox import Peek, inbox
 
 QUEUES_LIMIT = 10_000
@@ -153,15 +154,19 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
         history=tuple(replies.HistoryLine(**row) for row in await read_model.history(tx, found.job_id)),
         reason_text=reasons[found.job_id]["text"] if reasons else "",
         holders=tuple(replies.HolderLine(**row) for row in await pilot.of_job(tx, found.job_id)),
-        lease=_lease(found.lease),
+        lease=_lease(found.lease, await transfer.progress(tx, found.job_id)),
     )
 
 
-def _lease(lease: Lease | None) -> replies.LeaseLine | None:
+def _lease(lease: Lease | None, staging: StagingReport | None) -> replies.LeaseLine | None:
     if lease is None:
         return None
     return replies.LeaseLine(
-        epoch=lease.epoch, pilot_id=lease.pilot_id, phase=lease.phase, expires_at=lease.expires_at
+        epoch=lease.epoch,
+        pilot_id=lease.pilot_id,
+        phase=lease.phase,
+        expires_at=lease.expires_at,
+        staging=staging if lease.epoch == (staging.epoch if staging else None) else None,
     )
 
 

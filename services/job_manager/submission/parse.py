@@ -4,7 +4,6 @@ from collections.abc import Generator
 
 import msgspec
 
-from services.job_manager.submission.not_yet import not_yet
 from wms.errors import Rejected
 from wms.jobdesc.array import is_array, without_lists
 from wms.jobdesc.conflicts import ARRAY_LIMIT
@@ -55,8 +54,6 @@ class DescriptionReader:
 
     def _read_whole(self, raw: bytes) -> Read:
         description, raw = _checked(raw)
-        if problems := not_yet(description):
-            raise InvalidDescription(problems)
         kind = self._kinds.remember(description)
         stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
         return Read(kind, description.name, description.priority, stored.decode())

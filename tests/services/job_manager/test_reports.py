@@ -8,8 +8,9 @@ from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
-from wms.job.reasons import Code
-from wms.messages.reports import Unfit, Usage
+from wms.job.reasons import HOLDING, Code
+from wms.messages import queries
+from wms.messages.reports import HostTransfer, StagingReport, Unfit, Usage
 from wms.messages.site_inbox import Kill
 
 
@@ -343,3 +344,40 @@ async def test_an_offer_that_the_node_does_not_do_for_goes_back_at_once_and_says
     assert await the_world.state(job_id) == "Waiting"
     assert (await the_world.job(job_id))["attempts"] == 0
     assert [each["reason_text"] for each in await the_world.attempts(job_id)] == [told.text]
+
+
+@pytest.mark.parametrize("code", sorted(HOLDING))
+async def test_a_job_whose_file_cannot_come_is_held_and_says_why(the_world: World, code: Code) -> None:
+    (job_id,) = await the_world.submitted(max_attempts=1)
+    for attempt in (1, 2):
+        (held,) = await the_world.match()
+        await the_world.report(accept=(held,))
+        text = "a: https://h/a: 404 Not Found"
+        await the_world.report(finish=(result(held, "lost", code, began=False, text=text),))
+        row = await the_world.job(job_id)
+        assert (row["state"], row["reason"], row["attempts"], row["unstarted"]) == ("Held", code, 0, 1)
+        said = await the_world.sql(f"select text from job_event where reason = '{code}' and event = 'hold'")
+        assert [each["text"] for each in said] == [text] * attempt
+        assert await the_world.match() == []
+        await the_world.order("release", job_id)
+    assert await the_world.state(job_id) == "Waiting"
+
+
+async def test_progress_of_transfers_is_shown_and_what_was_measured_is_kept_once(the_world: World) -> None:
+    (job_id,) = await the_world.submitted()
+    (held,) = await the_world.match()
+    await the_world.report(accept=(held,))
+    said = StagingReport(
+        job_id=held.job_id, epoch=held.epoch, part="stage_in", files=2, files_done=1, bytes_done=5
+    )
+    await the_world.report(renew=(held,), staging=(said,))
+    shown = await the_world.ask(user(), queries.ShowJob(query_id="q", job_id=job_id))
+    assert shown.lease.staging == said
+    await the_world.report(start=(held,))
+    shown = await the_world.ask(user(), queries.ShowJob(query_id="q", job_id=job_id))
+    assert shown.lease.staging is None
+    way = HostTransfer(part="stage_in", host="se1", files=2, size=10, seconds=2.0)
+    for _ in range(2):
+        await the_world.report(finish=(result(held, transfers=(way,)),))
+    kept = await the_world.sql("select site, host, part, bytes, seconds from transfer")
+    assert [tuple(each) for each in kept] == [("A", "se1", "stage_in", 10, 2.0)]

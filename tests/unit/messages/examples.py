@@ -921,6 +921,9 @@ MINIMAL: dict[str, msgspec.Struct] = {
 }
 """By tag: only what must be said."""
 
+STAGING = reports.StagingReport(
+    job_id=JOB, epoch=EPOCH, part="stage_in", files=3, files_done=1, bytes_done=4_096, bytes_total=8_192
+)
 GROWN: dict[str, msgspec.Struct] = {
     "match-request.disk": requests.MatchRequest(
         request_id=RequestId("req-10"),
@@ -1378,6 +1381,36 @@ GROWN: dict[str, msgspec.Struct] = {
         asker="alice",
         ticket="dGlja2V0",
         **ASKED,
+    ),
+    "report.staging": reports.Report(
+        report_id=ReportId("rep-9"),
+        pilot_id=PILOT,
+        staging=(STAGING,),
+        finish=(
+            reports.Result(
+                job_id=JOB,
+                epoch=EPOCH,
+                outcome="done",
+                code=Code.DONE,
+                transfers=(
+                    reports.HostTransfer(
+                        part="stage_in", host="se1.example.org", files=2, size=4_096, seconds=1.5
+                    ),
+                ),
+            ),
+        ),
+    ),
+    "job-detail.staging": replies.JobDetail(
+        **ASKED,
+        job=WAITING_LINE,
+        array_index=None,
+        parameters={},
+        description={"executable": "./sim"},
+        attempts=(),
+        history=(),
+        lease=replies.LeaseLine(
+            epoch=EPOCH, pilot_id=PILOT, phase="accepted", expires_at=LATER, staging=STAGING
+        ),
     ),
     "report.refused-orders": reports.Report(report_id=ReportId("rep-9"), pilot_id=PILOT, refused_orders=3),
     "pilot-detail.refused-orders": replies.PilotDetail(

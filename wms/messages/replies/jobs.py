@@ -21,6 +21,7 @@ from wms.bounds import (
     Word,
 )
 from wms.messages.replies.bounds import Counts, Many
+from wms.messages.reports import StagingReport
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,6 +95,8 @@ class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):
     pilot_id: StoredName
     phase: Word
     expires_at: datetime
+    staging: StagingReport | None = None
+    """How far its transfers by URL are, as the pilot said last; None if none runs."""
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -17,6 +17,10 @@ MIB = 2**20
 PRINTED = {"stdout.txt", "stderr.txt"}
 
 
+async def _no_inputs(_: Path) -> None:
+    pass
+
+
 @pytest.fixture
 async def workdir(tmp_path: Path) -> Workdir:
     """Return the directory of a payload that printed a line and wrote two files."""
@@ -24,7 +28,7 @@ async def workdir(tmp_path: Path) -> Workdir:
     root.mkdir()
     description = JobDescription(executable="true")
     made = Workdir(root, JobId(1), Epoch(1), description, SpareWorkdirs(root, (WORK, SCRATCH)))
-    await made.prepare(open_store(f"file://{tmp_path}/none"), description)
+    await made.prepare(open_store(f"file://{tmp_path}/none"), description, _no_inputs)
     (made.work / "a.out").write_bytes(b"result")
     (made.work / "b.log").write_bytes(b"log")
     made.stdout.path.write_bytes(b"hello\n")

@@ -1,0 +1,165 @@
+"""The files by URL of one payload: fetched before it starts, sent after it has ended, for as long as its lease lasts."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, TypeVar
+
+from services.job_agent.payload.shepherd import now
+from wms.bounds import NAME_LENGTH
+from wms.errors import Rejected
+from wms.ids import AttemptId
+from wms.job.reasons import HOLDING, Code, Reason
+from wms.jobdesc.description import JobDescription
+from wms.messages.reports import TRANSFERS_LIMIT, HostTransfer, StagingReport
+from wms.transfer.fetching import Transferred
+from wms.transfer.part_file import LocalDiskError
+from wms.transfer.stage_in import StageIn, TransferProgress, TransferSite
+from wms.transfer.stage_out import StageOut
+
+WATCH_SECONDS = 0.2
+"""Seconds within which a transfer ends after its job was killed or lost its lease."""
+T = TypeVar("T")
+Part: TypeAlias = Literal["stage_in", "stage_out"]
+
+
+class FileStaging:
+    """The stage-in and stage-out of one attempt."""
+
+    def __init__(
+        self,
+        site: TransferSite,
+        attempt_id: AttemptId,
+        description: JobDescription,
+        disk_bytes: int | None,
+        stopped: Callable[[], Reason | None],
+    ) -> None:
+        """`stopped` returns the reason why the attempt must end; None while it holds its lease and nobody killed it."""
+        self._stopped = stopped
+        self._attempt_id = attempt_id
+        self._parallel = site.limits.parallel
+        self._names = [each.name for each in description.outputs]
+        self._stage_in = StageIn(site, description.inputs, disk_bytes)
+        mark = f".{attempt_id.job_id}.{attempt_id.epoch}.part"
+        self._stage_out = StageOut(site, description.outputs, mark, lambda: stopped() is None)
+        self.progress: TransferProgress | None = None
+        """How far the transfers are; None while none runs."""
+        self.fetched: tuple[Transferred, ...] = ()
+        self.delivered: tuple[Transferred, ...] = ()
+        self.missed: tuple[str, ...] = ()
+        """Why optional outputs were not delivered."""
+
+    async def fetch(self, work: Path) -> None:
+        """Fetch the inputs into `work`. Raises StoppedError, Rejected, or OSError if the node's disk fails."""
+        try:
+            self.fetched = tuple(await self._run(self._stage_in.run(work), self._stage_in.progress))
+        except LocalDiskError as error:
+            raise OSError(str(error)) from None
+
+    async def deliver(self, take: Callable[[list[str]], Mapping[str, Path]]) -> Reason | None:
+        """Send the outputs; return why the attempt has failed, None if it has not.
+
+        `take` returns where the named files are that are there; it may block, and raises Rejected for one that must not be sent.
+        """
+        if not self._names:
+            return None
+        try:
+            files = await asyncio.to_thread(take, self._names)
+            done = await self._run(self._stage_out.run(files), self._stage_out.progress)
+        except StoppedError as stopped:
+            return stopped.reason
+        except Rejected as error:
+            return self._stopped() or Reason(Code.OUTPUT_FAILED, str(error))
+        except OSError as error:
+            return Reason(Code.AGENT_ERROR, f"the outputs cannot be read: {error}")
+        self.delivered, self.missed = done.transferred, done.missed
+        return None
+
+    @property
+    def measured(self) -> tuple[HostTransfer, ...]:
+        """What the transfers told of storage hosts, those with the most bytes first."""
+        return (
+            *measured_hosts("stage_in", self.fetched, self._parallel),
+            *measured_hosts("stage_out", self.delivered, self._parallel),
+        )
+
+    @property
+    def report(self) -> StagingReport | None:
+        """How far the transfers are; None while none runs."""
+        found = self.progress
+        if found is None:
+            return None
+        return StagingReport(
+            job_id=self._attempt_id.job_id,
+            epoch=self._attempt_id.epoch,
+            part="stage_in" if found is self._stage_in.progress else "stage_out",
+            files=found.files,
+            files_done=found.files_done,
+            bytes_done=found.bytes_done,
+            bytes_total=found.bytes_total,
+        )
+
+    async def _run(self, transfers: Coroutine[Any, Any, T], progress: TransferProgress) -> T:
+        """Run the transfers; raise StoppedError within WATCH_SECONDS of the attempt's stop."""
+        task = asyncio.create_task(transfers)
+        self.progress = progress
+        try:
+            while not task.done():
+                await asyncio.wait({task}, timeout=WATCH_SECONDS)
+                if not task.done() and (reason := self._stopped()):
+                    raise StoppedError(reason)
+            return task.result()
+        finally:
+            self.progress = None
+            await _cancelled(task)
+
+
+class StoppedError(Exception):
+    """Transfers were ended since their attempt was."""
+
+    def __init__(self, reason: Reason) -> None:
+        super().__init__(reason.text)
+        self.reason = reason
+
+
+async def _cancelled(task: asyncio.Task[Any]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError, Exception):
+        await task
+
+
+def measured_hosts(part: Part, moved: Sequence[Transferred], parallel: int) -> list[HostTransfer]:
+    """Return for each storage host its files, their bytes, and the seconds that they took together, those with the most bytes first.
+
+    Files moved up to `parallel` at a time, so that they took that much less than the sum of their times.
+    """
+    hosts: dict[str, list[Transferred]] = {}
+    for each in moved:
+        hosts.setdefault(each.host, []).append(each)
+    found = [
+        HostTransfer(
+            part=part,
+            host=host[:NAME_LENGTH],
+            files=len(files),
+            size=sum(each.size for each in files),
+            seconds=max(sum(times := [each.seconds for each in files]) / min(parallel, len(files)), *times),
+        )
+        for host, files in hosts.items()
+    ]
+    return sorted(found, key=lambda each: -each.size)[: TRANSFERS_LIMIT // 2]
+
+
+def input_fault(error: StoppedError | Rejected) -> Reason:
+    """Return the reason for a job whose inputs cannot come: one for which it is held if its user can mend it."""
+    if isinstance(error, StoppedError):
+        return error.reason
+    code = next((each for each in HOLDING if each == error.code), Code.INPUT_FAILED)
+    return Reason(code, error.message if code in HOLDING else str(error))
+
+
+def lease_over(deadline: float | None) -> Reason | None:
+    """Return the reason of the end if the lease is over; `deadline` is in seconds of `shepherd.now()`."""
+    if deadline is None or now() < deadline:
+        return None
+    return Reason(Code.LEASE_EXPIRED, "its lease was not renewed in time")

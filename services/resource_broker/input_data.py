@@ -1,0 +1,48 @@
+"""Input data: the replicas of logical names, by a catalogue, and the sites that hold them, by the storage that their ads call close."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import structlog
+
+from services.resource_broker.brokered_jobs import BrokeredJob
+from wms.broker.candidate import Candidate
+from wms.broker.replicas import LOGICAL, is_near, storage_host
+from wms.errors import Unavailable
+from wms.transfer.replica_resolver import ReplicaResolver
+
+log = structlog.get_logger()
+
+Replicas = Mapping[str, tuple[str, ...]]
+"""The URLs to which logical names lead."""
+
+
+async def replicas_of(jobs: Iterable[BrokeredJob], catalogue: ReplicaResolver) -> Replicas:
+    """Return the replicas of all logical names among the jobs' inputs; none while the catalogue cannot tell."""
+    names = {
+        url
+        for job in jobs
+        for each in job.description.inputs
+        for url in each.sources
+        if url.partition(":")[0].casefold() == LOGICAL
+    }
+    if not names:
+        return {}
+    try:
+        return await catalogue.replicas(sorted(names))
+    except Unavailable as error:
+        log.warning("input data restrict no site just now", error=error.message)
+        return {}
+
+
+def sites_of(replicas: Replicas, candidates: Sequence[Candidate]) -> Mapping[str, frozenset[str]]:
+    """Return the sites with a replica of each logical name: those with an element that is close to its storage.
+
+    A name whose replicas are close to no element is left out, and so restricts nothing.
+    """
+    found = {
+        name: frozenset(
+            each.site for each in candidates if any(is_near(each, storage_host(url)) for url in urls)
+        )
+        for name, urls in replicas.items()
+    }
+    return {name: sites for name, sites in found.items() if sites}
