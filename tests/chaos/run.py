@@ -44,6 +44,8 @@ QUICK: Mapping[str, Mapping[str, str]] = {
         "WMS_LEASE__LEASE_SECONDS": str(LEASE_SECONDS),
         "WMS_LEASE__OFFER_SECONDS": str(OFFER_SECONDS),
     },
+    # What one VO may reserve, for attacks in its name.
+    "agreement": {"WMS_QUOTAS__MORDOR__AGREEMENTS": "20", "WMS_QUOTAS__MORDOR__CPUS": "8"},
 }
 
 OWNER = "innocent"
