@@ -1,6 +1,7 @@
 """Agreements in the database: offered once, moved by the state table alone, over in time, and forgotten when nothing is held."""
 
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
 import msgspec
@@ -8,17 +9,18 @@ import msgspec
 from tests.services.agreement.offered import E, R, grant, later, marked, offered, one, terms
 from tests.services.world import World
 from wms.agreement.quota import ReservedAmount
-from wms.agreement.state import AgreementState, state_check
+from wms.agreement.state import ALIVE, AgreementState, state_check
 from wms.agreement.template import AgreementTemplate
 from wms.auth.policy import Scope
 from wms.db import agreement
-from wms.db.agreement import ReservableElement
+from wms.db.agreement import ReservableElement, SoughtAgreements
 from wms.ids import AgreementId, CeId
 from wms.messages.agreements import DECISIONS_TOPIC, AgreementDecided
 
 S = AgreementState
 PLACE = CeId("A", "ce")
 GRACE = timedelta(seconds=300)
+ALL = Scope(reach="all")
 
 
 def told(world: World) -> list[AgreementDecided]:
@@ -172,13 +174,10 @@ async def test_amounts_are_by_vo_and_lists_by_scope(the_world: World) -> None:
         assert [each.agreement_id for each in await agreement.granted(tx, PLACE)] == ["a-1", "a-2"]
         assert await agreement.requested(tx, PLACE, 10) == []
 
-        async def names(*, ended: bool, **columns: str) -> set[str]:
-            scope = Scope(reach="vo", **columns)
-            return {each.agreement_id for each in await agreement.listed(tx, scope, ended=ended, limit=10)}
-
-        assert await names(ended=False) == {"a-1", "a-2"}
-        assert await names(ended=True, vo="lhcb") == {"a-1", "a-3"}
-        assert await names(ended=True, owner="bob") == {"a-2"}
+        assert {each.agreement_id for each in await agreement.listed(tx, ALL, SoughtAgreements(), 10)} == {
+            "a-1",
+            "a-2",
+        }
 
 
 async def test_an_agreement_is_handed_over_to_another_job_of_its_owner(the_world: World) -> None:
@@ -192,3 +191,26 @@ async def test_an_agreement_is_handed_over_to_another_job_of_its_owner(the_world
     async with the_world.db.transaction() as tx:
         await agreement.hand_over(tx, {name: first})
     assert (await one(the_world)).job_id == second, "that job is not bob's"
+
+
+async def test_agreements_are_listed_by_scope_conditions_and_pages(the_world: World) -> None:
+    jobs = await the_world.submitted(3)
+    await offered(the_world, terms(jobs[0]), terms(jobs[1], "a-2", vo="atlas", owner="bob"))
+    await offered(the_world, terms(jobs[2], "a-3", site="B"))
+    await marked(the_world, E.DENY, "a-3", code=R.NO_ROOM)
+    every = frozenset(AgreementState)
+
+    async def names(scope: Scope = ALL, *, limit: int = 10, **conditions: Any) -> list[str]:
+        sought = SoughtAgreements(**({"states": every} | conditions))
+        async with the_world.db.transaction() as tx:
+            return [each.agreement_id for each in await agreement.listed(tx, scope, sought, limit)]
+
+    assert await names() == ["a-3", "a-2", "a-1"]
+    assert await names(states=ALIVE) == ["a-2", "a-1"]
+    assert await names(Scope(reach="vo", vo="lhcb")) == ["a-3", "a-1"]
+    assert await names(Scope(reach="owner", owner="bob", group="physics", vo="atlas")) == ["a-2"]
+    assert await names(job_id=jobs[2], site="B", ce="ce", owner="ann") == ["a-3"]
+    assert await names(site="A", owner="nobody") == []
+    last = await one(the_world, "a-2")
+    assert await names(after=(last.created_at, "a-2")) == ["a-1"]
+    assert await names(limit=2) == ["a-3", "a-2"]

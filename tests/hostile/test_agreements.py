@@ -222,7 +222,7 @@ def tricks(job_id: int) -> tuple[list[bytes], list[Reserve]]:
     assert usual not in malformed
     now = clock.now()
     first, last = datetime(2001, 1, 1, tzinfo=UTC), datetime(2190, 12, 31, 23, 59, 59, tzinfo=UTC)
-    denied = [
+    denied: list[dict[str, Any]] = [
         {"latest_start": first},
         {"latest_start": now - timedelta(seconds=1)},
         {"earliest_start": last},

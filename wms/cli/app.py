@@ -66,6 +66,12 @@ COMMANDS = (
         "List the pilots, explain how many are sent where, or show the output of one.",
     ),
     (LOOK, "predictions", "job_record:predictions", "Show how true the broker's predictions were."),
+    (
+        LOOK,
+        "reservations",
+        "reservations:reservations",
+        "List what is reserved for jobs, and why offers were denied.",
+    ),
     (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),

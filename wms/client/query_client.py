@@ -10,6 +10,7 @@ from typing import Literal, Self, TypeAlias, TypeVar
 
 import msgspec
 
+from wms.agreement.state import AgreementState
 from wms.client.credential import TokenFile, UserCredential
 from wms.client.exchange import Exchange
 from wms.client.job_description import description_of
@@ -192,6 +193,42 @@ class QueryClient:
         """Return how true the broker's predictions were, by site, by predictor or by both."""
         query = asked.ListPredictions(query_id=new_id(), client=self._exchange.client, by=by)
         return (await self._ask(query, replies.Calibrations)).lines
+
+    async def reservations(
+        self,
+        *,
+        job: int | None = None,
+        owner: str = "",
+        site: str = "",
+        ce: str = "",
+        states: Sequence[AgreementState] = (),
+        limit: int | None = None,
+    ) -> AsyncIterator[replies.ReservationLine]:
+        """Yield the reservations that you may see, the newest first, at most `limit`; without states only the living ones.
+
+        They are fetched page by page. Each condition that is given must hold.
+        """
+        after: asked.ReservationCursor | None = None
+        left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
+        while left > 0:
+            query = asked.ListReservations(
+                query_id=new_id(),
+                client=self._exchange.client,
+                job_id=job,
+                owner=owner,
+                site=site,
+                ce=ce,
+                states=tuple(states),
+                after=after,
+                limit=min(left, asked.PAGE_LIMIT),
+            )
+            page = await self._ask(query, replies.Reservations)
+            for line in page.lines:
+                yield line
+            if page.after is None:
+                return
+            after = page.after
+            left -= len(page.lines)
 
     async def peek(
         self,

@@ -1,7 +1,7 @@
 """Agreements on reservations: offered by the broker, decided by the service of their site, over by themselves. Times are the database's."""
 
 from collections.abc import Collection, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -10,7 +10,7 @@ import msgspec
 from wms.agreement.agreement import Agreement, AgreementMark, overdue
 from wms.agreement.quota import ReservedAmount
 from wms.agreement.reasons import AgreementReason
-from wms.agreement.state import AgreementState, agreement_after
+from wms.agreement.state import ALIVE, AgreementState, agreement_after
 from wms.agreement.template import AgreementTemplate
 from wms.agreement.terms import AgreementTerms
 from wms.auth.policy import Scope
@@ -206,12 +206,30 @@ async def forget(tx: Transaction, seconds: float, limit: int) -> int:
     return await tx.execute(SQL["forget"], seconds, limit)
 
 
-async def listed(tx: Transaction, scope: Scope, *, ended: bool, limit: int) -> list[Agreement]:
-    """Return agreements of a scope, the newest first; with `ended` those that are over, too."""
-    return [
-        _agreement(row)
-        for row in await tx.fetch(SQL["list"], scope.owner, scope.group, scope.vo, ended, limit)
-    ]
+class SoughtAgreements(msgspec.Struct, frozen=True, kw_only=True):
+    """Conditions on agreements; empty ones stand for all."""
+
+    states: Collection[AgreementState] = ALIVE
+    job_id: JobId | None = None
+    owner: str = ""
+    site: str = ""
+    ce: str = ""
+    after: tuple[datetime, str] | None = None
+    """Creation time and id of the last agreement of the page before."""
+
+
+async def listed(tx: Transaction, scope: Scope, sought: SoughtAgreements, limit: int) -> list[Agreement]:
+    """Return up to `limit` agreements of a scope that meet the conditions, the newest first."""
+    rows = await tx.fetch(
+        SQL["list"],
+        *(scope.owner, scope.group, scope.vo),
+        sorted(sought.states),
+        sought.job_id,
+        *(each or None for each in (sought.owner, sought.site, sought.ce)),
+        *(sought.after or (None, None)),
+        limit,
+    )
+    return [_agreement(row) for row in rows]
 
 
 def _by_id(rows: Sequence[asyncpg.Record]) -> dict[AgreementId, Agreement]:

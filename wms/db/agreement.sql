@@ -92,11 +92,13 @@ select agreement_id, reservation, state from agreement
 where site = $1 and ce = $2 and is_held and state in ('Requested', 'Temporary', 'Confirmed');
 
 -- name: list
--- Agreements of a scope, the newest first; null stands for all.
+-- Agreements of a scope that meet the conditions, the newest first, after a time and an id; null stands for all.
 select * from agreement
 where ($1::text is null or owner = $1) and ($2::text is null or "group" = $2) and ($3::text is null or vo = $3)
-    and ($4::boolean or state in ('Requested', 'Temporary', 'Confirmed'))
-order by created_at desc, agreement_id limit $5;
+    and state = any ($4::text[]) and ($5::bigint is null or job_id = $5) and ($6::text is null or owner = $6)
+    and ($7::text is null or site = $7) and ($8::text is null or ce = $8)
+    and ($9::timestamptz is null or (created_at, agreement_id) < ($9, $10::text))
+order by created_at desc, agreement_id desc limit $11;
 
 -- name: tell
 -- Say that a site decides on offers for these elements, with their CPUs and the bounds of offers.

@@ -4,7 +4,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from wms.bounds import Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName
+from wms.agreement.state import AgreementState
+from wms.bounds import AgreementName, Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName
 from wms.job.state import State
 from wms.messages.commands import Selector
 
@@ -137,6 +138,26 @@ class ListPredictions(Query, frozen=True, kw_only=True, tag="list-predictions"):
     by: Literal["site", "predictor", "both"] = "both"
 
 
+class ReservationCursor(msgspec.Struct, frozen=True):
+    """The end of a page of reservations, which are ordered by the time when they were asked for, the newest first."""
+
+    at: Moment
+    agreement_id: AgreementName
+
+
+class ListReservations(Query, frozen=True, kw_only=True, tag="list-reservations"):
+    """A query for a page of reservations that the sender may see, the newest first; empty conditions stand for all."""
+
+    job_id: JobNumber | None = None
+    owner: Name = ""
+    site: Name = ""
+    ce: Name = ""
+    states: Annotated[tuple[AgreementState, ...], msgspec.Meta(max_length=32)] = ()
+    """The states to list; without any, those in which something is or may become reserved."""
+    after: ReservationCursor | None = None
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -155,4 +176,5 @@ Asked = (
     | ListPilotOrders
     | ShowRanking
     | ListPredictions
+    | ListReservations
 )

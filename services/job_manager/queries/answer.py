@@ -8,7 +8,7 @@ import msgspec
 
 from services.job_manager import pilot_orders, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import rankings, shares, why
+from services.job_manager.queries import rankings, reservations, shares, why
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -270,4 +270,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ShowPilot: _show_pilot,
     asked.ListLimits: shares.list_limits,
     asked.ListPredictions: rankings.list_predictions,
+    asked.ListReservations: reservations.list_reservations,
 }

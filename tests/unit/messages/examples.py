@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from tests.unit.messages import ranking_examples
+from tests.unit.messages import ranking_examples, reservation_examples
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.ids import AgreementId, AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
@@ -755,6 +755,7 @@ FULL: dict[str, msgspec.Struct] = {
         ),
     ),
     **ranking_examples.FULL,
+    **reservation_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -918,6 +919,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "list-pilot-orders": queries.ListPilotOrders(query_id="q"),
     "pilot-orders": replies.PilotOrders(query_id="q", client="", orders=()),
     **ranking_examples.MINIMAL,
+    **reservation_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 

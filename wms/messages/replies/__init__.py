@@ -27,6 +27,7 @@ from wms.messages.replies.rankings import (
     PredictedPart,
     RankedElement,
 )
+from wms.messages.replies.reservations import ReservationLine, Reservations
 from wms.messages.replies.rules import CountLine, LimitLine, LimitList, ShareLine, Shares
 from wms.messages.replies.sites import (
     CanaryLine,
@@ -72,6 +73,7 @@ Reply = (
     | PilotOrders
     | JobRanking
     | Calibrations
+    | Reservations
 )
 
 __all__ = [
@@ -115,6 +117,8 @@ __all__ = [
     "Refused",
     "Relaxation",
     "Reply",
+    "ReservationLine",
+    "Reservations",
     "Ruled",
     "Share",
     "ShareLine",
