@@ -78,6 +78,8 @@ class SystemCrashReport:
     at_points: int = 0
     jobs: int = 0
     killed_jobs: int = 0
+    released: int = 0
+    """How often a job was released that was held as the broker died too often at its step."""
     ended: dict[str, int] = field(default_factory=dict)
     agreements: dict[str, int] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
@@ -98,7 +100,7 @@ class SystemCrashReport:
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self.crashes.items()))
         return (
             f"{self.crashes.total()} crashes in {self.seconds:.0f} s ({kills}; {self.at_points} at named points), "
-            f"{self.jobs} jobs ({self.killed_jobs} killed by their user; {self.ended}), "
+            f"{self.jobs} jobs ({self.killed_jobs} killed and {self.released} released by their user; {self.ended}), "
             f"{len(self.seen)} reservations seen in Slurm; agreements: {self.agreements}; "
             f"longest past its end in Slurm's list {self.past_end_seconds:.1f} s, "
             f"after its agreement was over {self.unneeded_seconds:.1f} s; left over: {sorted(self.left) or 'none'}, "
@@ -245,6 +247,7 @@ class SystemCrashes:
         """Keep some jobs under way as long as services are killed; kill one in five."""
         rng = random.Random(f"{self._seed} jobs")
         while not self._calm.is_set():
+            await self._release(client)
             counts = await client.counts(select(everything=True))
             under_way = sum(
                 count for state, count in counts.items() if state not in ("Done", "Failed", "Killed")
@@ -258,9 +261,20 @@ class SystemCrashes:
                     self.report.killed_jobs += 1
             await asyncio.sleep(0.3)
 
+    async def _release(self, client: Client) -> None:
+        """Do what a user does whose job is held because a broker began its step too often, and died each time."""
+        held = select(state=["Held"])
+        if await client.counts(held):
+            self.report.released += (await client.release(held)).changed
+
     async def _settle(self, client: Client, connection: asyncpg.Connection) -> None:
         """Let the services run: all jobs end, all agreements are over, and nothing stays in Slurm's lists."""
-        self.report.ended = dict(await client.wait(select(everything=True), timeout=OVER_WITHIN))
+        deadline = time.monotonic() + OVER_WITHIN
+        while await client.counts(select(state=["live"])):
+            assert time.monotonic() < deadline, await client.counts(select(everything=True))
+            await self._release(client)
+            await asyncio.sleep(0.5)
+        self.report.ended = dict(await client.counts(select(everything=True)))
 
         async def over() -> bool:
             return bool(await connection.fetchval(LIVING) == 0)
