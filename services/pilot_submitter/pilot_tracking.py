@@ -58,7 +58,8 @@ class PilotTracking:
         try:
             yield names
         finally:
-            self._sending.remove(names)
+            # By identity: another sender's set may be equal while both are empty.
+            self._sending = [each for each in self._sending if each is not names]
 
     async def follow(self) -> None:
         """Read the states of pilots at every endpoint that is due, and store changes."""

@@ -1,6 +1,7 @@
 """Discovery through the index servers that submissions name: cached for a limited time, and never waited for by a step.
 
-A step asks for what is known. Without a fresh answer a search begins beside it, and the job is looked at again when it ends.
+A step asks for what is known. Without a fresh answer a search begins beside it, and the job is looked at again when it ends. In the
+second half of an answer's life a search begins too, and nobody waits for it: jobs that keep coming always find a fresh answer.
 """
 
 import asyncio
@@ -63,7 +64,7 @@ class RequestedIndexes:
                 servers_at_once=settings.servers_at_once,
             ),
             bounds=Bounds(hosts=tuple(settings.hosts)),
-            terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds),
+            terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds / 2),
         )
         self._known = BoundedCache[Servers, KnownElements](KNOWN_LIMIT)
         self._searches: dict[Servers, asyncio.Task[None]] = {}
@@ -86,13 +87,18 @@ class RequestedIndexes:
 
     def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
         """Return what these servers lead to; None if a search has begun, after which the job is in `found`."""
-        known = self._known.get(servers)
-        if known is not None and self._clock() - known.at <= self._settings.fresh_seconds:
+        known, fresh = self._known.get(servers), self._settings.fresh_seconds
+        age = self._clock() - known.at if known else fresh
+        if known is None or age > fresh / 2:
+            self._begin(servers)
+        if known is not None and age <= fresh:
             return known
-        if servers not in self._searches and len(self._searches) < SEARCHES_LIMIT:
-            self._searches[servers] = asyncio.create_task(self._search(servers))
         self._waiting.setdefault(servers, set()).add(job_id)
         return None
+
+    def _begin(self, servers: Servers) -> None:
+        if servers not in self._searches and len(self._searches) < SEARCHES_LIMIT:
+            self._searches[servers] = asyncio.create_task(self._search(servers))
 
     async def _search(self, servers: Servers) -> None:
         try:

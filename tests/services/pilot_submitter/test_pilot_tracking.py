@@ -140,6 +140,20 @@ async def test_a_pilot_that_another_instance_may_be_sending_is_not_taken_for_dea
     assert await site.pilots() == [("first", "Aborted")]
 
 
+async def test_the_end_of_one_sending_leaves_the_pilots_of_another_safe(site: Site) -> None:
+    _, following = site.build(first=site.dispatcher(LocalDispatcher, "first", ENDS))
+    sent = NewPilot(pilot_id=PilotId("p-x"), site="A", ce="first", vo="v", dispatcher="slurm", slots=1)
+    with following.sending() as names:
+        with following.sending():
+            pass  # both know of no pilot yet, so that their sets are equal
+        names.add(sent.pilot_id)
+        async with site.world.db.transaction() as tx:
+            await pilot.insert(tx, [sent])
+        await site.world.sql("update pilot set submitted_at = now() - interval '2 min'")
+        await following.follow()
+        assert await site.pilots() == [("first", "Submitting")]
+
+
 async def test_of_an_element_that_is_away_no_pilot_is_taken_for_dead(site: Site) -> None:
     away = site.dispatcher(FakeAway, "first", ENDS)
     _, following = site.build(first=away)

@@ -53,6 +53,23 @@ async def test_a_search_runs_beside_and_tells_whose_job_it_was_for() -> None:
     await each.close()
 
 
+async def test_an_answer_is_renewed_before_its_end_so_that_no_job_waits() -> None:
+    now = [0.0]
+    each = indexes(Servers(), now)
+    each.known(SERVERS, JobId(1))
+    await eventually(lambda: each.found == {1})
+    assert each.known(SERVERS, JobId(2)) is not None
+    assert each.searches == 0
+    now[0] = 16.0
+    assert each.known(SERVERS, JobId(3)) is not None
+    assert each.searches == 1
+    await eventually(lambda: each.searches == 0)
+    now[0] = 45.0
+    assert each.known(SERVERS, JobId(4)) is not None
+    assert each.found == {1}, "nobody waited"
+    await each.close()
+
+
 async def test_a_dead_server_is_told_and_leads_nowhere() -> None:
     each = indexes(Servers(dead=True), [0.0])
     each.known(SERVERS, JobId(1))
