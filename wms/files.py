@@ -4,9 +4,10 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any, TypeAlias
 
-Value = str | int | float | bool | list[str]
-Table = Mapping[str, Value]
+Value: TypeAlias = str | int | float | bool | Sequence[str] | Mapping[str, Any]
+Table: TypeAlias = Mapping[str, Value]
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
@@ -46,5 +47,7 @@ def _holds_tables(value: object) -> bool:
 
 
 def _literal(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_literal(key)} = {_literal(each)}' for key, each in value.items())} }}"
     # What JSON writes for these is what TOML reads, but for the one character it leaves bare and TOML forbids.
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

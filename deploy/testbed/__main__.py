@@ -1,4 +1,4 @@
-"""Starts and ends a testbed: `python -m deploy.testbed up|down|run DIR`, `python -m deploy.testbed install`."""
+"""Starts and ends a testbed: `python -m deploy.testbed up|down|run DIR [--cluster NAME=NODESxCORES ...]`, `python -m deploy.testbed install`."""
 
 import argparse
 import contextlib
@@ -8,8 +8,12 @@ import time
 from pathlib import Path
 
 from deploy.testbed import packages
+from deploy.testbed.arc import INFORMATION_SECONDS
 from deploy.testbed.daemons import TestbedError
-from deploy.testbed.testbed import PROGRAMS, SITES, Testbed
+from deploy.testbed.slurm import Shape
+from deploy.testbed.testbed import CLUSTERS, PROGRAMS, SITES, Testbed
+
+MEMORY_MB_PER_CORE = 400
 
 
 def main() -> int:
@@ -17,26 +21,42 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="testbed", description=__doc__)
     parser.add_argument("verb", choices=("up", "down", "run", "install", "missing"))
     parser.add_argument("directory", nargs="?", type=Path, default=Path("/tmp/wms-testbed"))
+    parser.add_argument(
+        "--cluster", action="append", type=_shape, metavar="NAME=NODESxCORES",
+        help="a cluster instead of the usual two; ARC is over the first",
+    )  # fmt: skip
+    parser.add_argument(
+        "--information-seconds", type=int, default=INFORMATION_SECONDS, metavar="N",
+        help="how often ARC's information provider looks, which takes a second of a core",
+    )  # fmt: skip
     given = parser.parse_args()
+    shapes = dict(given.cluster or CLUSTERS)
     try:
-        return _do(given.verb, given.directory)
+        return _do(given.verb, Testbed(given.directory, shapes, given.information_seconds))
     except TestbedError as error:
         sys.stderr.write(f"testbed: {error}\n")
         return 1
 
 
-def _do(verb: str, directory: Path) -> int:
+def _shape(text: str) -> tuple[str, Shape]:
+    """Read NAME=NODESxCORES."""
+    name, _, size = text.partition("=")
+    nodes, _, cores = size.partition("x")
+    return name, Shape(nodes=int(nodes), cores=int(cores), memory_mb=MEMORY_MB_PER_CORE * int(cores))
+
+
+def _do(verb: str, testbed: Testbed) -> int:
     match verb:
         case "install":
             packages.install(packages.missing({**PROGRAMS, **packages.SANDBOX, **packages.STORAGE}))
         case "missing":
             print(packages.lack(PROGRAMS))
         case "up":
-            _up(Testbed(directory))
+            _up(testbed)
         case "down":
-            Testbed(directory).down()
+            testbed.down()
         case "run":
-            _run(Testbed(directory))
+            _run(testbed)
     return 0
 
 

@@ -78,10 +78,17 @@ advertisedvo = testbed
 class ArcElement:
     """One computing element below `root`/arc, over the cluster of a slurm.conf."""
 
-    def __init__(self, root: Path, slurm_conf: Path, queues: Sequence[str]) -> None:
+    def __init__(
+        self,
+        root: Path,
+        slurm_conf: Path,
+        queues: Sequence[str],
+        information_seconds: int = INFORMATION_SECONDS,
+    ) -> None:
         self.place = root / "arc"
         self.queues = list(queues)
         self.url = ""
+        self.information_seconds = information_seconds
         self._root = root
         self._slurm_conf = slurm_conf
         self._linked = self.place / "linked"
@@ -194,7 +201,9 @@ class ArcElement:
         """Make a copy of the script that starts A-REX with another period of the information provider."""
         text = (SCRIPTS / "arc-arex-start").read_text()
         after = "</arex:gmconfig>\n"
-        period = f"<arex:InfoproviderWakeupPeriod>{INFORMATION_SECONDS}</arex:InfoproviderWakeupPeriod>\n"
+        period = (
+            f"<arex:InfoproviderWakeupPeriod>{self.information_seconds}</arex:InfoproviderWakeupPeriod>\n"
+        )
         if after not in text:
             raise TestbedError(f"{SCRIPTS}/arc-arex-start is not as it was in ARC 6.17")
         script = self.place / "run" / "arex-start"

@@ -1,11 +1,12 @@
 """The whole testbed below one directory: who is there, how it is started, how it is ended."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from deploy.testbed import packages
-from deploy.testbed.arc import ArcElement
+from deploy.testbed.arc import INFORMATION_SECONDS, ArcElement
 from deploy.testbed.daemons import end, marked
 from deploy.testbed.slurm import Shape, SlurmCluster
 
@@ -23,14 +24,20 @@ IN_ORDER = (("arched",), ("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
 
 
 class Testbed:
-    """Two Slurm clusters, and an ARC element over the first of them, below `root`."""
+    """Slurm clusters of these shapes, two by default, and an ARC element over the first of them, below `root`."""
 
     __test__ = False
 
-    def __init__(self, root: Path) -> None:
+    def __init__(
+        self,
+        root: Path,
+        shapes: Mapping[str, Shape] = CLUSTERS,
+        information_seconds: int = INFORMATION_SECONDS,
+    ) -> None:
         self.root = root.absolute()
-        self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in CLUSTERS.items()}
-        self.arc = ArcElement(self.root, self.clusters["alpha"].configuration, ("main", "short"))
+        self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in shapes.items()}
+        below = next(iter(self.clusters.values()))
+        self.arc = ArcElement(self.root, below.configuration, ("main", "short"), information_seconds)
 
     @classmethod
     def at(cls, root: Path) -> "Testbed":

@@ -112,6 +112,26 @@ def test_two_sided_matching_stands_beside_plain_queues(tmp_dir: Path) -> None:
     assert "and 1,500 for the 60,000 after them." in page
 
 
+def test_brokering_stands_beside_the_reference(tmp_dir: Path) -> None:
+    measured = {
+        "classes": {"0-2 s": [99.4, 99, 100.0], "2-5 s": [0.6, 0.0, 1.0], "5-8 s": [0.0, 0.0, 0.0],
+                    "8-11 s": [0.0, 0.0, 0.0], "11-inf s": [0.0, 0.0, 0.0]},
+        "seconds": {"median": 0.6, "p99": 1.9, "longest": 2.1}, "load": 1.9,
+        "together": {"jobs": 400, "submitted_per_second": 21.0, "reserved": 390},
+    }  # fmt: skip
+    keep(tmp_dir, "brokering-without", resources=12, index_servers=4, without=measured)
+    page = performance.page(tmp_dir)
+    assert "| 0-2 s | 99.4, 99, 100 | 9.4, 7.5, 12.5 |" in page
+    assert "| 11 s and more | 0, 0, 0 | 5.2, 2.5, 8.5 |" in page
+    assert "400 jobs of many clients at once came to their elements at 21 a second" in page
+    assert "Slurm makes real reservations" not in page
+    keep(
+        tmp_dir, "brokering-with", resources=12, index_servers=4,
+        **{"with": {**measured, "reserved": 199, "places": {"a/b": 150, "a/c": 50}}},
+    )  # fmt: skip
+    assert "199 of 200 jobs got a reservation one by one, 390 of 400 at once" in performance.page(tmp_dir)
+
+
 def test_the_plot_is_a_drawing_with_every_point(tmp_dir: Path) -> None:
     keep(tmp_dir, "scaling", sizes=[size(10_000), size(1_000_000)], matchers=[], lhcb=None)
     drawing = ET.fromstring(performance.scaling_plot(tmp_dir))

@@ -15,7 +15,7 @@ def test_toml_reads_back_as_it_was_written() -> None:
         "name": 'quote " back \\ tab \t del \x7f ümlaut',
         "list": ["a", "b c"],
         "part": {"n": 3, "x": 0.5, "yes": True},
-        "parts": [{"a": "1"}, {"a": "2", "b": []}],
+        "parts": [{"a": "1"}, {"a": "2", "b": [], "within": {"c d": 1, "deeper": {"e": ["f"]}, "none": {}}}],
     }
     assert tomllib.loads(files.to_toml(table)) == table
 
