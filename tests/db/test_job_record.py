@@ -1,6 +1,6 @@
 """Job records: adopted once a move, claimed by one at a time, and finished by who has them."""
 
-from tests.services.world import World
+from tests.services.world import World, user
 from wms.db import job_record
 from wms.db.job_record import StepResult
 from wms.ids import JobId
@@ -61,3 +61,17 @@ async def test_a_record_goes_with_its_job(the_world: World) -> None:
     await adopted(the_world)
     await the_world.sql("delete from job")
     assert await the_world.sql("select * from job_record") == []
+
+
+async def test_owners_take_turns(the_world: World) -> None:
+    """One owner's many jobs are due before the one of another: both are begun."""
+    many = await the_world.submitted(30, preferences={})
+    ((one, _),) = (await the_world.submit({"preferences": {}}, who=user("bob"))).ids
+    async with the_world.db.transaction() as tx:
+        await job_record.adopt(tx, await job_record.unknown(tx, 100))
+        await tx.execute("update job_record set due_at = now() - interval '1 h' where job_id <> $1", one)
+        claimed = {each.job_id for each in await job_record.claim(tx, "b-1", 30.0, 10)}
+        assert one in claimed
+        assert len(claimed & set(many)) == 9
+        rest = [each.job_id for each in await job_record.claim(tx, "b-2", 30.0, 100)]
+        assert sorted(rest) == sorted(set(many) - claimed)

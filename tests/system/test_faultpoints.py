@@ -30,7 +30,7 @@ from wms.faultpoint import AGREEMENT_POINTS, BROKER_POINTS, BUS_POINTS, PLACING_
 from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(480)]
 
 TRUE = JobDescription(executable="/bin/true", cpu_time=60, max_attempts=20)
 BROKERED = JobDescription(executable="/bin/true", cpu_time=60, max_attempts=20, preferences=JobPreferences())

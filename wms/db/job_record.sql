@@ -1,7 +1,7 @@
 -- name: adopt
 -- Begin to broker jobs, or begin anew for those that came back with a later move; `fresh` ones forget what failed before.
-insert into job_record (job_id, seq)
-select o.job_id, o.seq
+insert into job_record (job_id, seq, owner)
+select o.job_id, o.seq, j.owner
 from unnest($1::bigint[], $2::integer[]) as o(job_id, seq) join job j using (job_id)
 order by o.job_id
 on conflict (job_id) do update
@@ -15,15 +15,27 @@ select o.job_id, o.seq from broker_order o left join job_record r using (job_id)
 where r.seq is null or r.seq < o.seq order by o.job_id limit $1;
 
 -- name: claim
--- Take records whose next step is due, and that nobody works on or whose worker has not finished in time.
+-- Take records whose next step is due, and that nobody works on or whose worker has not finished in time. Owners take turns: each of
+-- them has one record taken before any has two.
+with recursive due as (
+    select owner, due_at from job_record where phase in ('Choosing', 'Deciding', 'Confirming')
+), owners as (
+    (select owner from due order by owner limit 1)
+    union all
+    select (select d.owner from due d where d.owner > o.owner order by d.owner limit 1) from owners o where o.owner is not null
+), free as (
+    select f.* from owners o cross join lateral (
+        select job_id, owner, due_at from job_record
+        where owner = o.owner and phase in ('Choosing', 'Deciding', 'Confirming') and due_at <= now()
+          and (claimed_until is null or claimed_until < now())
+        order by due_at limit $3 for update skip locked
+    ) f
+), turns as (
+    select job_id, due_at, row_number() over (partition by owner order by due_at) as turn from free
+)
 update job_record r
 set claimed_by = $1, claimed_until = now() + make_interval(secs => $2), tries = r.tries + 1
-from (
-    select job_id from job_record
-    where phase in ('Choosing', 'Deciding', 'Confirming') and due_at <= now()
-      and (claimed_until is null or claimed_until < now())
-    order by due_at limit $3 for update skip locked
-) d join job j using (job_id) join description s using (description_id)
+from (select job_id from turns order by turn, due_at limit $3) d join job j using (job_id) join description s using (description_id)
 where r.job_id = d.job_id
 returning r.job_id, r.seq, r.phase, r.since, r.round, r.asked, r.tries, r.ranking::text as ranking, j.state, j.tq_id, j.array_index,
     j.owner, j.owner_group, j.vo, j.submitted_at, j.event_seq, s.body::text as body;
