@@ -177,7 +177,7 @@ class SystemCrashes:
                 "sites_asked": 2,
             }
         }
-        doors = [
+        doors: list[dict[str, str | float]] = [
             {
                 "site": name,
                 "ce": "main",
@@ -191,7 +191,13 @@ class SystemCrashes:
         ]
         return [
             Victim("resource_broker", "resource_broker", brokering, BROKER_POINTS | BUS_POINTS),
-            Victim("pilot_submitter", "pilot_submitter", {"slurm": doors}, PLACING_POINTS | BUS_POINTS),
+            Victim(
+                "pilot_submitter",
+                "pilot_submitter",
+                {},
+                PLACING_POINTS | BUS_POINTS,
+                "\n" + to_toml({"slurm": doors}),
+            ),
             *(self._agreement(name) for name in CLUSTERS),
         ]
 
@@ -206,7 +212,7 @@ class SystemCrashes:
         assert system.facts is not None
         place = self._place / victim.name
         config = place / "config.toml"
-        write_secret(config, to_toml(_settings(system.facts, victim)) + victim.text)
+        write_secret(config, _configuration(system.facts, victim))
         argv = [sys.executable, "-m", f"services.{victim.service}", "--config", str(config)]
         connection = await asyncpg.connect(system.facts.postgres_url)
         try:
@@ -318,13 +324,17 @@ class SystemCrashes:
         }
 
 
-def _settings(facts: plan.Facts, victim: Victim) -> dict[str, Any]:
+def _configuration(facts: plan.Facts, victim: Victim) -> str:
+    """Return the text of a victim's file: the system's, with settings of its own."""
     plan.service(victim.service, facts)
-    usual = tomllib.loads((facts.layout.service(victim.service) / "config.toml").read_text())
-    usual.pop("elements", None)
+    usual = (facts.layout.service(victim.service) / "config.toml").read_text()
+    if not victim.told:
+        return usual + victim.text
+    settings = tomllib.loads(usual)
+    settings.pop("elements", None)
     for section, table in victim.told.items():
-        usual[section] = {**usual.get(section, {}), **table} if isinstance(table, dict) else table
-    return usual
+        settings[section] = {**settings.get(section, {}), **table}
+    return to_toml(settings) + victim.text
 
 
 @asynccontextmanager
