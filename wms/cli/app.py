@@ -70,7 +70,7 @@ COMMANDS = (
         LOOK,
         "reservations",
         "reservations:reservations",
-        "List what is reserved for jobs, and why offers were denied.",
+        "List the reservations of CPUs for jobs, the newest first.",
     ),
     (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
