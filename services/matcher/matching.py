@@ -23,6 +23,7 @@ from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offering import OFFER_LIMIT
 from wms.lease import LeaseTerms
+from wms.matching.binding import is_bound
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
 from wms.messages.requests import MatchRequest
@@ -203,6 +204,7 @@ class Matching:
         open_ = [(request, request.resource, request.slots) for request in requests]
         taken: list[Claimed] = []
         counted: Counter[TaskQueueId] = Counter()
+        refused: list[Pick] = []
         for first in (True, *[False] * (ROUNDS - 1)):
             picks = {}
             for request, resource, slots in open_:
@@ -217,13 +219,21 @@ class Matching:
             counted.update([picks[each.job_id][1].tq_id for each in claimed])
             if len(claimed) == len(picks):
                 break
-            open_ = self._still_open(picks, picks.keys() - {each.job_id for each in claimed})
+            missed = picks.keys() - {each.job_id for each in claimed}
+            refused += [pick for job_id, (_, pick) in picks.items() if job_id in missed]
+            open_ = self._still_open(picks, missed)
+        self._keep_bound(refused)
         self.matched += len(taken)
         if self.tell_others:
             task_queue.tell_left(tx, [each.job_id for each in taken])
         self.by_queue.update(counted)
         tx.on_failure(partial(self.by_queue.subtract, counted))
         return taken
+
+    def _keep_bound(self, refused: Iterable[Pick]) -> None:
+        """Put back bound jobs that a pilot was refused: that of an earlier placement may ask before the one that is to have the job."""
+        waiting = [each for each in refused if each.tq_id in self._index]
+        self._index.restore(each for each in waiting if is_bound(self._index.requirements(each.tq_id)))
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
         """Claim jobs; one without a row may be in a block of its sweep, and gets its row now."""

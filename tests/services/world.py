@@ -228,11 +228,17 @@ class World:
         slots: int = 1,
         request_id: str = "",
         node: Told = (),
+        *,
+        reconciled: bool = True,
         **offered: Any,
     ) -> list[AttemptId]:
-        """Ask for work, by what is known of the node, and return what was offered; `offered` replaces the usual resource."""
+        """Ask for work, by what is known of the node, and return what was offered; `offered` replaces the usual resource.
+
+        With `reconciled` the index learns first from the database; else it knows what the last call left.
+        """
         who = await self.add_pilot(who)
-        await self.reconcile()
+        if reconciled:
+            await self.reconcile()
         request = MatchRequest(
             request_id=RequestId(request_id or next(self._ids)),
             pilot_id=PilotId(who.pilot_id or ""),
