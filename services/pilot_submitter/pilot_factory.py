@@ -22,6 +22,9 @@ from wms.transfer.movers import TransferSettings
 NO_OWNER = "pilot_submitter"
 """The owner of generic pilots."""
 
+BOUND_IDLE_SECONDS = 90.0
+"""The least seconds for which a bound pilot asks for its job: matchers that lost sight of the job find it within 30 s."""
+
 
 class PilotFactory:
     """The maker of dispatchers' orders for pilots, and of new tokens for living pilots."""
@@ -90,6 +93,11 @@ class PilotFactory:
         )
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
+    def _idle_seconds(self, sent: NewPilot) -> float:
+        """Return the seconds without a job after which a pilot ends; one that ends without the job that it is bound to fails it."""
+        idle = self._pilots.idle_seconds
+        return idle if sent.job_id is None else max(idle, BOUND_IDLE_SECONDS)
+
     def _config(self, sent: NewPilot, element: ComputingElement, door: CeEndpoint, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()
         # Its dispatcher adds the paths of its token and its jobs.
@@ -102,7 +110,7 @@ class PilotFactory:
                     "vo": sent.vo,
                     "slots": sent.slots,
                     "most_jobs": 0 if sent.job_id is None else 1,
-                    "idle_seconds": self._pilots.idle_seconds,
+                    "idle_seconds": self._idle_seconds(sent),
                     "grace_seconds": self._pilots.grace_seconds,
                     "lifetime_seconds": self.lifetime_seconds(door),
                     # A lock file is meaningful on its own machine alone.

@@ -1,5 +1,6 @@
 """Placements follow their pilots, and leave none behind."""
 
+import tomllib
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -115,3 +116,13 @@ async def test_what_arrived_though_nobody_wrote_it_was_sent(site: Site) -> None:
     await site.world.sql("update placement set state = 'Ordered'")
     await submitter.watch.look()
     assert await submitter.last(job_id) == ("Sent", "")
+
+
+async def test_a_bound_pilot_asks_for_longer_than_a_matcher_needs_to_find_its_job(site: Site) -> None:
+    queue = site.dispatcher(FakeQueue, "first", ENDS)
+    assert isinstance(queue, FakeQueue)
+    submitter = Submitter(site, queue)
+    await order(site)
+    await submitter.placing.send()
+    (sent,) = queue.taken
+    assert tomllib.loads(sent.config)["pilot"]["idle_seconds"] == 90.0
