@@ -5,24 +5,22 @@
     with Executor() as executor:
         print(list(executor.map(pow, [2, 3], [10, 10])))
 
-Each call is a job, so calls should take some seconds at least. Functions and arguments are pickled by `cloudpickle` if it is
-installed, else by the standard library. The latter needs functions of modules that are at the site or go along by `files`. The
-result of a job is unpickled on this machine, so use only sites that you trust to run programs on it.
+Each job should take some seconds at least; `map` with a `chunksize` makes many calls in one job. Functions and arguments are pickled by
+`cloudpickle` if it is installed, else by the standard library. The latter needs functions of modules that are at the site or go along
+by `files`. The result of a job is unpickled on this machine, so use only sites that you trust to run programs on it.
 """
 
 import asyncio
-import concurrent.futures
+import concurrent.futures.thread
 import contextlib
-import importlib
-import pickle
 import shutil
 import tempfile
 import threading
-import types
 import uuid
-from collections.abc import Awaitable, Callable, Iterable
+import weakref
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from functools import partial
-from io import BytesIO
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -32,8 +30,11 @@ from wms.client import remote_call
 from wms.client.client import Client
 from wms.client.files import members
 from wms.client.job_events import JobEvents
+from wms.client.pickled_call import EachOf, Outcome, pickled, unpickled
+from wms.client.query_client import FETCHES_AT_ONCE
+from wms.client.selector import RANGES_LIMIT
 from wms.client.settings import ClientSettings
-from wms.errors import Rejected, Unavailable, WmsError
+from wms.errors import Rejected, Unavailable
 from wms.ids import joined
 from wms.job.state import ENDED
 from wms.jobdesc.description import JobDescription, SandboxRef
@@ -45,21 +46,23 @@ T = TypeVar("T")
 
 CALLS_LIMIT = 20_000
 """The largest number of unfinished calls."""
-CALL_BYTES = 32 * 1024 * 1024
 BATCH = 500
 """The largest number of calls in one submission."""
 GATHER_SECONDS = 0.02
 LOOK_SECONDS = (0.5, 10.0)
 """Seconds between polls of unfinished jobs: while events cannot be read, and while they can."""
-RANGES = 1_000
 _PYTHON = JobDescription(executable="python3")
+_open = weakref.WeakSet["Executor"]()
 Call = tuple[concurrent.futures.Future[Any], bytes]
 
 
 class Executor(concurrent.futures.Executor):
     """An executor that runs each function call as a job.
 
-    `description` contains the Python and the requirements; `files` are sent with each call.
+    `description` contains the Python and the requirements; `files` are sent with each call. Each job calls
+    `initializer(*initargs)` before its function; if that raises, the call fails with its error.
+
+    A future can be cancelled until its job has ended: the job is killed. A program that ends waits for its calls first.
     """
 
     def __init__(
@@ -68,6 +71,8 @@ class Executor(concurrent.futures.Executor):
         *,
         description: JobDescription = _PYTHON,
         files: Iterable[str | Path] = (),
+        initializer: Callable[..., object] | None = None,
+        initargs: tuple[Any, ...] = (),
     ) -> None:
         self._settings = settings
         self._description = description
@@ -75,6 +80,8 @@ class Executor(concurrent.futures.Executor):
             **members(files),
             "wms_remote_call.py": Path(remote_call.__file__),
         }
+        if initializer is not None:
+            self._files[remote_call.INITIALIZER] = pickled(initializer, initargs, {})
         self._lock = threading.Lock()
         self._new: list[Call] = []
         self._out: dict[int, concurrent.futures.Future[Any]] = {}
@@ -85,6 +92,7 @@ class Executor(concurrent.futures.Executor):
         self._changed = asyncio.Event()
         self._thread = threading.Thread(target=self._work, name="wms-executor", daemon=True)
         self._thread.start()
+        _open.add(self)
 
     def submit(
         self, function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs
@@ -112,6 +120,25 @@ class Executor(concurrent.futures.Executor):
         self._wake()
         return future
 
+    def map(
+        self,
+        fn: Callable[..., T],
+        *iterables: Iterable[Any],
+        timeout: float | None = None,
+        chunksize: int = 1,
+    ) -> Iterator[T]:
+        """Yield the results of `fn` in the order of its arguments; each job makes `chunksize` calls, one after the other.
+
+        TimeoutError: a result was not there `timeout` seconds after this call. An error of one call is raised in place of the results of
+        its whole chunk. What is not yielded because of an error is cancelled.
+        """
+        if chunksize < 1:
+            raise ValueError("chunksize must be 1 or more")
+        if chunksize == 1:
+            return super().map(fn, *iterables, timeout=timeout)
+        rows = _chunks(zip(*iterables, strict=False), chunksize)
+        return chain.from_iterable(super().map(EachOf(fn), rows, timeout=timeout))
+
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its class
         """Accept no more calls. With `wait` return when all have ended; with `cancel_futures` kill the unfinished calls."""
         with self._lock:
@@ -138,12 +165,14 @@ class Executor(concurrent.futures.Executor):
             self._give_up(fault)
 
     def _give_up(self, fault: BaseException) -> None:
+        while isinstance(fault, BaseExceptionGroup) and len(fault.exceptions) == 1:
+            fault = fault.exceptions[0]
         with self._lock:
             self._fault = fault
             futures = [future for future, _ in self._new] + list(self._out.values())
+            self._new, self._out = [], {}
         for future in futures:
-            if not future.done():
-                future.set_exception(fault)
+            self._end(future, fault=fault)
 
     async def _run(self) -> None:
         async with Client.connect(self._settings) as client:
@@ -167,10 +196,16 @@ class Executor(concurrent.futures.Executor):
                     return
 
     def _take(self) -> list[Call]:
+        """Return the next calls to submit, which stay among the new ones until they are. Drop those that were cancelled."""
+        cancelled = list[Call]()
+        waiting = list[Call]()
         with self._lock:
-            batch, self._new = self._new[:BATCH], self._new[BATCH:]
-            self._calls -= sum(future.cancelled() for future, _ in batch)
-        return [call for call in batch if not call[0].cancelled()]
+            for call in self._new:
+                (cancelled if call[0].cancelled() else waiting).append(call)
+            self._new = waiting
+        for future, _ in cancelled:
+            self._end(future)
+        return waiting[:BATCH]
 
     async def _submit(self, client: Client, shared: SandboxRef, batch: list[Call]) -> None:
         base = self._description
@@ -185,47 +220,53 @@ class Executor(concurrent.futures.Executor):
                     output_sandbox=(remote_call.OUTCOME,),
                 )
             )
-        submission_id = uuid.uuid4().hex
+        submitting = partial(client.submit, jobs, id=uuid.uuid4().hex)
         try:
-            taken = await _patiently(partial(client.submit, jobs, id=submission_id))
+            job_ids = list((await _patiently(submitting)).job_ids())
         except Rejected as fault:
+            self._drop(batch)
             for future, _ in batch:
                 self._end(future, fault=fault)
-            return
+        else:
+            self._drop(batch, job_ids)
+
+    def _drop(self, batch: list[Call], job_ids: Sequence[int] = ()) -> None:
+        """Take calls out of the new ones; with the ids of their jobs put them among those that are out."""
         with self._lock:
-            self._out.update(zip(taken.job_ids(), (future for future, _ in batch), strict=True))
+            self._new = self._new[len(batch) :]
+            self._out.update(zip(job_ids, (future for future, _ in batch), strict=False))
 
     async def _kill_cancelled(self, client: Client) -> None:
         with self._lock:
-            cancelled = [job_id for job_id, future in self._out.items() if future.cancelled()]
+            cancelled = {job_id: future for job_id, future in self._out.items() if future.cancelled()}
             for job_id in cancelled:
                 del self._out[job_id]
-            self._calls -= len(cancelled)
-        if cancelled:
-            await _patiently(partial(client.kill, _ids(cancelled), "its call was cancelled"))
+        for future in cancelled.values():
+            self._end(future)
+        for selector in _selectors(cancelled):
+            await _patiently(partial(client.kill, selector, "its call was cancelled"))
 
     async def _collect(self, client: Client, events: JobEvents) -> None:
+        gate = asyncio.Semaphore(FETCHES_AT_ONCE)
         while True:
             await events.moved(LOOK_SECONDS[events.readable])
             with self._lock:
                 out = list(self._out)
-            if out:
-                selector = replace(_ids(out), states=tuple(ENDED))
-                found = await _patiently(partial(_listed, client, selector))
-                await asyncio.gather(*(self._finish(client, job) for job in found))
+            for selector in _selectors(out):
+                ended = await _patiently(partial(_listed, client, replace(selector, states=tuple(ENDED))))
+                await asyncio.gather(*(self._finish(client, job, gate) for job in ended))
             await asyncio.sleep(GATHER_SECONDS)
 
-    async def _finish(self, client: Client, job: JobLine) -> None:
+    async def _finish(self, client: Client, job: JobLine, gate: asyncio.Semaphore) -> None:
+        async with gate:
+            try:
+                returned, value, trace = await _patiently(partial(_outcome, client, job))
+            except Rejected as fault:
+                returned, value, trace = False, fault, ""
         with self._lock:
-            future = self._out.get(job.job_id)
-        if future is None or future.cancelled():
+            future = self._out.pop(job.job_id, None)
+        if future is None:  # it was cancelled meanwhile
             return
-        try:
-            returned, value, trace = await _patiently(partial(_outcome, client, job))
-        except Rejected as fault:
-            returned, value, trace = False, fault, ""
-        with self._lock:
-            self._out.pop(job.job_id, None)
         if returned:
             self._end(future, value)
         else:
@@ -236,6 +277,7 @@ class Executor(concurrent.futures.Executor):
     def _end(
         self, future: concurrent.futures.Future[Any], value: Any = None, *, fault: BaseException | None = None
     ) -> None:
+        """End a call that is no longer in a list of this executor, once."""
         with self._lock:
             self._calls -= 1
         if not future.set_running_or_notify_cancel():
@@ -246,45 +288,21 @@ class Executor(concurrent.futures.Executor):
             future.set_exception(fault)
 
 
-class _Local(pickle.Pickler):
-    """A pickler that refuses classes and functions of the main program, which a site does not have."""
-
-    def persistent_id(self, value: Any) -> None:
-        """Check an object before it is pickled; raise PicklingError if a site could not unpickle it. Return None."""
-        if isinstance(value, type | types.FunctionType) and value.__module__ == "__main__":
-            raise pickle.PicklingError(f"{value.__qualname__} is defined in the program itself (__main__)")
+def _chunks(rows: Iterable[T], size: int) -> Iterator[list[T]]:
+    left = iter(rows)
+    while chunk := list(islice(left, size)):
+        yield chunk
 
 
-def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a pickled call. Rejected: it cannot be pickled, a site could not unpickle it, or it is too large."""
-    call = (function, args, kwargs)
-    try:
-        raw = _dumped(call)
-    except Exception as error:
-        name = getattr(function, "__qualname__", repr(function))[:100]
-        raise Rejected(
-            "CANNOT_BE_SENT",
-            f"the call of {name} cannot be sent: {type(error).__name__}: {str(error)[:300]}",
-            "pip install cloudpickle, or put the function into a module and give it: Executor(files=['module.py'])",
-        ) from error
-    if len(raw) > CALL_BYTES:
-        raise Rejected(
-            "CALL_TOO_LARGE",
-            f"function and arguments are {len(raw):,} bytes, more than {CALL_BYTES:,}",
-            "give the data by Executor(files=[...]), or let the job read them",
-        )
-    return raw
+def _end_all() -> None:
+    """Wait for the calls of executors that the program did not shut down, as the executors of `concurrent.futures` do."""
+    for executor in list(_open):
+        executor.shutdown()
 
 
-def _dumped(call: object) -> bytes:
-    try:
-        cloudpickle = importlib.import_module("cloudpickle")
-    except ImportError:
-        file = BytesIO()
-        _Local(file).dump(call)
-        return file.getvalue()
-    raw: bytes = cloudpickle.dumps(call)
-    return raw
+# The only hook that is called while threads can still be started. concurrent.futures.thread uses it too, and is imported above, so
+# that its own hook comes after this one: the event loop of an executor uses its threads.
+threading._register_atexit(_end_all)  # type: ignore[attr-defined] # noqa: SLF001
 
 
 async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
@@ -300,7 +318,7 @@ async def _listed(client: Client, selector: Selector) -> list[JobLine]:
     return [job async for job in client.jobs(selector)]
 
 
-async def _outcome(client: Client, job: JobLine) -> tuple[bool, Any, str]:
+async def _outcome(client: Client, job: JobLine) -> Outcome:
     if job.state != "Done":
         raise Rejected(
             "JOB_FAILED",
@@ -310,18 +328,13 @@ async def _outcome(client: Client, job: JobLine) -> tuple[bool, Any, str]:
     aside = Path(tempfile.mkdtemp(prefix="wms-outcome-"))
     try:
         await client.output(job.job_id, aside / "out")
-        returned, value, trace = pickle.loads((aside / "out" / remote_call.OUTCOME).read_bytes())  # noqa: S301 - the module says it
-    except (OSError, WmsError):
-        raise
-    except Exception as error:
-        text = f"what job {job.job_id} returned cannot be read here: {type(error).__name__}: {error}"
-        raise Rejected(
-            "OUTCOME_UNREADABLE", text, "return plain values, or import the same modules here"
-        ) from error
+        return unpickled((aside / "out" / remote_call.OUTCOME).read_bytes(), job.job_id)
     finally:
         shutil.rmtree(aside, ignore_errors=True)
-    return returned, value, trace
 
 
-def _ids(job_ids: list[int]) -> Selector:
-    return Selector(ids=joined([(each, each) for each in job_ids])[:RANGES])
+def _selectors(job_ids: Iterable[int]) -> Iterator[Selector]:
+    """Yield selectors of exactly these jobs, each with as many ranges of ids as one may have."""
+    ranges = joined([(each, each) for each in job_ids])
+    for start in range(0, len(ranges), RANGES_LIMIT):
+        yield Selector(ids=ranges[start : start + RANGES_LIMIT])

@@ -3,28 +3,41 @@
 It is sent with the job as a file and imports nothing of wms, so that any Python can run it.
 """
 
+import os
 import pickle
 import sys
 import traceback
+from collections.abc import Callable, Sequence
+from typing import Any
 
-CALL, OUTCOME = "wms_call.pkl", "wms_outcome.pkl"
+CALL, OUTCOME, INITIALIZER = "wms_call.pkl", "wms_outcome.pkl", "wms_initializer.pkl"
 
 
-def load() -> tuple:  # type: ignore[type-arg]
-    """Return function, arguments and keyword arguments of the call."""
-    sys.path.insert(0, ".")
+def load(path: str) -> tuple:  # type: ignore[type-arg]
+    """Return what a file has pickled. ImportError: it names a module that is not here, and the remedy."""
     try:
-        with open(CALL, "rb") as file:  # noqa: PTH123 - the fewer imports, the faster
+        with open(path, "rb") as file:  # noqa: PTH123 - the fewer imports, the faster
             return pickle.load(file)  # type: ignore[no-any-return]  # noqa: S301 - the job's own
     except ImportError as error:
         raise ImportError(f"{error} at the site; Executor(files=[...]) sends a module along") from None
 
 
+def called(
+    function: Callable[..., object], arguments: Sequence[Any], named: "dict[str, object] | None"
+) -> object:
+    """Return the result of a call. If `named` is None, `arguments` are those of many calls: return the list of their results."""
+    if named is None:
+        return [function(*each) for each in arguments]
+    return function(*arguments, **named)
+
+
 def outcome() -> "tuple[bool, object, str]":
-    """Run the call. Return whether it succeeded, its result or exception, and the traceback."""
+    """Run the initializer, if there is one, and the call. Return whether it succeeded, its result or exception, and the traceback."""
+    sys.path.insert(0, ".")
     try:
-        function, arguments, named = load()
-        return True, function(*arguments, **named), ""
+        if os.path.exists(INITIALIZER):  # noqa: PTH110 - the fewer imports, the faster
+            called(*load(INITIALIZER))
+        return True, called(*load(CALL)), ""
     except BaseException as error:  # noqa: BLE001 - whatever it is goes to the caller
         return False, error, traceback.format_exc()
 

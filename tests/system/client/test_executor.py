@@ -1,8 +1,11 @@
 """The Python client against a whole system: watching, maps, outputs, and functions that run as jobs."""
 
+import os
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator
+from concurrent import futures
 from pathlib import Path
 
 import pytest
@@ -69,13 +72,21 @@ def test_outputs_come_in_bulk_and_jobs_are_cancelled(root: Path, tmp_path: Path)
             break
 
 
-def test_functions_run_as_jobs(root: Path, tmp_path: Path) -> None:
+@pytest.fixture(scope="module")
+def here() -> JobDescription:
+    """Return a job of this Python, which is started once."""
+    return JobDescription(executable=sys.executable, max_attempts=1)
+
+
+def test_functions_run_as_jobs(
+    root: Path, here: JobDescription, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "cloudpickle", None)
     module = tmp_path / "guide_module.py"
     module.write_text("def twice(x):\n    return 2 * x\n")
-    sys.path.insert(0, str(tmp_path))
+    monkeypatch.syspath_prepend(str(tmp_path))
     import guide_module  # type: ignore[import-not-found]
 
-    here = JobDescription(executable=sys.executable, max_attempts=1)
     with Executor(root, description=here, files=[module]) as executor:
         assert list(executor.map(guide_module.twice, range(5), timeout=90)) == [0, 2, 4, 6, 8]
         error = executor.submit(divmod, 1, 0).exception(timeout=60)
@@ -85,6 +96,60 @@ def test_functions_run_as_jobs(root: Path, tmp_path: Path) -> None:
         assert isinstance(exited, SystemExit)
         with pytest.raises(Rejected, match="CANNOT_BE_SENT"):
             executor.submit(lambda: 1)
-        assert executor.submit(time.sleep, 60).cancel()
     with pytest.raises(RuntimeError, match="shut down"):
         executor.submit(len, "")
+    executor.shutdown()  # a second time, which changes nothing
+
+
+def test_a_chunk_is_one_job(root: Path, here: JobDescription) -> None:
+    with Executor(root, description=here, initializer=sys.setrecursionlimit, initargs=(777,)) as executor:
+        with pytest.raises(ValueError, match="chunksize must be 1 or more"):
+            executor.map(pow, [1], chunksize=0)
+        assert list(executor.map(pow, range(7), [2] * 9, chunksize=3, timeout=90)) == [0, 1, 4, 9, 16, 25, 36]
+        assert len(set(executor.map(eval, ["__import__('os').getpid()"] * 4, chunksize=2, timeout=90))) == 2
+        assert executor.submit(sys.getrecursionlimit).result(timeout=60) == 777
+        results = executor.map(divmod, [3, 1, 5], [2, 0, 2], chunksize=1, timeout=90)
+        assert next(results) == (1, 1)
+        with pytest.raises(ZeroDivisionError):
+            next(results)
+
+
+def test_what_is_cancelled_is_told_and_killed(root: Path, here: JobDescription) -> None:
+    with Executor(root, description=here) as executor:
+        sleepers = [executor.submit(time.sleep, 600) for _ in range(3)]
+        with pytest.raises(TimeoutError):
+            list(executor.map(time.sleep, [600], timeout=0.5))
+        assert sleepers[0].cancel()
+        assert list(futures.as_completed(sleepers[:1], timeout=60)) == sleepers[:1]
+        done, _ = futures.wait(sleepers, return_when=futures.FIRST_COMPLETED, timeout=60)
+        assert done == {sleepers[0]}
+        executor.shutdown(wait=False, cancel_futures=True)
+    assert all(each.cancelled() for each in sleepers)
+    with blocking.Client(root) as client:
+        assert client.wait(select(owner=client.credential().owner, state="live"), timeout=60) == {}
+
+
+def test_an_executor_without_a_system_breaks_with_the_remedy(tmp_path: Path) -> None:
+    with Executor(tmp_path / "nothing") as executor:
+        try:
+            fault = executor.submit(len, "").exception(timeout=60)
+        except futures.BrokenExecutor as broken:  # it was told before the call
+            fault = broken
+    assert "wms up" in str(fault)
+
+
+def test_a_program_that_ends_waits_for_its_calls(root: Path) -> None:
+    program = (
+        "import sys; from wms.client import JobDescription; from wms.client.executor import Executor\n"
+        "executor = Executor(description=JobDescription(executable=sys.executable))\n"
+        "executor.submit(pow, 6, 2).add_done_callback(lambda future: print(future.result()))\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "WMS_DATA": str(root)},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=100,
+    )
+    assert (ended.stdout, ended.returncode) == ("36\n", 0), ended.stderr

@@ -1,0 +1,81 @@
+"""Calls of functions as bytes that a job can run, and the outcomes that jobs bring back."""
+
+import importlib
+import pickle
+import types
+from collections.abc import Callable
+from io import BytesIO
+from typing import Any
+
+from wms.errors import Rejected
+
+CALL_BYTES = 32 * 1024 * 1024
+Outcome = tuple[bool, Any, str]
+"""Whether a call has returned, its result or its exception, and the traceback of an exception."""
+
+
+class EachOf:
+    """A function as one job calls it many times: with each of a list of tuples of arguments."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+
+    def __call__(self, rows: list[tuple[Any, ...]]) -> list[Any]:
+        """Return the list of the results."""
+        return [self.function(*each) for each in rows]
+
+
+class _Local(pickle.Pickler):
+    """A pickler that refuses classes and functions of the main program, which a site does not have."""
+
+    def persistent_id(self, value: Any) -> None:
+        """Check an object before it is pickled; raise PicklingError if a site could not unpickle it. Return None."""
+        if isinstance(value, type | types.FunctionType) and value.__module__ == "__main__":
+            raise pickle.PicklingError(f"{value.__qualname__} is defined in the program itself (__main__)")
+
+
+def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
+    """Return a pickled call. Rejected: it cannot be pickled, a site could not unpickle it, or it is too large."""
+    many = isinstance(function, EachOf)
+    called = function.function if isinstance(function, EachOf) else function
+    try:
+        raw = _dumped((called, *args, None) if many else (called, args, kwargs))
+    except Exception as error:
+        name = getattr(called, "__qualname__", repr(called))[:100]
+        raise Rejected(
+            "CANNOT_BE_SENT",
+            f"the call of {name} cannot be sent: {type(error).__name__}: {str(error)[:300]}",
+            "pip install cloudpickle, or put the function into a module and give it: Executor(files=['module.py'])",
+        ) from error
+    if len(raw) > CALL_BYTES:
+        raise Rejected(
+            "CALL_TOO_LARGE",
+            f"function and arguments are {len(raw):,} bytes, more than {CALL_BYTES:,}",
+            "give the data by Executor(files=[...]), or let the job read them",
+        )
+    return raw
+
+
+def _dumped(call: object) -> bytes:
+    try:
+        cloudpickle = importlib.import_module("cloudpickle")
+    except ImportError:
+        file = BytesIO()
+        _Local(file).dump(call)
+        return file.getvalue()
+    raw: bytes = cloudpickle.dumps(call)
+    return raw
+
+
+def unpickled(raw: bytes, job_id: int) -> Outcome:
+    """Return the outcome that a job has brought back; it runs what the job chose. Rejected: it cannot be read here."""
+    try:
+        returned, value, trace = pickle.loads(raw)  # noqa: S301 - the executor's page says it
+        if not (returned or isinstance(value, BaseException)):
+            raise TypeError("it has neither a result nor an error")  # noqa: TRY301 - it is told as all others are
+    except Exception as error:
+        text = f"what job {job_id} returned cannot be read here: {type(error).__name__}: {error}"
+        raise Rejected(
+            "OUTCOME_UNREADABLE", text, "return plain values, or import the same modules here"
+        ) from error
+    return returned, value, trace
