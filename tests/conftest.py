@@ -20,6 +20,7 @@ import pytest_asyncio
 from hypothesis import settings
 
 from tests.middleware import Sites, a_testbed
+from tests.openid_provider import OpenIdProvider
 from tests.order import in_shares
 from wms.embedded import apache_kafka as kafka_jars
 from wms.embedded.apache_kafka import ApacheKafka
@@ -197,3 +198,11 @@ def tmp_dir(tmp_path: Path) -> Path:
     path = tmp_path / "with space"
     path.mkdir()
     return path
+
+
+@pytest.fixture
+def provider(tmp_path: Path) -> Iterator[OpenIdProvider]:
+    """Yield a real OpenID provider, not yet started."""
+    made = OpenIdProvider(tmp_path)
+    yield made
+    made.stop()

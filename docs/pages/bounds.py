@@ -2,7 +2,7 @@
 
 from docs.pages.structs import head, row
 from services.advertiser import lsf_output, pbs_output
-from wms.auth import token
+from wms.auth import issuer_keys, token
 from wms.bus import expansion, reader
 from wms.classad import limits as classad
 from wms.cli import describing, scenario_file
@@ -16,7 +16,7 @@ from wms.jobdesc.languages import hardened_xml
 from wms.jobdesc.languages.jsdl import definition
 from wms.messages import wire
 from wms.replay import swf
-from wms.runtime import config
+from wms.runtime import config, issuer_fetch
 from wms.simulation import recording
 from wms.transfer import archive, store
 
@@ -39,6 +39,16 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ("a token beside a message", "wms/bus/reader.py", [("bytes", reader.TOKEN_LIMIT)]),
     ("a token", "wms/auth/token.py", [("bytes", token.SIZE_LIMIT)]),
     ("a file of public keys (JSON)", "wms/auth/token.py", [("bytes", token.KEYS_BYTES)]),
+    (
+        "a discovery document of an issuer (JSON)",
+        "wms/runtime/issuer_fetch.py",
+        [("bytes", issuer_fetch.DISCOVERY_BYTES)],
+    ),
+    (
+        "the keys of an issuer (JSON)",
+        "wms/runtime/issuer_fetch.py",
+        [("bytes", issuer_fetch.KEYS_BYTES), ("keys", issuer_keys.KEYS_LIMIT)],
+    ),
     ("a token file of a user", "wms/client/credential.py", [("bytes", credential.LIMIT)]),
     (
         "a ClassAd or an expression",

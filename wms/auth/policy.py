@@ -125,9 +125,13 @@ def refusal(
 
 
 def _reach(principal: Principal, action: Action) -> Reach:
-    if principal.kind not in ("user", "service"):
+    if principal.kind not in ("user", "service") or not _permits(principal, action):
         return "nothing"
     own: Reach = OF_USERS.get(action, "nothing") if principal.kind == "user" else "nothing"
     granted = [GRANTS[right].get(action, "nothing") for right in principal.rights if right in GRANTS]
     shared: Reach = IN_SHARING_GROUPS.get(action, "nothing") if principal.shares_jobs else "nothing"
     return max([own, shared, *granted], key=REACHES.index)
+
+
+def _permits(principal: Principal, action: Action) -> bool:
+    return principal.actions is None or action in principal.actions

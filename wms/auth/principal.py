@@ -65,6 +65,8 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fqans: Fqans = ()
     shares_jobs: bool = False
     """Whether the group's members share their jobs. The source is the group's own setting, never a token."""
+    actions: NameSet | None = None
+    """The only actions that the token permits its bearer, by its capabilities; None if it is not limited so."""
     token_id: Name
     expires_at: Timestamp
     """The token's expiry in seconds since 1970."""

@@ -1,7 +1,8 @@
-"""Signed tokens (JWT, ES256): signed with a key of the issuer, and verified into a `Principal`.
+"""Signed tokens (JWT): signed with a key of an issuer, and verified into a `Principal`.
 
-One algorithm, one form of header and one spelling of the signature are accepted. The key's name (`kid`) determines which kinds of token
-it may sign. No error contains a token or a part of one. Only this module uses PyJWT.
+For this system's own tokens one algorithm (ES256), one form of header and one spelling of the signature are accepted. The key's name
+(`kid`) determines which kinds of token it may sign. Tokens of trusted issuers are users', are signed with ES256 or RS256, and their
+claims are read by the issuer's profile and rules. No error contains a token or a part of one.
 """
 
 import hashlib
@@ -14,14 +15,18 @@ from typing import Any, Final
 import jwt
 import msgspec
 
+from wms.auth.foreign_token import LIFETIME_LIMIT, UNREADABLE, VerifiedToken, issuer_in, verified
+from wms.auth.issuer_keys import IssuerKeys
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
 from wms.auth.principal import ISSUER, NAME_MARK, Fqans, Kind, Principal, Right, Subject, owner_of
+from wms.auth.revocations import Revocations
 from wms.bounded_cache import BoundedCache
 from wms.bounds import NAME_LENGTH, GivenName, JobNumber, Name, NameSet, PilotName, WholeTimestamp
 from wms.errors import Rejected
 from wms.ids import JobId
 
 __all__ = [
+    "LIFETIME_LIMIT",
     "Claims",
     "Kind",
     "Principal",
@@ -39,8 +44,6 @@ KEYS_BYTES: Final = 1024 * 1024
 """The largest size in bytes of a file of public keys."""
 SKEW_SECONDS: Final = 30
 """The tolerance in seconds for an issuer's clock that is ahead. The expiry of a token has no tolerance."""
-LIFETIME_LIMIT: Final = 31 * 86_400
-"""The longest lifetime of a token in seconds. It is bounded because tokens cannot be revoked."""
 CACHE_LIMIT: Final = 10_000
 
 # 64 bytes of signature are 86 characters, and the last has four unused bits. Only one spelling is accepted,
@@ -140,9 +143,16 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
 
 class Verifier:
-    """Verifier of tokens by the issuers' public keys. It caches verified tokens."""
+    """Verifier of tokens by the issuers' public keys. It caches verified tokens.
 
-    def __init__(self, keys: KeySet) -> None:
+    `issuers` holds the keys of trusted issuers, which others keep fresh; `revocations` the revoked tokens, subjects and pilots.
+    """
+
+    def __init__(
+        self, keys: KeySet, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
+    ) -> None:
+        self._issuers = IssuerKeys() if issuers is None else issuers
+        self._revocations = Revocations() if revocations is None else revocations
         self._keys = {
             key.kid: (_verifying(key), frozenset(key.wms_kinds), key.wms_issuer) for key in keys.keys
         }
@@ -150,11 +160,13 @@ class Verifier:
             raise Rejected("KEYS_INVALID", f"the name of an issuer holds {NAME_MARK}")
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
-        self._good = BoundedCache[bytes, tuple[Principal, float]](CACHE_LIMIT)
-        """The cached principals, keyed by the hashes of tokens, so that no token is kept."""
+        self._good = BoundedCache[bytes, VerifiedToken](CACHE_LIMIT)
+        """The verified tokens, keyed by their hashes, so that no token is kept."""
 
     @classmethod
-    def from_file(cls, path: Path) -> "Verifier":
+    def from_file(
+        cls, path: Path, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
+    ) -> "Verifier":
         """Return a verifier with the public keys in a `jwks.json`.
 
         Raises:
@@ -168,18 +180,27 @@ class Verifier:
             keys = msgspec.json.decode(text, type=KeySet)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Rejected("KEYS_INVALID", f"cannot read the public keys in {path}: {error}") from None
-        return cls(keys)
+        return cls(keys, issuers, revocations)
 
     def verify(self, token: str | bytes, now: float) -> Principal:
         """Return the bearer of a valid token; `now` is in seconds since 1970.
 
         Raises:
-            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
+            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED; of a trusted issuer's token also
+                TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
         """
-        principal, not_before = self._known(token)
-        if not not_before - SKEW_SECONDS <= now < principal.expires_at:
+        known = self._known(token)
+        if known.key is not None:
+            self._issuers.check(known.key, now)
+        principal = known.principal
+        if not known.not_before - SKEW_SECONDS <= now < principal.expires_at:
             raise _untimely(is_over=now >= principal.expires_at)
+        self._revocations.check(principal)
         return principal
+
+    def check_kept(self, principal: Principal) -> None:
+        """Raise Rejected (TOKEN_REVOKED) if a principal that was verified before has been revoked since."""
+        self._revocations.check(principal)
 
     def subject(self, token: str | bytes) -> str:
         """Return the owner of a refused token if its signature is valid, as for an expired token; else an empty text.
@@ -187,12 +208,11 @@ class Verifier:
         So no answer about a forged token is sent to anybody.
         """
         try:
-            return self._known(token)[0].owner
+            return self._known(token).principal.owner
         except Rejected:
             return ""
 
-    def _known(self, token: str | bytes) -> tuple[Principal, float]:
-        """Return the bearer of a token with a valid signature, and the start of its validity in seconds since 1970."""
+    def _known(self, token: str | bytes) -> VerifiedToken:
         if len(token) > SIZE_LIMIT:
             raise _invalid(f"it is longer than {SIZE_LIMIT:,} bytes")
         digest = hashlib.sha256(
@@ -200,17 +220,24 @@ class Verifier:
         ).digest()
         known = self._good.get(digest)
         if known is None:
-            known = self._good[digest] = self._checked(_text(token))
+            known = self._good[digest] = self._checked_by_issuer(_text(token))
         return known
 
-    def _checked(self, text: str) -> tuple[Principal, float]:
+    def _checked_by_issuer(self, text: str) -> VerifiedToken:
+        if self._issuers and (url := issuer_in(text)) in self._issuers:
+            return verified(text, url, self._issuers)
+        if not _FORM.fullmatch(text):
+            raise _invalid("it is not a token of this system")
+        return self._checked(text)
+
+    def _checked(self, text: str) -> VerifiedToken:
         public, kinds, issuer = self._key_of(text)
         try:
             body = jwt.decode(
                 text, public, algorithms=[ALGORITHM], audience=AUDIENCE, issuer=issuer, options=_OPTIONS
             )
             claims = msgspec.convert(body, _Token)
-        except _UNREADABLE as error:
+        except UNREADABLE as error:
             raise _invalid(_REASONS.get(type(error), "it is not a token of this system")) from None
         if claims.kind not in kinds:
             raise _invalid("its key may not sign this kind of token")
@@ -223,12 +250,12 @@ class Verifier:
             raise _invalid("its issuer and subject together are too long a name")
         if claims.exp - claims.iat > LIFETIME_LIMIT:
             raise _invalid("it lives too long")
-        return _principal(claims), claims.nbf
+        return VerifiedToken(_principal(claims), claims.nbf)
 
     def _key_of(self, text: str) -> tuple[Any, frozenset[Kind], str]:
         try:
             header = jwt.get_unverified_header(text)
-        except _UNREADABLE:
+        except UNREADABLE:
             raise _invalid("it is not a token of this system") from None
         if header.get("alg") != ALGORITHM or not header.keys() <= _HEADER:
             raise _invalid(f"only {ALGORITHM} is accepted, with no other instructions in its header")
@@ -245,7 +272,6 @@ _OPTIONS: Any = {
     "verify_nbf": False,
     "verify_iat": False,
 }
-_UNREADABLE = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
 _REASONS: dict[type[BaseException], str] = {
     jwt.InvalidSignatureError: "its signature is wrong",
     jwt.InvalidAudienceError: "it is meant for somebody else",
@@ -267,10 +293,7 @@ def _text(token: str | bytes) -> str:
         raise Rejected("TOKEN_MISSING", "there is no token", "send one: it says who you are")
     if len(token) > SIZE_LIMIT:
         raise _invalid(f"it is longer than {SIZE_LIMIT:,} bytes")
-    text = token.decode("latin-1") if isinstance(token, bytes) else token
-    if not _FORM.fullmatch(text):
-        raise _invalid("it is not a token of this system")
-    return text
+    return token.decode("latin-1") if isinstance(token, bytes) else token
 
 
 def _untimely(*, is_over: bool) -> Rejected:
@@ -303,7 +326,7 @@ def _principal(claims: _Token) -> Principal:
 def _verifying(key: PublicKey) -> Any:
     try:
         return jwt.PyJWK.from_dict(msgspec.to_builtins(key), algorithm=ALGORITHM).key
-    except _UNREADABLE:
+    except UNREADABLE:
         raise Rejected("KEYS_INVALID", f"the public key {key.kid} is no EC key on P-256") from None
 
 

@@ -75,6 +75,8 @@ class Handling(Generic[M]):
         sender = msgspec.json.decode(principal, type=Principal) if principal else None
         if sender is None and self._verifier is not None:
             raise Rejected("UNVERIFIED", "its sender was not verified when it came", "have it sent again")
+        if sender is not None and self._verifier is not None:
+            self._verifier.check_kept(sender)
         return Delivery(sender, message)
 
     async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:

@@ -12,6 +12,7 @@ from typing import Annotated, Any, TypeAlias, TypeVar
 import msgspec
 
 from wms.auth.orders import ORDERS_KEY
+from wms.auth.trusted_issuer import ISSUERS_LIMIT, TrustedIssuer
 from wms.bounds import Line
 from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected
@@ -45,6 +46,8 @@ class AuthSettings(Section, frozen=True, kw_only=True):
     """A file with the issuers' public keys."""
     orders_key: Line = ""
     """A file with the secrets that sign orders to pilots; empty for the file `orders.key` beside `jwks`."""
+    issuers: Annotated[tuple[TrustedIssuer, ...], msgspec.Meta(max_length=ISSUERS_LIMIT)] = ()
+    """Other systems whose users may come in: OpenID providers, found by discovery."""
 
     @property
     def orders_key_file(self) -> Path:

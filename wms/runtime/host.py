@@ -24,8 +24,10 @@ import structlog
 import uvloop
 
 from wms import __version__
+from wms.auth.issuer_keys import IssuerKeys
 from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
+from wms.auth.revocations import Revocations
 from wms.auth.token import Verifier
 from wms.bus.consumer import ONE_LANE, Consumer, ConsumerPolicy, Handler, OnRefused
 from wms.bus.delivery import Decoded, Preparation
@@ -45,12 +47,15 @@ from wms.messages.wire import Codec
 from wms.runtime import clock
 from wms.runtime.config import ServiceConfig, config_file, read
 from wms.runtime.every import ENDLESS_ROUND_SECONDS, Every
+from wms.runtime.issuer_fetch import IssuerFetch
 from wms.runtime.watchdog import Watchdog
 from wms.telemetry import logs
 
 log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
+ISSUER_SECONDS = 0.5
+"""Seconds between two looks at which issuers' keys are to be fetched."""
 URGENT_CONNECTIONS = 4
 """The number of connections of the pool reserved for urgent work: two lanes of reports, the heartbeat and the relay."""
 CONNECT_SECONDS = 60.0
@@ -95,7 +100,9 @@ class Host:
         self.patient_db = db.limited(URGENT_CONNECTIONS)
         """The database for all other work. It leaves connections free for urgent work, however many statements are slow."""
         self.kafka = kafka
-        self.verifier = Verifier.from_file(Path(config.auth.jwks))
+        self.issuers = IssuerKeys(config.auth.issuers)
+        self.revocations = Revocations()
+        self.verifier = Verifier.from_file(Path(config.auth.jwks), self.issuers, self.revocations)
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
         self.orders = OrderKeys.from_file(config.auth.orders_key_file)
@@ -107,6 +114,9 @@ class Host:
         self._stop = asyncio.Event()
         self._facts: dict[str, Callable[[], Any]] = {}
         self._probed: dict[str, Probed] = {}
+        if self.issuers:
+            self.every("issuers", ISSUER_SECONDS, IssuerFetch(self.issuers, clock.timestamp).look)
+            self.show("issuers", lambda: self.issuers.health(clock.timestamp()))
 
     def consume(
         self,

@@ -1,0 +1,96 @@
+"""Tokens of trusted issuers: signed with ES256 or RS256 by a key that the issuer publishes. They are users'."""
+
+import base64
+import re
+from typing import Any, Final
+
+import jwt
+import msgspec
+
+from wms.auth import foreign_claims
+from wms.auth.foreign_claims import ForeignClaims
+from wms.auth.issuer_keys import ALGORITHMS, IssuerKey, IssuerKeys
+from wms.auth.principal import Principal
+from wms.bounds import Name
+from wms.errors import Rejected
+
+LIFETIME_LIMIT: Final = 31 * 86_400
+"""The longest lifetime of a token in seconds. No revocation needs to be kept for longer."""
+UNREADABLE: Final = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
+"""What a malformed token may raise."""
+
+_FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
+_OPTIONS: Any = {
+    "require": ["iss", "aud", "sub", "exp", "iat"],
+    # The audience is compared by the issuer's profile, and times by us, with the caller's clock.
+    "verify_aud": False,
+    "verify_exp": False,
+    "verify_nbf": False,
+    "verify_iat": False,
+}
+_REASONS: dict[type[BaseException], str] = {
+    jwt.InvalidSignatureError: "its signature is wrong",
+    jwt.MissingRequiredClaimError: "it lacks a claim",
+    msgspec.ValidationError: "it lacks a claim, or one is of the wrong type",
+}
+
+
+class VerifiedToken(msgspec.Struct, frozen=True):
+    """A token with a valid signature: its bearer, the start of its validity in seconds since 1970, and the trusted issuer's key."""
+
+    principal: Principal
+    not_before: float
+    key: IssuerKey | None = None
+    """None for a token of this system's own, or of an issuer in its file of keys."""
+
+
+class _Issued(msgspec.Struct):
+    iss: Name = ""
+
+
+def issuer_in(text: str) -> str:
+    """Return the issuer that a token names, not yet verified; empty if it cannot be read."""
+    try:
+        payload = text.split(".")[1]
+        body = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
+        return msgspec.json.decode(body, type=_Issued).iss
+    except (IndexError, ValueError, msgspec.DecodeError, RecursionError):
+        return ""
+
+
+def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
+    """Return what a token of a trusted issuer says, if its signature is valid. Whether the times hold, and the key still does, is not looked at.
+
+    Raises:
+        Rejected: TOKEN_INVALID, or TOKEN_KEY_UNKNOWN, after which the key is fetched.
+    """
+    if not _FORM.fullmatch(text):
+        raise _invalid("it is no token")
+    key = keys.find(issuer, _key_name(text))
+    try:
+        body = jwt.decode(text, key.public, algorithms=[key.algorithm], issuer=issuer, options=_OPTIONS)
+        claims = msgspec.convert(body, ForeignClaims)
+    except UNREADABLE as error:
+        raise _invalid(_REASONS.get(type(error), "it is no token of a user")) from None
+    if claims.exp - claims.iat > LIFETIME_LIMIT:
+        raise _invalid("it lives too long")
+    bearer = foreign_claims.principal(claims, key.issuer, body, text.rpartition(".")[0].encode())
+    return VerifiedToken(bearer, max(claims.iat, claims.nbf), key)
+
+
+def _key_name(text: str) -> str:
+    """Return the name of the key in the header. Addresses and keys in a header are never followed."""
+    try:
+        header = jwt.get_unverified_header(text)
+    except UNREADABLE:
+        raise _invalid("it is no token") from None
+    if header.get("alg") not in ALGORITHMS or "crit" in header:
+        raise _invalid(f"of another issuer, only {' and '.join(ALGORITHMS)} are accepted")
+    kid = header.get("kid")
+    if not isinstance(kid, str) or not kid:
+        raise _invalid("it does not name its key")
+    return kid
+
+
+def _invalid(why: str) -> Rejected:
+    return Rejected("TOKEN_INVALID", f"the token is refused: {why}", "get a new one from its issuer")

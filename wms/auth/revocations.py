@@ -1,0 +1,49 @@
+"""Revocations: tokens, subjects and pilots that are refused although their tokens are valid."""
+
+from collections.abc import Iterable
+from typing import Final, Literal, TypeAlias, get_args
+
+import msgspec
+
+from wms.auth.principal import Principal
+from wms.bounds import GivenName
+from wms.errors import Rejected
+
+RevocationKind: TypeAlias = Literal["token", "subject", "pilot"]
+KINDS: Final[tuple[RevocationKind, ...]] = get_args(RevocationKind)
+
+
+class Revocation(msgspec.Struct, frozen=True):
+    """What is refused: a token by its id (`jti`), a user by issuer and subject as one owner, or a pilot by its id."""
+
+    kind: RevocationKind
+    value: GivenName
+
+
+class Revocations:
+    """The revocations in force. They are replaced as a whole, by whoever reads them."""
+
+    def __init__(self, revoked: Iterable[Revocation] = ()) -> None:
+        self._revoked = frozenset(revoked)
+
+    def __len__(self) -> int:
+        return len(self._revoked)
+
+    def replace(self, revoked: Iterable[Revocation]) -> None:
+        """Let these revocations be in force, and no others."""
+        self._revoked = frozenset(revoked)
+
+    def check(self, principal: Principal) -> None:
+        """Raise Rejected (TOKEN_REVOKED) if the bearer or the token was revoked.
+
+        A revoked subject's pilots go on: they run others' jobs too. They are revoked by their own ids.
+        """
+        if self._revoked and any(each in self._revoked for each in _names(principal)):
+            raise Rejected("TOKEN_REVOKED", "the token was revoked", "ask an operator of this system")
+
+
+def _names(principal: Principal) -> tuple[Revocation, ...]:
+    token = Revocation("token", principal.token_id)
+    if principal.kind == "pilot":
+        return (token, Revocation("pilot", principal.pilot_id or ""))
+    return (token, Revocation("subject", principal.owner))

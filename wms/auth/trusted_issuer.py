@@ -1,0 +1,113 @@
+"""Trusted issuers: other systems whose users' tokens are accepted, and the rules by which their claims give VO, group and rights."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
+
+from wms.auth.principal import ISSUER, NAME_MARK, Right
+from wms.bounds import GivenName, Line, Name
+
+Profile: TypeAlias = Literal["wlcg", "scitokens", "plain"]
+"""The form of an issuer's tokens: the WLCG profile, SciTokens, or an OpenID provider's own."""
+ISSUERS_LIMIT: Final = 32
+RULES_LIMIT: Final = 1_000
+DAY: Final = 86_400
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+
+Few: TypeAlias = Annotated[tuple[GivenName, ...], msgspec.Meta(max_length=100)]
+
+
+class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
+    """A rule: bearers of tokens that meet each of its conditions belong to this VO and group, with these rights."""
+
+    groups: Few = ()
+    """Groups that the token must all name in `wlcg.groups`, or in `groups` if the profile is plain."""
+    scopes: Few = ()
+    """Scopes that the token must all have, such as `compute.create`."""
+    claims: Annotated[dict[GivenName, Name], msgspec.Meta(max_length=100)] = msgspec.field(
+        default_factory=dict
+    )
+    """Further claims with the text that each must be, or hold in its list."""
+    vo: GivenName
+    group: GivenName
+    rights: Annotated[tuple[Right, ...], msgspec.Meta(max_length=10)] = ()
+
+    def __post_init__(self) -> None:
+        if not (self.groups or self.scopes or self.claims):
+            raise ValueError(
+                "a rule needs a condition: groups, scopes or claims; `claims = {sub = ...}` names one user"
+            )
+        if Right.GENERIC_PILOT in self.rights:
+            raise ValueError("generic_pilot is a right of pilots, which this system's own tokens alone give")
+
+    def fits(self, groups: frozenset[str], scopes: frozenset[str], body: Mapping[str, Any]) -> bool:
+        """Return whether a token with these groups, scopes and claims meets each condition."""
+        return (
+            groups.issuperset(self.groups)
+            and scopes.issuperset(self.scopes)
+            and all(_holds(body.get(name), wanted) for name, wanted in self.claims.items())
+        )
+
+
+class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An issuer whose users may come in, and where and for how long its keys are trusted."""
+
+    url: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
+    """The issuer as its tokens name it in `iss`; its discovery document is below this address."""
+    profile: Profile = "wlcg"
+    audiences: Annotated[tuple[GivenName, ...], msgspec.Meta(min_length=1, max_length=100)] = ("wms",)
+    """A token must be meant for one of these. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if it stands here."""
+    rules: Annotated[tuple[IssuerRule, ...], msgspec.Meta(min_length=1, max_length=RULES_LIMIT)]
+    """The first rule that fits decides. A token that none fits is refused."""
+    key_hosts: Few = ()
+    """Hosts beside the issuer's own from which its keys may be fetched."""
+    authorities: Line = ""
+    """A file or directory with the authorities of its server's certificate; empty for those of this machine."""
+    refresh_seconds: Annotated[float, msgspec.Meta(ge=1, le=DAY)] = 300.0
+    """Seconds between two looks at its keys: a key that it withdrew is refused after at most so long."""
+    trusted_seconds: Annotated[float, msgspec.Meta(ge=1, le=31 * DAY)] = 14_400.0
+    """Seconds for which its keys are trusted after the last look that succeeded: an outage of so long is survived."""
+
+    def __post_init__(self) -> None:
+        if fault := address_fault(self.url) or ("names this system's own" if self.url == ISSUER else ""):
+            raise ValueError(f"the issuer {self.url}: {fault}")
+        if self.trusted_seconds < self.refresh_seconds:
+            raise ValueError("trusted_seconds must not be less than refresh_seconds")
+
+    @property
+    def discovery(self) -> str:
+        """The address of the issuer's discovery document."""
+        return f"{self.url.rstrip('/')}/.well-known/openid-configuration"
+
+    def keys_fault(self, url: str) -> str:
+        """Return why keys may not be fetched from an address that the discovery document names; empty if they may."""
+        if fault := address_fault(url):
+            return fault
+        own, other = urlsplit(self.url), urlsplit(url)
+        if other.hostname not in (own.hostname, *self.key_hosts):
+            return "is on another host, which key_hosts does not name"
+        return "is not encrypted, and the issuer is" if own.scheme == "https" != other.scheme else ""
+
+
+def address_fault(url: str) -> str:
+    """Return why an address is no place of keys; empty if it is one: HTTPS, or HTTP on this machine."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        return "is no address"
+    if NAME_MARK in url or not url.isprintable() or not url.isascii() or any(c.isspace() for c in url):
+        return "has a sign that no address has"
+    if not host or parts.username or parts.password:
+        return "must name a host, and no user"
+    if parts.query:
+        return "must have no query"
+    if parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK):
+        return ""
+    return "must begin with https:// (http:// only on this machine)"
+
+
+def _holds(claim: Any, wanted: str) -> bool:
+    return claim == wanted or (isinstance(claim, list) and wanted in claim)

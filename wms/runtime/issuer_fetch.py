@@ -1,0 +1,113 @@
+"""Fetches the keys of trusted issuers: the discovery document, and the key set that it names. No redirection is followed."""
+
+import asyncio
+import ssl
+from collections.abc import Callable
+from typing import Annotated, Final
+
+import aiohttp
+import msgspec
+import structlog
+
+from wms import web
+from wms.auth.issuer_keys import IssuerKeys
+from wms.auth.trusted_issuer import TrustedIssuer
+from wms.bounds import Line
+from wms.errors import Rejected, Unavailable
+from wms.web import WebIdentity
+
+log = structlog.get_logger()
+
+FETCH_SECONDS: Final = 10.0
+"""The longest time for an issuer's two documents."""
+DISCOVERY_BYTES: Final = 65_536
+KEYS_BYTES: Final = 262_144
+
+
+class DiscoveryDocument(msgspec.Struct, frozen=True):
+    """The members of an OpenID discovery document that are read here."""
+
+    issuer: Line
+    jwks_uri: Annotated[str, msgspec.Meta(max_length=2_000)]
+
+
+class IssuerFetch:
+    """Keeps the keys of trusted issuers fresh; `now` returns the time in seconds since 1970."""
+
+    def __init__(self, keys: IssuerKeys, now: Callable[[], float]) -> None:
+        self._keys = keys
+        self._now = now
+
+    async def look(self) -> None:
+        """Fetch the keys that are due, of all issuers at once. A failure is noted with its issuer, whose keys stay."""
+        await asyncio.gather(*map(self._fetch, self._keys.due(self._now())))
+
+    async def _fetch(self, issuer: TrustedIssuer) -> None:
+        try:
+            async with asyncio.timeout(FETCH_SECONDS):
+                jwks = await fetch_keys(issuer)
+            self._keys.take(issuer, jwks, self._now())
+        except (Unavailable, Rejected, TimeoutError) as error:
+            why = str(error) or f"no answer within {FETCH_SECONDS:g} s"
+            log.warning("keys of an issuer not fetched", issuer=issuer.url, error=why)
+            self._keys.failed(issuer, why, self._now())
+
+
+async def fetch_keys(issuer: TrustedIssuer) -> bytes:
+    """Return the issuer's key set, not yet decoded.
+
+    Raises:
+        Unavailable: Its server does not answer, or not as it should.
+        Rejected: ISSUER_INVALID if the discovery document is another issuer's, or names keys where none may be fetched.
+    """
+    async with _session(await asyncio.to_thread(_context, issuer)) as session:
+        found = _discovery(await _get(session, issuer.discovery, DISCOVERY_BYTES), issuer)
+        return await _get(session, found.jwks_uri, KEYS_BYTES)
+
+
+def _connector(context: ssl.SSLContext | None) -> aiohttp.TCPConnector:
+    return aiohttp.TCPConnector() if context is None else aiohttp.TCPConnector(ssl=context)
+
+
+def _context(issuer: TrustedIssuer) -> ssl.SSLContext | None:
+    """Return the trusted authorities. They are read anew for each fetch; an issuer on this machine needs none."""
+    secure = issuer.url.startswith("https:")
+    return WebIdentity(authorities=issuer.authorities).context() if secure else None
+
+
+def _session(context: ssl.SSLContext | None) -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=_connector(context),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        # A compressed answer could be small on the way and large here.
+        auto_decompress=False,
+        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        # The caller bounds the time of both documents.
+        timeout=aiohttp.ClientTimeout(total=None),
+    )
+
+
+async def _get(session: aiohttp.ClientSession, url: str, limit: int) -> bytes:
+    try:
+        async with session.get(url, allow_redirects=False) as answer:
+            if answer.status != 200:
+                raise Unavailable(f"{url} answers {answer.status}")
+            return await web.body(answer, limit)
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        raise Unavailable(f"{url}: {type(error).__name__}: {error}") from None
+
+
+def _discovery(data: bytes, issuer: TrustedIssuer) -> DiscoveryDocument:
+    try:
+        found = msgspec.json.decode(data, type=DiscoveryDocument)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise Rejected("ISSUER_INVALID", f"{issuer.discovery} is no discovery document: {error}") from None
+    if found.issuer != issuer.url:
+        raise Rejected(
+            "ISSUER_INVALID",
+            f"{issuer.discovery} is the document of {found.issuer}",
+            "write its name exactly",
+        )
+    if fault := issuer.keys_fault(found.jwks_uri):
+        raise Rejected("ISSUER_INVALID", f"{issuer.url} has its keys at {found.jwks_uri}, which {fault}")
+    return found
