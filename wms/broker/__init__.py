@@ -1,1 +1,1 @@
-"""The broker: decisions on where a job is delivered first, and what becomes of its placements there."""
+"""Pure decisions of the resource broker: which computing element would finish a job first, and the states of its placement there."""

@@ -1,4 +1,4 @@
-"""What is believed of advertised benchmarks: a site that tells results beyond all others' draws no jobs by them."""
+"""Limits on advertised benchmark results, so that a site with absurdly high results does not attract every job."""
 
 from collections.abc import Sequence
 from statistics import median
@@ -9,15 +9,16 @@ from msgspec.structs import replace
 from wms.broker.candidate import Benchmarks, Candidate
 
 FARTHEST: Final = 10.0
-"""How many times the median of all sites, or how small a part of it, a result may be. Processors of one time differ less."""
+"""The factor by which a benchmark result may be above or below its median over all sites; beyond, it counts as that limit."""
 LEAST_SITES: Final = 3
-"""From so many sites on the median tells what is usual."""
+"""The median of a benchmark is used only if at least so many sites advertise that benchmark."""
 
 
 def believable(candidates: Sequence[Candidate]) -> list[Candidate]:
-    """Return the candidates with results of benchmarks that are at most `FARTHEST` times, and at least that part of, the usual ones.
+    """Return the candidates, in the same order, with each benchmark result limited by `FARTHEST` around the median over all sites.
 
-    A site counts once for a benchmark, with the best of its elements: by many elements it cannot move what is usual.
+    A site counts once in the median, with the best of its computing elements. Results of benchmarks that fewer than `LEAST_SITES`
+    sites advertise stay as they are. Nothing is changed in place.
     """
     usual = _usual(candidates)
     return [_bounded(each, usual) for each in candidates]

@@ -1,7 +1,7 @@
-"""Calibration: predictions against what happened, by site and predictor, and the corrections that follow.
+"""Calibration: compares predicted times with what happened, by site and by predictor, and derives corrections for later predictions.
 
-A prediction is *covered* if its interval holds the truth; of 90 % intervals, 90 % should be. The ratio of truth to prediction is
-1 for a predictor that errs to neither side.
+A prediction is *covered* if its interval contains the true value; of 90 % intervals, 90 % should be covered. The ratio of the
+true value to the prediction has the median 1 for a predictor without a bias.
 """
 
 from collections import defaultdict
@@ -17,11 +17,15 @@ from wms.broker.robust import quantiles
 
 By: TypeAlias = Literal["site", "predictor", "both"]
 RECENT: Final = 300
-"""The number of latest scored predictions of a key from which its correction is learned: sites change."""
+"""A correction for a site, part and source is learned from at most so many of the latest predictions, since sites change."""
 
 
 class ScoredPrediction(Struct, frozen=True, kw_only=True):
-    """A prediction and the truth, in seconds."""
+    """One prediction of a part of a job's time to delivery, with the time that it then took (`truth`). All times are in seconds.
+
+    `site` is where the job was placed. `low` and `high` are the ends of the predicted interval. `model_seconds` is the prediction
+    before corrections.
+    """
 
     site: str
     part: Part
@@ -34,23 +38,27 @@ class ScoredPrediction(Struct, frozen=True, kw_only=True):
 
     @property
     def is_covered(self) -> bool:
-        """Whether the interval holds the truth."""
+        """Whether the predicted interval contains the true value."""
         return self.low <= self.truth <= self.high
 
 
 class Calibration(Struct, frozen=True, kw_only=True):
-    """How true the predictions of a part were; an empty site or source stands for all."""
+    """How good the predictions of one part of the time to delivery were, over `count` predictions.
+
+    An empty `site` or `source` means that all sites, or all predictors, are counted together.
+    """
 
     site: str
     part: Part
     source: str
     count: int
     covered: float
-    """The share of intervals that hold the truth, 0 to 1."""
+    """The share of the predictions whose interval contains the true value, 0 to 1."""
     ratio: float
-    """The median of truth over prediction; both are counted from `-UNFELT` seconds on, so that no time can be compared."""
+    """The median of (truth + `UNFELT`) / (prediction + `UNFELT`), in seconds; 1 means no bias. The offset keeps ratios finite
+    near 0 s."""
     error_seconds: float
-    """The median of the absolute error."""
+    """The median of the absolute difference of prediction and truth, in seconds."""
 
 
 class _Key(NamedTuple):
@@ -60,7 +68,11 @@ class _Key(NamedTuple):
 
 
 def calibrate(scored: Iterable[ScoredPrediction], by: By = "both") -> list[Calibration]:
-    """Return how true predictions were by site, by predictor (part and source) or by both, in the order of these names."""
+    """Return how good predictions were: one entry for each group, sorted by site, part and source.
+
+    `by` groups by site and part, by part and source ("predictor"), or by all three ("both"). Predictions whose truth is negative
+    or not finite are ignored.
+    """
     groups: defaultdict[_Key, list[ScoredPrediction]] = defaultdict(list)
     for each in filter(_has_truth, scored):
         site = "" if by == "predictor" else each.site
@@ -76,7 +88,11 @@ def _calibration(key: _Key, scored: Sequence[ScoredPrediction]) -> Calibration:
 
 
 def corrections(scored: Iterable[ScoredPrediction]) -> Mapping[tuple[str, Part, Source], Correction]:
-    """Return how predictors err, from scored predictions, latest first: by site, part and source, and for all sites together."""
+    """Return the error of each predictor, by site, part and source; under an empty site, that over all sites together.
+
+    `scored` has the latest prediction first: of each group the first `RECENT` count. Predictions whose truth is negative or not
+    finite are ignored.
+    """
     ratios: defaultdict[tuple[str, Part, Source], list[float]] = defaultdict(list)
     for each in filter(_has_truth, scored):
         for site in (each.site, ""):

@@ -1,4 +1,4 @@
-"""Candidates: computing elements as the broker considers them, from their ads or from an index server's records in GLUE."""
+"""Candidates: computing elements as the resource broker considers them, from ads or from GLUE records of an index server."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -14,51 +14,55 @@ from wms.ids import CeId
 from wms.site import ComputingElement
 
 Benchmarks: TypeAlias = Mapping[str, float]
-"""Results of benchmarks by the names that `benchmark_names.benchmark_key` gives; a higher result is a faster machine."""
+"""Benchmark results by the names that `benchmark_names.benchmark_key` returns; a higher result means a faster machine."""
 
 
 class Candidate(Struct, frozen=True, kw_only=True):
-    """A computing element that a job may be placed at, with its present load; None stands for what is not known.
+    """A computing element at which a job may be placed, with its present load. None means that a value is not known.
 
-    `element` is the ad by which the matcher judges it, so `element.dispatcher` is the kind of its door and its limits are there.
+    `element` is its ad, by which the matcher decides what fits. `element.dispatcher` is the kind of its interface, such as a
+    batch system's.
     """
 
     element: ComputingElement
     slots: int = 0
-    """The number of jobs that can run there at a time; 0: it takes none now."""
+    """How many jobs can run at the element at a time; 0: it accepts none now."""
     free_slots: int | None = None
     running_jobs: int | None = None
     waiting_jobs: int | None = None
     response_seconds: float | None = None
-    """The element's own estimate of how long a job waits there."""
+    """The element's own estimate, in seconds, of how long a new job waits there."""
     benchmarks: Benchmarks = {}
     near_storage: tuple[str, ...] = ()
-    """The storage close to it: hosts, or names of storage elements, from which it reads at the speed of a local network."""
+    """Storage close to the element, from which it reads at local network speed: host names, or names of storage elements."""
     stages_ahead: bool = False
-    """Whether inputs are brought there while the job waits, not in its slot."""
+    """Whether input files are transferred to the element while the job still waits for a slot."""
     reserves: bool = False
-    """Whether it can be asked for a reservation."""
+    """Whether the broker can ask the site to reserve CPUs of this element."""
     observed_at: datetime | None = None
-    """When its load was counted."""
+    """When the load (free slots, running and waiting jobs) was counted."""
 
     @property
     def site(self) -> str:
-        """Its site's name."""
+        """The name of the element's site."""
         return self.element.site
 
     @property
     def ce(self) -> str:
-        """Its name at the site."""
+        """The name of the computing element, unique within its site."""
         return self.element.ce
 
     @property
     def place(self) -> CeId:
-        """Its id: site and name."""
+        """The id of the computing element: its site and its name."""
         return self.element.ce_id
 
 
 def candidate(element: ComputingElement, glue: GlueComputingElement, **more: Any) -> Candidate:
-    """Return the candidate of an ad and its record in GLUE. `more` are fields of `Candidate` that neither tells."""
+    """Return the candidate that an ad (`element`) and a GLUE record (`glue`) of the same computing element make.
+
+    `more` are further fields of `Candidate`; they take precedence over what the two say.
+    """
     response = known(glue.estimated_response_seconds)
     told = {
         "slots": element.slots,
@@ -73,7 +77,10 @@ def candidate(element: ComputingElement, glue: GlueComputingElement, **more: Any
 
 
 def advertised_candidate(element: ComputingElement, attributes: Mapping[str, Any], **more: Any) -> Candidate:
-    """Return the candidate of a stored ad: its element, and its attributes by the names of GLUE. `more` as for `candidate`."""
+    """Return the candidate for a stored ad: `element` is the parsed ad, `attributes` its values by their GLUE names.
+
+    `more` are further fields of `Candidate`; they take precedence over what the ad says.
+    """
     named = {"GlueCEUniqueID": f"{element.site}/{element.ce}", **attributes}
     glue = ad.element_of(named)
     benchmarks = named_benchmarks(glue.hosts) | advertised_benchmarks(attributes)

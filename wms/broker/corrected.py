@@ -1,4 +1,4 @@
-"""Corrections: a predictor's median and interval, mended by how it erred at that site, or everywhere, so far."""
+"""Corrects a prediction's median and interval by the past errors of its predictor, at that site or over all sites."""
 
 from math import exp, hypot, log
 from typing import Final
@@ -13,7 +13,10 @@ _FURTHEST: Final = 20.0
 
 
 def corrected(prediction: Prediction, knowledge: Knowledge, site: str, part: Part) -> Prediction:
-    """Return a prediction as its predictor's errors at a site mend it; unchanged for reservations and where too little is known."""
+    """Return a prediction corrected by the past errors of its predictor for this `part` of the time to delivery at a site.
+
+    It is returned unchanged if it comes from a reservation, or if `knowledge` has too few past predictions.
+    """
     if prediction.source == "reservation":
         return prediction
     found = knowledge.correction(site, part, prediction.source)

@@ -1,12 +1,13 @@
-"""The predictor of execution: benchmarks scale the user's figures, and measured run times of the same class correct them.
+"""Predicts a job's run time from the user's reference run times, scaled by benchmarks, and from measured run times of similar jobs.
 
-A job's time is taken to be in inverse proportion to a benchmark's result, as in the reference. Several benchmarks give several
-times, of which the *geometric mean* is taken: ratios are what benchmarks measure, and only the geometric mean has the same answer
-whichever machine the results are related to. Each counts alike, since the user says of none that it fits better.
+A job's run time is taken to be in inverse proportion to a benchmark's result, as in the cited reference. Several benchmarks give
+several times, of which the *geometric mean* is taken. Benchmarks measure ratios, and only this mean is the same whichever machine
+the results are related to. Each counts alike, since the user says of none that it fits better.
 
-Run times of the class were measured at the element itself, where nothing is scaled, or elsewhere, scaled by a benchmark that
-both have. The three are weighed by their certainty, which depends on how many there are and how they scatter, never on the
-candidate's own results: so a better benchmark never predicts a longer time.
+Similar jobs are those of the same job class, a name that users give to jobs which are alike. Their run times were measured at the
+candidate itself, where nothing is scaled, or at other elements. These are scaled by a benchmark that both elements have. The
+three estimates are weighted by their certainty. This depends on the number and the scatter of the measurements, never on the
+candidate's own benchmark results. So a better benchmark result never gives a longer prediction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +25,7 @@ from wms.broker.waiting_time import USUAL_RUN
 from wms.ids import CeId
 
 COMMON = ("hepscore23", "hepspec06", "specint2000", "specfp2000")
-"""The benchmarks that compare two elements when the job names none, the best first."""
+"""Benchmarks, best first, that compare two computing elements if the candidate has none of those that the job names."""
 _RECENT = 200
 _BENCHMARK_SPREAD, _CLASS_SPREAD = 0.25, 0.3
 _UNSCALED_SPREAD, _USER_SPREAD, _GUESS_SPREAD = 0.5, 0.6, 1.2
@@ -52,9 +53,10 @@ def predict_execution(
     knowledge: Knowledge,
     speeds: Mapping[CeId, Benchmarks],
 ) -> Predicted:
-    """Return how long the job runs at a candidate, in seconds, at most as long as its limits allow.
+    """Return the predicted run time of the job's payload at a candidate, in seconds, and at most the job's own limits.
 
-    `speeds` are the benchmarks of all elements where jobs were measured.
+    `speeds` are the benchmark results of the computing elements where jobs of this class were measured. Without benchmarks and
+    measurements, the user's figure is returned. Without one, it is 30 % of the limit, or an hour if there is no limit.
     """
     scaled = _by_benchmarks(job, candidate.benchmarks)
     measured = _by_class(job, candidate, knowledge, speeds)
@@ -70,7 +72,10 @@ def predict_execution(
 
 
 def scaled_times(job: JobToPlace, benchmarks: Benchmarks) -> list[float]:
-    """Return the run time in seconds by each of the job's benchmarks that was measured at an element."""
+    """Return the job's predicted run times in seconds, one for each of its reference runs whose benchmark the element advertises.
+
+    `benchmarks` are the element's results by `benchmark_key`. The list is empty if there is no such benchmark.
+    """
     return [
         bounded(run.seconds * run.result / benchmarks[key])
         for run in job.runs

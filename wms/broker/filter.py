@@ -1,4 +1,4 @@
-"""Validation and filtering: whether a job can be brokered at all, and which candidates could run it, by the matcher's clauses."""
+"""Validates a job for brokering, and filters the candidates where it could run, by the same rules as the matcher."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -17,32 +17,36 @@ from wms.matching.grouping import Requirements
 from wms.provisioning.demand import JobDemand, pilot_at
 
 JOB_TAG: Final = "job:"
-"""The beginning of the reserved tag that binds a pilot to a job. No element has it, so it is not looked at here."""
+"""The prefix of the reserved tag that ties a job to a pilot sent for it. No computing element has it, so filtering ignores it."""
 SLOTS = "slots"
-"""The clause of candidates that take no jobs now, or too small ones."""
+"""The name of the rule that rejects a candidate with too few slots for the job, or with none now."""
 
 
 class RejectedCandidate(Struct, frozen=True, kw_only=True):
-    """A candidate where the job cannot run, with every clause that fails there, as `wms why` tells them."""
+    """A computing element where the job cannot run, with every rule that it fails there."""
 
     candidate: Candidate
     failing: tuple[Mismatch, ...]
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The clauses as texts, such as `memory: the job needs 4000 MB, the resource has 2000`."""
+        """The failed rules as texts, such as `memory: the job needs 4000 MB, the resource has 2000`."""
         return tuple(f"{each.clause}: {each.detail}" for each in self.failing)
 
 
 class Filtered(NamedTuple):
-    """The candidates where a job can run, and the rejected ones; each in the order of site and name."""
+    """The candidates where a job can run, and the rejected ones, both sorted by site and computing element name."""
 
     fitting: tuple[Candidate, ...]
     rejected: tuple[RejectedCandidate, ...]
 
 
 def validate_job(job: JobToPlace, now: datetime) -> None:
-    """Raise Rejected, with a line for each fault, if a job lacks what brokering needs, or if its times contradict each other."""
+    """Check that a job can be brokered. Raises Rejected (`NOT_BROKERABLE`) with one line for each fault; returns nothing.
+
+    It must name an executable and a URL for each file, and its reference runs must be over 0. Its latest start must not be before
+    its earliest start, or before `now` if it has none.
+    """
     faults = tuple(_faults(job, now))
     if faults:
         raise Rejected("NOT_BROKERABLE", "the job cannot be brokered", "correct its description", faults)
@@ -68,9 +72,10 @@ def filter_candidates(
     knowledge: Knowledge,
     negatives: Sequence[Negative] = (),
 ) -> Filtered:
-    """Return the candidates where a job can run, and the others with all their reasons.
+    """Return the candidates where a job can run, and the rejected ones with every reason.
 
-    `negatives` are further conditions of the moment: limits, avoided elements. Of candidates with the same site and name the first counts.
+    `negatives` are further checks that the matcher makes, such as limits or blocked elements. They are made of candidates that
+    fit otherwise. Of several candidates with the same site and name only the first counts.
     """
     wanted = unbound(job.requirements)
     demand = JobDemand(wanted)
@@ -85,7 +90,7 @@ def filter_candidates(
 
 
 def unbound(requirements: Requirements) -> Requirements:
-    """Return requirements without the reserved tag of a bound job, which only the pilot for it will have."""
+    """Return requirements without the reserved `job:` tag, which only the pilot that is sent for the job will have."""
     tags = tuple(tag for tag in requirements.tags if not tag.casefold().startswith(JOB_TAG))
     return requirements if len(tags) == len(requirements.tags) else replace(requirements, tags=tags)
 

@@ -1,4 +1,4 @@
-"""What the broker knows besides the ads: what was measured before, granted reservations, sizes, and how wrong it was so far."""
+"""What predictors use besides the ads: past measurements, granted reservations, file sizes, and the errors of past predictions."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -10,27 +10,27 @@ from wms.broker.prediction import Part, Source
 from wms.ids import CeId
 
 LEAST_SCORED: Final = 20
-"""The number of scored predictions from which quantiles of 5 % and 95 % can be told."""
+"""A correction is used only if learned from at least so many predictions: fewer do not show 5 % and 95 % quantiles."""
 
 
 class MeasuredRun(Struct, frozen=True, kw_only=True):
-    """How long a job of a class ran, in seconds, and where."""
+    """The run time in seconds of one job of a class, and the computing element where it ran."""
 
     place: CeId
     seconds: float
 
 
 class MeasuredTransfer(Struct, frozen=True, kw_only=True):
-    """A transfer between a storage host and a site. `host` empty: some host."""
+    """The size and duration of one file transfer between a storage host and a site. An empty `host` means that it is unknown."""
 
     size: int
-    """Bytes."""
+    """The size of the file in bytes."""
     seconds: float
     host: str = ""
 
 
 class GrantedStart(Struct, frozen=True, kw_only=True):
-    """A reservation that a site granted to the job, with its exact start."""
+    """The exact start of a reservation that a site granted for the job."""
 
     start_at: datetime
     ends_at: datetime | None = None
@@ -38,52 +38,56 @@ class GrantedStart(Struct, frozen=True, kw_only=True):
 
 
 class Correction(Struct, frozen=True, kw_only=True):
-    """How a predictor erred at a site: quantiles of truth over prediction, of `count` scored predictions.
+    """The errors of one predictor: quantiles of the ratio of true time to predicted time, from `count` past predictions.
 
-    Both are counted from `-UNFELT` seconds on, so that waits of no time can be compared.
+    `UNFELT` seconds are added to both times before they are divided, so that times near 0 s have sensible ratios.
     """
 
     low: float
-    """The 5 % quantile."""
+    """The 5 % quantile of the ratio."""
     median: float
     high: float
-    """The 95 % quantile."""
+    """The 95 % quantile of the ratio."""
     count: int
 
 
 class Knowledge(Struct, frozen=True, kw_only=True):
-    """All that predictors learn from. Each list is of the latest measurements, latest first; all times are seconds.
+    """All that predictors learn from. Each list holds the latest measurements, latest first; all times are in seconds.
 
-    Everything may be missing: predictors then say less, and say so by their source and a wide interval.
+    Any part may be empty. Predictions then have another `source` and a wider interval.
     """
 
     reservations: Mapping[CeId, GrantedStart] = {}
-    """The reservations granted to this job."""
+    """The reservations granted for the job that is being placed, by computing element."""
     waits: Mapping[CeId, Sequence[float]] = {}
-    """How long jobs, or pilots, waited at an element before they started."""
+    """How long earlier jobs or pilots waited at each computing element before they started, in seconds."""
     still_waiting: Mapping[CeId, Sequence[float]] = {}
-    """How long the broker's jobs that have not started have waited at an element so far: they stand in its queue, whatever it says."""
+    """Waiting times so far, in seconds, of the jobs that the broker placed at each computing element and that have not started."""
     placed_since: Mapping[CeId, int] = {}
-    """How many jobs the broker has placed at an element since its load was counted: they are not in it."""
+    """How many jobs the broker placed at each computing element after its load was counted, so that its ad lacks them."""
     runs_there: Mapping[CeId, Sequence[float]] = {}
-    """How long jobs of any kind ran at an element."""
+    """The run times in seconds of jobs of any class at each computing element."""
     class_runs: Mapping[str, Sequence[MeasuredRun]] = {}
-    """How long jobs of a class ran, wherever."""
+    """The run times of jobs of each class, by the class's name, at all computing elements."""
     arriving: Mapping[str, Sequence[MeasuredTransfer]] = {}
-    """Transfers of inputs to a site, by its name."""
+    """Measured transfers of input files to each site, by the site's name."""
     leaving: Mapping[str, Sequence[MeasuredTransfer]] = {}
-    """Transfers of outputs from a site, by its name."""
+    """Measured transfers of output files from each site, by the site's name."""
     sizes: Mapping[str, int] = {}
-    """Bytes of files by URL, as a resolver or a storage server told."""
+    """Sizes of files in bytes, by URL, as a replica catalogue or a storage server stated."""
     replicas: Mapping[str, tuple[str, ...]] = {}
-    """The URLs of a file by its logical name (`lfn:...`), as a resolver told."""
+    """The replicas (URLs) of each file, by its logical name (`lfn:...`), as a replica catalogue stated."""
     replica_sites: Mapping[str, frozenset[str]] = {}
-    """The sites that hold a file, by its logical name (`lfn:...`), as a resolver told."""
+    """The names of the sites that hold each file, by its logical name (`lfn:...`), as a replica catalogue stated."""
     corrections: Mapping[tuple[str, Part, Source], Correction] = {}
-    """How predictors erred: by site, part and source. An empty site stands for all sites together."""
+    """The errors of predictors, by site, part and source. An empty site stands for all sites together."""
 
     def correction(self, site: str, part: Part, source: Source) -> Correction | None:
-        """Return how a predictor errs at a site; if too little is known of it there, at all sites; None if too little is known."""
+        """Return the errors of a predictor for a part of the time to delivery at a site.
+
+        With fewer than `LEAST_SCORED` predictions at the site, those over all sites are returned; with too few there as well,
+        None.
+        """
         for where in (site, ""):
             found = self.corrections.get((where, part, source))
             if found is not None and found.count >= LEAST_SCORED:

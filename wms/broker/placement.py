@@ -1,6 +1,6 @@
-"""Placements: what becomes of the broker's decision to run a job at one element, as one table: `{state: {event: state}}`.
+"""The states of a placement: the resource broker's decision to run a job at one computing element.
 
-A job has at most one open placement. A failed one is followed by another at the next best element, with the next number.
+A job has at most one open placement. After a failed one the broker makes another, at the next best element.
 """
 
 from collections.abc import Mapping
@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Final, Literal
 
 Dispatch = Literal["pilot", "direct"]
-"""How the job gets there: by a pilot that is bound to it, or as a batch job of its own."""
+"""How a placed job gets to its element: by a pilot sent for this job alone, or directly as a batch job."""
 
 
 class PlacementState(StrEnum):
-    """The state of a placement."""
+    """The state of a placement. `PLACEMENT_MOVES` says what may follow it."""
 
     ORDERED = "Ordered"
     SENT = "Sent"
@@ -24,7 +24,7 @@ class PlacementState(StrEnum):
 
 
 class PlacementEvent(StrEnum):
-    """An event that moves a placement to another state."""
+    """An event that may change the state of a placement, by `PLACEMENT_MOVES`."""
 
     SEND = "send"
     START = "start"
@@ -53,37 +53,37 @@ PLACEMENT_MOVES: Final[Mapping[PlacementState, Mapping[PlacementEvent, Placement
 )
 
 OPEN: Final = frozenset({PlacementState.ORDERED, PlacementState.SENT, PlacementState.STARTED})
-"""The states in which a placement may still run its job."""
+"""The states in which the job may still start, or runs, by this placement."""
 
 
 class PlacementFault(StrEnum):
-    """The code of a placement that did not start its job."""
+    """The code that says why a placement did not start its job."""
 
     NO_ELEMENT = "NO_ELEMENT"
-    """No element of that name is advertised, or no endpoint leads to it."""
+    """No computing element of that name is advertised, or no endpoint is known by which it is reached."""
     REFUSED = "REFUSED"
-    """The element refused the pilot or the job."""
+    """The computing element refused the pilot or the batch job."""
     UNREACHABLE = "UNREACHABLE"
-    """The element could not be reached in time."""
+    """The computing element could not be reached in time."""
     NOT_ARRIVED = "NOT_ARRIVED"
-    """The pilot submitter died before it sent the pilot: the element never knew it, and did nothing wrong."""
+    """The pilot submitter died before it sent the pilot. The computing element is not at fault."""
     PILOT_ENDED = "PILOT_ENDED"
     """The pilot ended, or was lost, before the job started."""
     TOO_LATE = "TOO_LATE"
-    """The latest start passed before the job started."""
+    """The latest start that the user allows passed before the job started."""
     NOT_TAKEN = "NOT_TAKEN"
-    """The pilot came, and was not given the job: the job does not fit there."""
+    """The pilot started and asked for the job, but the matcher refused, since the job does not fit the resource."""
     NOT_TOGETHER = "NOT_TOGETHER"
-    """Another job of its co-allocation could not start: the element did nothing wrong."""
+    """Another job that was to start at the same time (co-allocation) could not start. The computing element is not at fault."""
     SUPERSEDED = "SUPERSEDED"
-    """The job was placed anew, ordered back, or ended."""
+    """The job was placed anew, taken back to be brokered again, or it ended."""
 
 
 def placement_after(state: PlacementState, event: PlacementEvent) -> PlacementState | None:
-    """Return the state that `event` leads to from `state`, or None where the table refuses it."""
+    """Return the state of a placement after `event` in `state`; None if `PLACEMENT_MOVES` does not allow the event there."""
     return PLACEMENT_MOVES[state].get(event)
 
 
 def placement_sources(event: PlacementEvent) -> tuple[PlacementState, ...]:
-    """Return every state from which `event` is legal."""
+    """Return every state of a placement in which `event` is allowed."""
     return tuple(state for state, moves in PLACEMENT_MOVES.items() if event in moves)

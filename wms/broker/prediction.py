@@ -1,8 +1,8 @@
-"""Predictions: a time in seconds with the interval that holds the truth in 90 of 100 cases, and how such are combined.
+"""Predictions: a time in seconds with an interval that contains the true time in 90 of 100 cases; and their combination.
 
-Times are thought of as lognormal: they are positive, and errors are factors. So a prediction has a centre, its median, and a
-*spread*, the standard deviation of the logarithm. Near zero a factor says nothing, since whoever waits for three seconds or for
-ten is served as well. So logarithms are of the time plus `UNFELT` seconds.
+Times are modelled as lognormal: they are positive, and errors are factors. So a prediction has a median, and a *spread*: the
+standard deviation of the logarithm. Near zero a factor means little, since a wait of three seconds is as good as one of ten. So
+logarithms are of the time plus `UNFELT` seconds.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,29 +14,33 @@ from msgspec import Struct
 from wms.bounds import Seconds
 
 Part: TypeAlias = Literal["stage_in", "waiting", "execution", "stage_out", "delivery"]
-"""The four tasks of the time to delivery, and the whole."""
+"""The four parts of a job's time to delivery (transfer of inputs, wait, run, transfer of outputs), and the whole ("delivery")."""
 Source: TypeAlias = Literal[
     "reservation", "free-slots", "queue-model", "history", "benchmark", "resource", "user", "replicas", "none"
 ]
-"""What a prediction was made from. `free-slots`: the queue model of an element that has a slot for the job now; `resource`: the element's
-own estimate; `none`: nothing is known, a wide guess."""
+"""What a prediction was made from.
+
+`reservation`: a granted one. `free-slots`: the element has a free slot for the job now. `queue-model`: its load. `history`: past
+measurements. `benchmark`: scaled run times. `resource`: the element's own estimate. `user`: the user's figures. `replicas`: file
+sizes and bandwidths. `none`: a wide guess.
+"""
 
 UNFELT: Final = 30.0
-"""Seconds that nobody minds; see above."""
+"""Seconds of delay that do not matter to a user. They are added to times before logarithms or ratios are taken."""
 LONGEST: Final = 10 * 366 * 86_400.0
-"""The longest time in seconds that is predicted: ten years."""
+"""The upper limit of every predicted time, in seconds: ten years."""
 LEVEL: Final = 0.9
-"""The share of outcomes that an interval should hold."""
+"""The share of true times that a prediction's interval should contain."""
 _NORMAL = 1.6448536269514722
 """The normal quantile of 95 %, so that 5 % lie below an interval and 5 % above."""
 _WIDEST = 12.0
 
 
 class Prediction(Struct, frozen=True, kw_only=True):
-    """The predicted seconds of a part of a job's way; `low` and `high` bound the truth in 90 % of the cases.
+    """The predicted seconds of one part of a job's time to delivery. `low` to `high` contains the true time in 90 % of the cases.
 
-    Always 0 <= low <= seconds <= high <= `LONGEST`. `model_seconds` is what the predictor said before it was corrected by its
-    errors so far: keep it with the prediction, since corrections are learned from it.
+    Always 0 <= low <= seconds <= high <= `LONGEST`. `model_seconds` is the prediction before it was corrected by past errors.
+    Store it with the prediction: corrections are learned from it.
     """
 
     seconds: Seconds
@@ -47,26 +51,29 @@ class Prediction(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def of(cls, seconds: float, spread: float, source: Source) -> Self:
-        """Return the prediction with this median in seconds and this spread; nonsense is bounded."""
+        """Return the prediction with this median in seconds and this spread (standard deviation of the logarithm).
+
+        Values out of range, infinite or NaN are replaced by the nearest or widest that is allowed.
+        """
         centre, spread = bounded(seconds), _spread(spread)
         low, high = interval(centre, spread)
         return cls(seconds=centre, low=low, high=high, source=source, model_seconds=centre)
 
     @classmethod
     def exact(cls, seconds: float, source: Source) -> Self:
-        """Return the prediction of a time that is known."""
+        """Return the prediction of a time in seconds that is known exactly: its interval is this time alone."""
         return cls.of(seconds, 0.0, source)
 
 
 class Predicted(NamedTuple):
-    """A prediction, and what its predictor could not use and what it used in its place."""
+    """A prediction, and remarks for the user on data that its predictor lacked."""
 
     prediction: Prediction
     remarks: tuple[str, ...] = ()
 
 
 class Estimate(NamedTuple):
-    """One predictor's median in seconds, and its spread; several are weighed by `fused`."""
+    """One estimate of a time before several are combined by `fused`: its median in seconds and its spread."""
 
     seconds: float
     spread: float
@@ -74,12 +81,15 @@ class Estimate(NamedTuple):
 
 
 def bounded(seconds: float) -> float:
-    """Return seconds between 0 and `LONGEST`; what is not a number is the longest time."""
+    """Return `seconds` limited to 0 to `LONGEST`; NaN becomes `LONGEST`."""
     return min(max(seconds, 0.0), LONGEST) if seconds == seconds else LONGEST  # noqa: PLR0124 - finds NaN
 
 
 def interval(centre: float, spread: float) -> tuple[float, float]:
-    """Return the ends in seconds of the interval of a median in seconds, which it always contains."""
+    """Return the lower and upper end, in seconds, of the 90 % interval around the median `centre`, in seconds.
+
+    `spread` is the standard deviation of the logarithm. The interval always contains the median.
+    """
     factor = exp(_NORMAL * spread)
     low = (centre + UNFELT) / factor - UNFELT
     high = (centre + UNFELT) * factor - UNFELT
@@ -87,9 +97,9 @@ def interval(centre: float, spread: float) -> tuple[float, float]:
 
 
 def fused(estimates: Sequence[Estimate]) -> Estimate:
-    """Return the estimate that several independent ones make: their logarithms weighed by the squares of their spreads.
+    """Return the combination of independent estimates of one time: their logarithms weighted by one over the square of the spread.
 
-    The source is that of the heaviest. Raises ValueError if there is none.
+    The source is that of the estimate with the largest weight. Raises ValueError if there are no estimates.
     """
     if not estimates:
         raise ValueError("nothing to fuse")
@@ -102,10 +112,10 @@ def fused(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def total(parts: Iterable[Prediction], source: Source) -> Prediction:
-    """Return the prediction of a sum of independent parts.
+    """Return the prediction of the sum of independent parts; `source` is given to the result.
 
-    Medians are added. The distances of the ends from the medians are added as the sides of a right angle, as is right for
-    independent errors that are nearly normal; with skewed ones the interval is a little too low.
+    The medians are added. The distances of the interval's ends from the medians are added as a root of squares. This is right for
+    independent, nearly normal errors; with skewed errors the interval is a little too low.
     """
     all_ = list(parts)
     centre = sum(each.seconds for each in all_)

@@ -1,4 +1,4 @@
-"""The ranking of candidates: where the job is delivered, or started, first, and why the others come later or not at all."""
+"""Ranks the candidates for a job by where it is delivered, or starts, first, with a reason for each rank or rejection."""
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime
@@ -17,28 +17,28 @@ from wms.broker.time_to_delivery import DeliveryTime, predict_delivery
 from wms.matching.clauses import Mismatch, Negative
 
 LATEST_START = "latest start"
-"""The clause of candidates where the job cannot start in time."""
+"""The name of the rule that rejects a candidate where the job cannot start by its latest start."""
 
 
 class RankedCandidate(Struct, frozen=True, kw_only=True):
-    """A candidate where the job can run; `rank` 1 is the best."""
+    """A computing element where the job can run, with its predicted times. `rank` is 1 for the best."""
 
     rank: int
     candidate: Candidate
     time: DeliveryTime
     reason: str
-    """Why it stands here, in a sentence."""
+    """A sentence for the user: in how many seconds the job starts or is delivered, and how long after the best."""
 
 
 class Ranking(Struct, frozen=True, kw_only=True):
-    """All candidates of a job: the ranked ones, the best first, and the rejected ones, by site and name."""
+    """The ranked candidates, which can run the job, best first; and the rejected ones, by site and element name."""
 
     ranked: tuple[RankedCandidate, ...]
     rejected: tuple[RejectedCandidate, ...]
 
     @property
     def best(self) -> RankedCandidate | None:
-        """The best candidate; None if the job fits nowhere."""
+        """The best candidate; None if the job can run at none."""
         return self.ranked[0] if self.ranked else None
 
 
@@ -57,10 +57,11 @@ def rank(
     negatives: Sequence[Negative] = (),
     selector: Selector | None = None,
 ) -> Ranking:
-    """Return the ranking of candidates for a job, by its objective unless another selector is given.
+    """Rank the candidates for a job, by the job's objective unless a `selector` is given, and return the ranking.
 
-    Where a job could not start by its latest start even if all goes well, it is rejected. Candidates that a selector orders alike
-    stand by site and name: the same input has the same ranking. `negatives` are as for `filter_candidates`.
+    A candidate is rejected if even the lower end of its predicted start is after the job's latest start. Candidates that the
+    selector considers equal are sorted by site and name, so that the same input gives the same ranking. `negatives` are further
+    checks, as for `filter_candidates`.
     """
     fitting, rejected = filter_candidates(job, candidates, knowledge, negatives)
     selector = selector or SELECTORS[job.objective]

@@ -1,7 +1,7 @@
-"""Replicas: which storage a file comes from, which storage is near a candidate, and DIRAC's rule for input data.
+"""Replicas of files: which storage an input comes from or is near a computing element, and DIRAC's rule for input data.
 
-A URL names its storage by its host. An input by a logical name (`lfn:...`) is *input data*: as in DIRAC, a job goes only where
-all its input data have replicas. An input by other URLs is brought from wherever it is, which takes longer from far away.
+A URL names its storage by its host. An input with a logical name (`lfn:...`) is *input data*. As in DIRAC, a job goes only to
+sites with a replica of all its input data. An input with another URL is transferred from wherever it is.
 """
 
 from collections.abc import Iterable
@@ -14,15 +14,15 @@ from wms.broker.knowledge import Knowledge
 from wms.matching.clauses import Mismatch
 
 LOGICAL = "lfn"
-"""The scheme of logical names, which a resolver turns into replicas."""
+"""The URL scheme of logical file names, for which a replica catalogue lists the replicas."""
 DATA = "input data"
-"""The clause of candidates that lack input data."""
+"""The name of the rule that rejects a candidate whose site lacks replicas of the job's input data."""
 _SHOWN = 3
 
 
 @lru_cache(maxsize=65_536)
 def storage_host(url: str) -> str:
-    """Return the host of a URL in lower case; empty for a logical name, a path, or a URL that cannot be read."""
+    """Return the host of a URL in lower case; empty for a logical name, a path, or a malformed URL."""
     try:
         return (urlsplit(url).hostname or "").casefold()
     except ValueError:
@@ -30,27 +30,30 @@ def storage_host(url: str) -> str:
 
 
 def storage_hosts(file: FileToMove, knowledge: Knowledge) -> frozenset[str]:
-    """Return the hosts from which a file may come, by its URLs and the replicas of its logical names; an empty one if unknown."""
+    """Return the hosts from which a file may be read, by its URLs and the known replicas of its logical names.
+
+    An unknown host is an empty string; the set has at least one member.
+    """
     found = (url for each in file.urls for url in knowledge.replicas.get(each, (each,)))
     return frozenset(map(storage_host, found)) or frozenset({""})
 
 
 def is_logical(file: FileToMove) -> bool:
-    """Return whether a file is named by logical names alone."""
+    """Return whether a file has logical names (`lfn:...`) only. A file without URLs has none."""
     return bool(file.urls) and all(url.partition(":")[0].casefold() == LOGICAL for url in file.urls)
 
 
 def is_near(candidate: Candidate, host: str) -> bool:
-    """Return whether a storage host is close to a candidate."""
+    """Return whether a storage host, in lower case, is close to a candidate; an empty host is not."""
     return bool(host) and any(
         (storage_host(each) or each.casefold()) == host for each in candidate.near_storage
     )
 
 
 def lacking_inputs(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Mismatch | None:
-    """Return why a job may not go to a candidate by its input data; None if it may.
+    """Return why a job may not run at a candidate because of its input data; None if it may.
 
-    Input data of which no replica is known anywhere exclude no site: stage-in will tell what became of them.
+    Input data without any known replica exclude no site: the transfer of inputs reports what is wrong with them.
     """
     lacking = [each.name for each in _input_data(job) if not _is_at(each, candidate.site, knowledge)]
     if not lacking:

@@ -1,4 +1,4 @@
-"""Robust statistics of times and rates: medians and spreads of logarithms, which a tenth of outliers on either side does not move."""
+"""Robust statistics of times and rates: medians and spreads of logarithms, which are hardly moved by a tenth of outliers."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -12,7 +12,7 @@ _PRIOR_WEIGHT = 3.0
 
 
 class Typical(NamedTuple):
-    """The median of positive measurements, the spread of one of them, and their number."""
+    """The median of positive measurements, their spread (standard deviation of the logarithm), and how many there are."""
 
     median: float
     spread: float
@@ -20,15 +20,15 @@ class Typical(NamedTuple):
 
     @property
     def of_median(self) -> float:
-        """The spread of the median itself, which more measurements tell better."""
+        """The spread of the median itself: it shrinks as there are more measurements."""
         return float(self.spread * (1.57 / self.number) ** 0.5)
 
 
 def typical(values: Iterable[float], assumed: float, offset: float = 0.0) -> Typical | None:
-    """Return what is typical of measurements; None if there is none that is a positive, finite number.
+    """Return the median and spread of measurements; None if none is finite and not negative (without `offset`: positive).
 
-    `assumed` is the spread before anything was measured: the fewer there are, the more it counts. Logarithms are of the values plus
-    `offset`, with which 0 is a measurement too.
+    `assumed` is the spread expected before anything is measured; the fewer measurements, the more it counts. `offset` is added to
+    values before logarithms are taken, so that 0 can be measured.
     """
     return _typical(tuple(values), assumed, offset)
 
@@ -46,15 +46,18 @@ def _typical(values: tuple[float, ...], assumed: float, offset: float) -> Typica
 
 
 def quantiles(values: Iterable[float], shares: Sequence[float]) -> list[float]:
-    """Return quantiles of finite values, interpolated; an empty list if there is no such value."""
+    """Return the interpolated quantiles of `values` for each share (0 to 1) in `shares`; values that are not finite are ignored.
+
+    The list is empty if no value is finite.
+    """
     ordered = sorted(each for each in values if isfinite(each))
     return [_quantile(ordered, share) for share in shares] if ordered else []
 
 
 def mean_without_ends(values: Iterable[float]) -> float | None:
-    """Return the mean of positive measurements, where each beyond the 5 % and 95 % quantiles counts as these; None without any.
+    """Return the mean of positive, finite measurements, with outliers beyond the 5 % and 95 % quantiles replaced by these quantiles.
 
-    The throughput of a queue follows from the mean, not from the median, but one run of a year must not decide.
+    Other values are ignored; None if none is left. It serves for queue throughput, where one extreme run must not decide.
     """
     ordered = sorted(each for each in values if isfinite(each) and each > 0)
     if not ordered:

@@ -1,4 +1,4 @@
-"""Selectors: the order of candidates. Two serve users; random choice and the shortest queue are what benchmarks compare them with."""
+"""Selectors: sort keys for candidates. Users choose between two; two more serve as baselines of benchmarks."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -10,37 +10,40 @@ from wms.broker.time_to_delivery import DeliveryTime
 
 Order: TypeAlias = tuple[float, ...]
 Selector: TypeAlias = Callable[[Candidate, DeliveryTime], Order]
-"""A function that returns by what a candidate is ordered, the least first."""
+"""A function that returns a candidate's sort key from the candidate and its predicted times; the least key is best."""
 
 
 def earliest_completion(_: Candidate, time: DeliveryTime) -> Order:
-    """Order by the time to delivery; of equal ones the surer is first."""
+    """Return a sort key by predicted time to delivery; of equal ones, that with the lower upper end is better."""
     return (time.delivery.seconds, time.delivery.high)
 
 
 def earliest_start(_: Candidate, time: DeliveryTime) -> Order:
-    """Order by stage-in and waiting; of equal ones by the time to delivery."""
+    """Return a sort key by the predicted start (stage-in and wait); of equal ones, by the time to delivery."""
     return (time.start.seconds, time.start.high, time.delivery.seconds)
 
 
 def shortest_queue(candidate: Candidate, _: DeliveryTime) -> Order:
-    """Order by `queue_length`. A baseline."""
+    """Return `queue_length` as the sort key: a baseline without predictions."""
     return queue_length(candidate)
 
 
 def queue_length(candidate: Candidate) -> Order:
-    """Return waiting jobs for each slot; of equal ones that with more free slots is first, and those that tell no load are last."""
+    """Return the sort key of a candidate by its waiting jobs per slot; of equal ones, more free slots are better.
+
+    Candidates whose load is unknown come last.
+    """
     slots = max(1, candidate.slots)
     silent = candidate.waiting_jobs is None and candidate.free_slots is None
     return (float(silent), (candidate.waiting_jobs or 0) / slots, -(candidate.free_slots or 0) / slots)
 
 
 def random_choice(rng: Callable[[], float]) -> Selector:
-    """Return a selector without preference; `rng` returns numbers in [0, 1). A baseline."""
+    """Return a selector that sorts at random: a baseline. `rng` returns random numbers in [0, 1)."""
     return lambda *_: (rng(),)
 
 
 SELECTORS: Final[Mapping[SelectorName, Selector]] = MappingProxyType(
     {"earliest-completion": earliest_completion, "earliest-start": earliest_start}
 )
-"""The selectors that users may choose, by their names."""
+"""The selectors that users may choose as a job's objective, by name."""

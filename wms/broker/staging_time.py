@@ -1,7 +1,7 @@
-"""The predictors of stage-in and stage-out: sizes of files over the measured bandwidth of their way.
+"""Predicts the times to transfer a job's input and output files: file sizes over measured bandwidths.
 
-Of several replicas the one that arrives first counts. Where a size or every bandwidth is unknown, the user's figure is the last
-resort, and then a guess. Files are moved one after another over the same way, which is what a shared line comes to.
+Of several replicas the fastest to transfer counts. Where sizes or bandwidths are unknown, the user's figure is used, and else a
+guess. Files are taken to be transferred one after another, which is what a shared line amounts to.
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,11 +18,11 @@ from wms.broker.replicas import is_near, storage_hosts
 from wms.broker.robust import Typical, typical
 
 PER_FILE = 1.0
-"""Seconds that a transfer takes however small the file is."""
+"""The overhead of each transfer in seconds, however small the file is."""
 NEAR_RATE, FAR_RATE = 50e6, 10e6
-"""Bytes a second from storage nearby and from elsewhere, where nothing was measured."""
+"""The bandwidth assumed without measurements, in bytes a second: from storage near the element, and from elsewhere."""
 USUAL_SIZE = 100_000_000
-"""Bytes of a file whose size nobody tells."""
+"""The size in bytes that is assumed of a file of unknown size."""
 _MEASURED_SPREAD, _GUESSED_SPREAD, _USER_SPREAD = 0.5, 1.2, 0.7
 _LEAST_SIZE = 100_000
 """Smaller transfers tell nothing of the bandwidth."""
@@ -38,12 +38,12 @@ class _Move(NamedTuple):
 
 
 def predict_stage_in(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Predicted:
-    """Return how long the job's inputs take to a candidate, in seconds."""
+    """Return the predicted time in seconds to transfer all input files of a job to a candidate."""
     return _predict(job.inputs, job.stage_in_seconds, candidate, knowledge, "stage_in")
 
 
 def predict_stage_out(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Predicted:
-    """Return how long the job's outputs take from a candidate, in seconds."""
+    """Return the predicted time in seconds to transfer a job's output files from a candidate, each to all its targets."""
     each_way = [replace(each, urls=(url,)) for each in job.outputs for url in each.urls]
     return _predict(each_way, job.stage_out_seconds, candidate, knowledge, "stage_out")
 

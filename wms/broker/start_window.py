@@ -1,4 +1,4 @@
-"""When a job may start: absolute times of its preferences, and times relative to its submission and to its earliest start."""
+"""The time window in which a job may start, from the absolute and relative times among its preferences."""
 
 from datetime import datetime, timedelta
 
@@ -8,13 +8,13 @@ from wms.jobdesc.preferences import JobPreferences
 
 
 class StartWindow(msgspec.Struct, frozen=True):
-    """The times between which a job is to start; without a latest one it may start at any time after the earliest."""
+    """The window in which a job must start. Without `latest` it may start at any time after `earliest`."""
 
     earliest: datetime
     latest: datetime | None = None
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether the job can start in time no more."""
+        """Return whether it is too late for the job to start."""
         return self.latest is not None and now > self.latest
 
     def is_open(self, now: datetime) -> bool:
@@ -23,9 +23,10 @@ class StartWindow(msgspec.Struct, frozen=True):
 
 
 def start_window(preferences: JobPreferences | None, submitted_at: datetime) -> StartWindow:
-    """Return the start window of a job that was submitted at a time.
+    """Return the start window of a job with these preferences that was submitted at `submitted_at`.
 
-    An absolute time goes before a relative one. The latest start is relative to the earliest.
+    An absolute time takes precedence over a relative one. A relative latest start counts from the earliest start. Without
+    preferences the job may start at any time after its submission.
     """
     if preferences is None:
         return StartWindow(submitted_at)

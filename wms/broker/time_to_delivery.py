@@ -1,4 +1,4 @@
-"""The total time to delivery: stage-in, waiting, execution and stage-out, each by its predictor, and their sum."""
+"""Predicts a job's total time to delivery: the sum of input transfer, wait, run and output transfer, each from its predictor."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,18 +18,18 @@ from wms.ids import CeId
 
 
 class DeliveryTime(Struct, frozen=True, kw_only=True):
-    """The predicted time to delivery at a candidate: its four parts, the start and the whole, from now on."""
+    """The predicted times of a job at one candidate: four parts, and the start and delivery in seconds from now."""
 
     stage_in: Prediction
     waiting: Prediction
     execution: Prediction
     stage_out: Prediction
     start: Prediction
-    """When the payload starts: after stage-in and waiting."""
+    """The time until the payload starts: after stage-in and waiting."""
     delivery: Prediction
-    """When the outputs are where they should be."""
+    """The time until all outputs are at their targets."""
     remarks: tuple[str, ...] = ()
-    """What the predictors could not use, and what they used in its place."""
+    """Texts for the user on data that the predictors lacked."""
 
 
 def predict_delivery(
@@ -39,7 +39,10 @@ def predict_delivery(
     now: datetime,
     speeds: Mapping[CeId, Benchmarks],
 ) -> DeliveryTime:
-    """Return the predicted time to delivery of a job at a candidate. `speeds` as for `predict_execution`."""
+    """Return the predicted time from `now` to delivery of a job at a candidate, corrected by past errors of the predictors.
+
+    `speeds` are benchmark results by computing element, as for `predict_execution`.
+    """
     parts = (
         predict_stage_in(job, candidate, knowledge),
         predict_waiting(job, candidate, knowledge, now),
@@ -62,9 +65,9 @@ def delivery_time(
     stages_ahead: bool = False,
     remarks: tuple[str, ...] = (),
 ) -> DeliveryTime:
-    """Return the time to delivery of four parts, whose errors are taken to be independent of each other (`prediction.total`).
+    """Return the time to delivery that four predicted parts make; their errors are taken to be independent.
 
-    With `stages_ahead` inputs arrive while the job waits: then the start is the later of the two.
+    With `stages_ahead` the inputs are transferred while the job waits, so that it starts when both are done.
     """
     start = later(stage_in, waiting) if stages_ahead else total([stage_in, waiting], waiting.source)
     return DeliveryTime(

@@ -1,8 +1,8 @@
-"""The predictor of waiting: from a granted reservation, a model of the queue, waits of the past and the element's own estimate.
+"""Predicts how long a job waits at a computing element: from a reservation, its load, past waits and its own estimate.
 
-A reservation is exact. Without one the others are weighed by their certainty. The *queue model*: the job starts when as many jobs
-have left as stand before it, and jobs leave at the rate of slots over the mean run time. It knows the present load, but takes
-the element at its word; waits of the past are true, but of another load.
+A reservation is exact. Without one the other estimates are weighted by their certainty. By the *queue model* a job starts when as
+many jobs have left as are before it. Jobs leave at the rate of slots over the mean run time. The model uses the present load, but
+relies on what the element advertises. Past waits are true, but are of another load.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ from wms.broker.prediction import UNFELT, Estimate, Predicted, Prediction, fused
 from wms.broker.robust import mean_without_ends, typical
 
 START_SECONDS = 20.0
-"""How long an idle slot takes to start what is sent there."""
+"""How many seconds an element with a free slot takes to start a job."""
 USUAL_RUN = 3_600.0
-"""The run time in seconds of jobs that nothing is known of."""
+"""The run time in seconds that is assumed of jobs without measurements."""
 _RECENT = 50
 _MODEL_SPREAD, _GUESSED_RUN_SPREAD, _UNSAID_SPREAD = 0.4, 1.0, 1.0
 _WAITS_SPREAD, _WAITS_DRIFT = 1.0, 0.6
@@ -29,7 +29,10 @@ _RESOURCE_SPREAD, _UNKNOWN_SPREAD = 1.0, 2.0
 
 
 def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge, now: datetime) -> Predicted:
-    """Return how long the job waits before it may start, in seconds from now, not before its earliest start."""
+    """Return the predicted seconds from `now` until a job can start at a candidate, not before the job's earliest start.
+
+    With a granted reservation there, it is the time until the reservation starts.
+    """
     granted = knowledge.reservations.get(candidate.place)
     if granted is not None:
         return Predicted(reserved((granted.start_at - now).total_seconds()))
@@ -52,7 +55,7 @@ def _weighed(estimates: Sequence[Estimate]) -> Predicted:
 
 
 def reserved(seconds: float) -> Prediction:
-    """Return the wait for a reservation that starts in so many seconds; its jobs start a moment after it does."""
+    """Return the predicted wait for a reservation that starts in `seconds`; its interval allows a few seconds for the start."""
     exact = Prediction.exact(seconds, "reservation")
     return Prediction(
         seconds=exact.seconds,
@@ -82,7 +85,10 @@ def _waits(candidate: Candidate, knowledge: Knowledge) -> list[float]:
 
 
 def queue_model(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Estimate | None:
-    """Return the wait by the present load; None if the element tells neither its free slots nor its jobs, and none of ours waits."""
+    """Return the wait that the element's present load implies.
+
+    None if the element advertises neither free slots nor running jobs, and no job that the broker placed waits there.
+    """
     ours = len(knowledge.still_waiting.get(candidate.place, ()))
     free = _free_slots(candidate)
     if free is None and not ours:
