@@ -1,1 +1,1 @@
-"""Agreements on reservations of CPUs, after WS-Agreement: states, terms, templates, quotas and the calendar of slots."""
+"""Agreements, after WS-Agreement, by which a site reserves CPUs for a job: states, terms, templates, quotas and calendar."""

@@ -1,4 +1,4 @@
-"""One agreement as it stands, and what becomes of it as time passes."""
+"""One agreement as stored in the database, and the events that passing time brings it."""
 
 from datetime import datetime, timedelta
 
@@ -12,28 +12,36 @@ from wms.ids import AgreementId
 
 
 class Agreement(AgreementTerms, frozen=True, kw_only=True):
-    """An agreement, as it is stored."""
+    """An agreement by which a site reserves CPUs for a job, as stored in the database.
+
+    Its terms are those that the resource broker offered. `start_at` and `ends_at` are None until it is granted. `code` and `text`
+    say why it is in its state.
+    """
 
     state: AgreementState
     start_at: datetime | None
     ends_at: datetime | None
     reservation: str
-    """The name by which the batch system knows the reservation; empty if it does not."""
+    """The name of the reservation in the batch system; empty if it is not held there."""
     is_held: bool
-    """Whether the batch system may hold a reservation."""
+    """Whether the batch system may hold a reservation for it that must be released in the end."""
     expires_at: datetime
-    """When an undecided offer or an unconfirmed reservation is over."""
+    """When an offer is denied that is still undecided, or a reservation expires that is still unconfirmed."""
     used_at: datetime | None
-    """When it was first seen that the reservation is used."""
+    """When the service first saw that a job uses the reservation; None: not yet."""
     tries: int
-    """How often a decision was begun."""
+    """How often the service began to decide on the offer; it rises by more than one if decisions fail."""
     code: str
     text: str
     created_at: datetime
     changed_at: datetime
 
     def booking(self, now: datetime, horizon: timedelta) -> Booking:
-        """Return the reserved CPUs of a granted agreement; an unconfirmed flexible one may be moved within its window."""
+        """Return the entry of this agreement, which must be granted, for the calendar of its computing element.
+
+        A flexible, unconfirmed one may be moved within its window. This ends at the latest `horizon` after the agreement's
+        creation.
+        """
         assert self.start_at is not None
         assert self.ends_at is not None
         movable = self.flexible and self.state is AgreementState.TEMPORARY
@@ -47,7 +55,7 @@ class Agreement(AgreementTerms, frozen=True, kw_only=True):
 
 
 class AgreementMark(msgspec.Struct, frozen=True, kw_only=True):
-    """An event of one agreement, with its reason; values that are None stay as they were."""
+    """An event of one agreement that is to be stored, with its reason. Fields that are None leave the stored values unchanged."""
 
     agreement_id: AgreementId
     event: AgreementEvent
@@ -62,9 +70,10 @@ class AgreementMark(msgspec.Struct, frozen=True, kw_only=True):
 def overdue(
     agreement: Agreement, now: datetime, grace: timedelta, *, job_is_over: bool
 ) -> AgreementMark | None:
-    """Return what has become of an agreement by this time of the database, None if it goes on.
+    """Return the event that an agreement has reached by time alone, at the database's time `now`; None if there is none.
 
-    A confirmed one that nobody has used is released `grace` after its start; one whose job has ended is not needed any more.
+    An undecided offer or an unconfirmed reservation expires. A confirmed one ends with its time or its job (`job_is_over`). If
+    nobody has used it `grace` after its start, it ends as a no-show.
     """
     match agreement.state:
         case AgreementState.REQUESTED if agreement.expires_at <= now:

@@ -1,8 +1,8 @@
-"""The calendar of one computing element's slots: which CPUs are reserved when, and the earliest start for more.
+"""The calendar of one computing element: which CPUs are reserved when, and the earliest time at which more are free.
 
-The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time of its window from which
-so many CPUs are free for its whole duration. So a short one is filled in before a longer one that was reserved earlier (backfilling). If
-no start is left, flexible reservations are moved within their windows.
+The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time of its window from
+which its CPUs are free for its whole duration. So a short one can start before a longer one that was reserved earlier
+(backfilling). If no start is left, flexible reservations are moved within their windows.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,55 +16,55 @@ from msgspec.structs import replace
 from wms.ids import AgreementId
 
 TRIED_STARTS: Final = 32
-"""The most starts for which flexible reservations are tried elsewhere."""
+"""The most start times of a new reservation for which the calendar tries to move flexible reservations away."""
 MOVED_AT_MOST: Final = 32
-"""The most flexible reservations that are moved for one offer."""
+"""The most flexible reservations that the calendar moves to make room for one new reservation."""
 
 
 class Booking(msgspec.Struct, frozen=True, kw_only=True):
-    """CPUs reserved from one time until another."""
+    """An entry of a calendar: `cpus` CPUs of the computing element are reserved from one time until another."""
 
     agreement_id: AgreementId
     cpus: int
     start_at: datetime
     ends_at: datetime
     window: tuple[datetime, datetime] | None = None
-    """The first and the last start to which it may be moved; None: it may not be moved."""
+    """The earliest and the latest start to which the reservation may be moved; None: it may not be moved."""
 
     @property
     def duration(self) -> timedelta:
-        """The length of the reservation."""
+        """The length of the reservation: its end minus its start."""
         return self.ends_at - self.start_at
 
     def moved(self, start_at: datetime) -> "Booking":
-        """Return the booking with another start."""
+        """Return the booking with another start and the same duration."""
         return replace(self, start_at=start_at, ends_at=start_at + self.duration)
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """CPUs for a duration, from some start within a window."""
+    """CPUs wanted for a duration, from a start between `first` and `last`."""
 
     cpus: int
     duration: timedelta
     first: datetime
     last: datetime
-    """The last allowed start."""
+    """The latest allowed start."""
 
     def at(self, start_at: datetime, agreement_id: AgreementId) -> Booking:
-        """Return the booking that the wish becomes at a start."""
+        """Return the booking for these CPUs from `start_at` on, under the id of an agreement."""
         ends_at = start_at + self.duration
         return Booking(agreement_id=agreement_id, cpus=self.cpus, start_at=start_at, ends_at=ends_at)
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """A start for a wish, and the bookings that are moved for it, as they are then."""
+    """A start at which wanted CPUs are free, once the bookings in `moved` have the starts that they show there."""
 
     start_at: datetime
     moved: tuple[Booking, ...] = ()
 
 
 class SlotCalendar:
-    """The reserved CPUs of an element with a fixed number of CPUs."""
+    """The reserved CPUs of one computing element over time. `cpus` is the number of its CPUs."""
 
     def __init__(self, cpus: int, bookings: Iterable[Booking] = ()) -> None:
         self.cpus = cpus
@@ -77,26 +77,26 @@ class SlotCalendar:
             self.book(each)
 
     def __iter__(self) -> Iterator[Booking]:
-        """Go through the bookings."""
+        """Iterate over the bookings."""
         return iter(self._bookings.values())
 
     def book(self, booking: Booking) -> None:
-        """Add a booking, whether or not it fits."""
+        """Add a booking to the calendar, without a check that its CPUs are free."""
         self._bookings[booking.agreement_id] = booking
         self._change(booking, booking.cpus)
 
     def drop(self, agreement_id: AgreementId) -> Booking:
-        """Remove and return a booking. Raise KeyError if there is none of this id."""
+        """Remove a booking from the calendar and return it. Raises KeyError if there is none of this agreement."""
         booking = self._bookings.pop(agreement_id)
         self._change(booking, -booking.cpus)
         return booking
 
     def most_used(self) -> int:
-        """Return the largest number of CPUs that are reserved at any time."""
+        """Return the largest number of CPUs that are reserved at the same time; 0 without bookings."""
         return max(self._used, default=0)
 
     def earliest(self, wish: Wish) -> datetime | None:
-        """Return the earliest start in the wish's window from which its CPUs are free throughout; None if there is none."""
+        """Return the earliest start in the wish's window from which its CPUs are free for its duration; None if there is none."""
         if wish.cpus > self.cpus or wish.first > wish.last:
             return None
         start = wish.first
@@ -110,13 +110,19 @@ class SlotCalendar:
         return start
 
     def room(self, wish: Wish) -> Room | None:
-        """Return the earliest start; if there is none, one for which flexible bookings are moved; None if that does not help."""
+        """Return the earliest start for a wish, if need be with flexible bookings moved; None if there is none.
+
+        The calendar is unchanged.
+        """
         if (start := self.earliest(wish)) is not None:
             return Room(start_at=start)
         return next((room for at in self._starts(wish) if (room := self._moving_at(wish, at))), None)
 
     def sooner(self, agreement_id: AgreementId, now: datetime) -> Booking | None:
-        """Return a flexible booking as it is at an earlier start that has become free; None if there is none."""
+        """Return a flexible booking with an earlier start that has become free, not before `now`; None if there is none.
+
+        The calendar is unchanged. Raises KeyError if the agreement has no booking.
+        """
         booking = self.drop(agreement_id)
         try:
             start = self.earliest(_again(booking, now)) if booking.window else None

@@ -1,4 +1,4 @@
-"""Decisions on offers by a calendar: the earliest start within the bounds of template and quota, or a coded reason why there is none."""
+"""Decides on offers to reserve CPUs: the earliest start that template, quota and calendar allow, or a coded refusal."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -14,35 +14,38 @@ from wms.ids import AgreementId
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation of an offer's CPUs."""
+    """A granted offer: its CPUs are reserved from `start_at` until `ends_at`."""
 
     start_at: datetime
     ends_at: datetime
     reservation: str = ""
-    """The name by which the batch system knows the reservation; empty if it does not."""
+    """The name of the reservation in the batch system; empty if it is not held there."""
     moved: tuple[Booking, ...] = ()
-    """The flexible reservations that made room, as they are then."""
+    """Flexible reservations that were moved to make room, with their new times."""
 
 
 class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a site lets be reserved of an element."""
+    """A site's rules for reservations on one computing element: the bounds of each offer, and quotas of VOs."""
 
     template: AgreementTemplate = AgreementTemplate()
     quotas: Mapping[str, VoQuota] = {}
-    """The most that each VO may have reserved; `*` is for the others."""
+    """The most that each VO may have reserved at the site, by VO name; `*` is for all other VOs."""
 
     def refusal(
         self, terms: AgreementTerms, cpus: int, held: ReservedAmount, now: datetime
     ) -> Refusal | None:
-        """Return why an offer is denied whatever is free; `cpus` is the size of the element, `held` what its VO has reserved."""
+        """Return why template or quota forbid an offer, whether or not CPUs are free; None if they allow it.
+
+        `cpus` is the number of CPUs of the computing element. `held` is what the offer's VO has already reserved at the site.
+        """
         return self.template.refusal(terms, cpus, now) or over_quota(terms, held, self.quota(terms.vo))
 
     def quota(self, vo: str) -> VoQuota:
-        """Return what a VO may have reserved at the site."""
+        """Return the most that a VO may have reserved at the site; without a quota of its own, that of `*`, or the default."""
         return self.quotas.get(vo, self.quotas.get("*", VoQuota()))
 
     def wish(self, terms: AgreementTerms, now: datetime) -> Wish:
-        """Return what an offer needs of a calendar."""
+        """Return the CPUs, duration and window of starts of an offer, in the form that a calendar takes."""
         return Wish(
             cpus=terms.cpus,
             duration=terms.duration,
@@ -54,7 +57,10 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
 def decide(
     terms: AgreementTerms, calendar: SlotCalendar, rules: ReservationRules, now: datetime
 ) -> Granted | Refusal:
-    """Grant the earliest start that the calendar has, and book it there; or deny with the reason."""
+    """Grant an offer the earliest start that the calendar has, or refuse it with a reason.
+
+    A grant is booked in `calendar`, in place, and so are the flexible reservations that it moves.
+    """
     wish = rules.wish(terms, now)
     room = calendar.room(wish)
     if room is None:
@@ -69,14 +75,17 @@ def decide(
 
 
 def no_room(wish: Wish, cpus: int) -> Refusal:
-    """Return the refusal of a wish for which no start is left."""
+    """Return the refusal of a wish for which the calendar has no start. `cpus` is the number of CPUs of the element."""
     seconds = wish.duration.total_seconds()
     text = f"{wish.cpus} of {cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"
     return Refusal(AgreementReason.NO_ROOM, text)
 
 
 def improve(calendar: SlotCalendar, flexible: Iterable[AgreementId], now: datetime) -> list[Booking]:
-    """Move flexible reservations to earlier starts that are free, and return them as they are then."""
+    """Move flexible reservations to earlier starts that have become free; return those moved, with their new times.
+
+    `flexible` are the agreements to try, in this order. The calendar is changed in place.
+    """
     moved = []
     for each in flexible:
         if (booking := calendar.sooner(each, now)) is not None:

@@ -1,4 +1,4 @@
-"""Quotas: how much of a site the reservations of one VO may hold at a time."""
+"""Quotas: how much a VO may have reserved at a site at the same time."""
 
 from collections.abc import Iterable
 from typing import Annotated
@@ -10,29 +10,29 @@ from wms.agreement.terms import AgreementTerms
 
 
 class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The most that one VO's living reservations may hold at one site."""
+    """The most that one VO may have reserved at one site, over its undecided, temporary and confirmed agreements."""
 
     agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
     cpus: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000_000
-    """The sum of the CPUs of all reservations, whenever they are."""
+    """The most CPUs, summed over all reservations, even if these are at different times."""
     cpu_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 1e15
-    """The sum of CPUs times duration in seconds."""
+    """The most CPU seconds: the sum of CPUs times duration over all reservations."""
 
 
 class ReservedAmount(msgspec.Struct, frozen=True):
-    """What reservations of one VO hold."""
+    """What a VO has reserved at a site: the number of its agreements, and the sums of CPUs and of CPU seconds."""
 
     agreements: int = 0
     cpus: int = 0
     cpu_seconds: float = 0.0
 
     def plus(self, cpus: int, seconds: float) -> "ReservedAmount":
-        """Return the amount with one more reservation."""
+        """Return the amount with one more reservation, of `cpus` CPUs for `seconds`."""
         return ReservedAmount(self.agreements + 1, self.cpus + cpus, self.cpu_seconds + cpus * seconds)
 
 
 def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
-    """Return the sum of reservations, each given by its CPUs and its duration in seconds."""
+    """Return the sum over reservations, each given as its CPUs and its duration in seconds."""
     total = ReservedAmount()
     for cpus, seconds in held:
         total = total.plus(cpus, seconds)
@@ -40,7 +40,7 @@ def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
 
 
 def over_quota(terms: AgreementTerms, held: ReservedAmount, quota: VoQuota) -> Refusal | None:
-    """Return why a VO that holds so much may not have this too; None if it may."""
+    """Return why a VO may not have this reservation too, given what it holds; None if it may."""
     then = held.plus(terms.cpus, terms.duration_seconds)
     for what, amount, most in (
         ("reservations", then.agreements, quota.agreements),

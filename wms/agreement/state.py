@@ -1,7 +1,8 @@
-"""The state machine of agreements, as one table: `{state: {event: state}}`.
+"""The states of agreements and the events that change them, as one table: `{state: {event: next state}}`.
 
-An offer is Requested until the site decides. A granted one is Temporary and expires by itself unless it is confirmed. An event that
-the table does not name for a state is refused and changes nothing. The CHECK constraint of the table `agreement` is made from it.
+An offer is Requested until the site decides. A granted one is Temporary, and expires unless the resource broker confirms it. An
+event that the table does not name for a state is refused and changes nothing. The database's CHECK constraint on `agreement` is
+made from it.
 """
 
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from typing import Final
 
 
 class AgreementState(StrEnum):
-    """How far an agreement is: a site's promise of slots from a time on. `AGREEMENT_MOVES` says what may follow."""
+    """The state of an agreement, by which a site reserves CPUs for a job. `AGREEMENT_MOVES` says what may follow it."""
 
     REQUESTED = "Requested"
     TEMPORARY = "Temporary"
@@ -24,7 +25,7 @@ class AgreementState(StrEnum):
 
 
 class AgreementEvent(StrEnum):
-    """An event that may move an agreement to another state."""
+    """An event that may change the state of an agreement, by `AGREEMENT_MOVES`."""
 
     GRANT = "grant"
     DENY = "deny"
@@ -58,17 +59,17 @@ AGREEMENT_MOVES: Final[Mapping[AgreementState, Mapping[AgreementEvent, Agreement
 )
 
 GRANTED: Final = frozenset({AgreementState.TEMPORARY, AgreementState.CONFIRMED})
-"""The states in which CPUs are reserved."""
+"""The states in which the agreement has CPUs reserved."""
 ALIVE: Final = GRANTED | {AgreementState.REQUESTED}
-"""The states in which the batch system may hold a reservation for the agreement."""
+"""The states of agreements that are not over: the site decides on them or has CPUs reserved for them."""
 
 
 def agreement_after(state: AgreementState, event: AgreementEvent) -> AgreementState | None:
-    """Return the state that `event` leads to from `state`, or None where the table refuses it."""
+    """Return the state of an agreement after `event` in `state`; None if `AGREEMENT_MOVES` does not allow the event there."""
     return AGREEMENT_MOVES[state].get(event)
 
 
 def state_check() -> str:
-    """Return the SQL expression that holds for every state of the table."""
+    """Return an SQL condition on the column `state` that is true for the names in `AgreementState` only."""
     quoted = ", ".join(f"'{state}'" for state in AgreementState)
     return f"state = any (array[{quoted}])"

@@ -1,4 +1,4 @@
-"""Templates: what a site lets be reserved of a computing element. An offer out of these bounds is denied before any calendar is read."""
+"""Templates: the bounds that a site sets for reservations on a computing element. Offers outside of them are denied at once."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
@@ -12,7 +12,7 @@ from wms.bounds import Names
 
 
 class AgreementTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bounds of offers for one computing element."""
+    """The bounds that a site sets for each offer to reserve CPUs of one computing element."""
 
     max_cpus: Cpus = 1_000_000
     """The most CPUs of one reservation."""
@@ -20,23 +20,23 @@ class AgreementTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     max_seconds: Duration = 30 * 86_400.0
     """The longest reservation in seconds."""
     horizon_seconds: Annotated[float, msgspec.Meta(gt=0, le=366 * 86_400)] = 30 * 86_400.0
-    """Seconds that the site plans ahead: no reservation starts later."""
+    """How many seconds ahead a reservation may start."""
     max_lifetime_seconds: Lifetime = 3_600.0
-    """The longest time in seconds for which an unconfirmed reservation is held; longer offers are held so long."""
+    """The longest time in seconds for which an unconfirmed reservation is held, even if the offer asks for longer."""
     vos: Names = ()
     """The VOs that may reserve; empty: all."""
 
     @property
     def horizon(self) -> timedelta:
-        """How far the site plans ahead."""
+        """How far ahead a reservation may start (`horizon_seconds`)."""
         return timedelta(seconds=self.horizon_seconds)
 
     def lifetime(self, terms: AgreementTerms) -> timedelta:
-        """Return for how long a reservation of these terms is held unconfirmed."""
+        """Return for how long a reservation is held unconfirmed: as the offer asks, up to `max_lifetime_seconds`."""
         return timedelta(seconds=min(terms.expires_in_seconds, self.max_lifetime_seconds))
 
     def refusal(self, terms: AgreementTerms, cpus: int, now: datetime) -> Refusal | None:
-        """Return why the offer is denied, None if it is within the bounds; `cpus` is the number of CPUs that the element has."""
+        """Return why an offer is outside the bounds, None if it is within them. `cpus` is the number of CPUs of the element."""
         return next((Refusal(code, text) for code, text in self._faults(terms, cpus, now)), None)
 
     def _faults(

@@ -1,4 +1,4 @@
-"""The terms of an agreement: what is to be reserved, for whom, and when."""
+"""The terms of an agreement: how many CPUs are to be reserved at which computing element, for whom and when."""
 
 from datetime import datetime, timedelta
 from typing import Annotated
@@ -10,16 +10,19 @@ from wms.ids import AgreementId, JobId
 
 Cpus = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Duration = Annotated[float, msgspec.Meta(ge=1, le=366 * 86_400)]
-"""The length of a reservation in seconds."""
+"""The length of a reservation in seconds, at most a year."""
 Lifetime = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
-"""The seconds for which an offer or an unconfirmed reservation lives."""
+"""For how many seconds an offer waits for a decision, or a reservation for its confirmation; at most a day."""
 
 
 class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """An offer of the broker to a site: CPUs of one computing element for a job, within a window of starts."""
+    """An offer of the resource broker to a site: to reserve CPUs of one computing element for a job.
+
+    The reservation lasts `duration_seconds` and starts between `earliest_start` and `latest_start`.
+    """
 
     agreement_id: AgreementId
-    """Chosen by the broker; a second offer with the same id takes no effect."""
+    """The id, chosen by the resource broker. A second offer with the same id has no effect."""
     job_id: JobId
     vo: Name
     owner: GivenName
@@ -29,13 +32,16 @@ class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
     cpus: Cpus = 1
     duration_seconds: Duration
     earliest_start: Moment | None = None
-    """None: now, by the database's clock."""
+    """The earliest allowed start; None: now, by the database's clock."""
     latest_start: Moment | None = None
-    """The last allowed start; None: as late as the site plans ahead."""
+    """The latest allowed start; None: as far ahead as the site makes reservations."""
     flexible: bool = False
     """Whether the site may move the start within the window until the agreement is confirmed."""
     expires_in_seconds: Lifetime = 60.0
-    """Seconds from the decision until an unconfirmed reservation expires; also from the offer until it is denied undecided."""
+    """Seconds after its grant at which the reservation expires unless it is confirmed.
+
+    An offer that is not decided so many seconds after it was stored is denied.
+    """
 
     @property
     def duration(self) -> timedelta:
@@ -43,10 +49,10 @@ class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
         return timedelta(seconds=-(-self.duration_seconds // 1))
 
     def first_start(self, now: datetime) -> datetime:
-        """Return the first possible start, in whole seconds: the window's begin, but not before `now`."""
+        """Return the earliest possible start in whole seconds, rounded up: that of the window, but not before `now`."""
         begin = max(now, self.earliest_start or now)
         return begin if begin.microsecond == 0 else begin.replace(microsecond=0) + timedelta(seconds=1)
 
     def last_start(self, now: datetime, horizon: timedelta) -> datetime:
-        """Return the last possible start: the window's end, but not after `now` plus the horizon of the site."""
+        """Return the latest possible start: that of the window, but not after `now` plus the site's `horizon`."""
         return min(now + horizon, self.latest_start or now + horizon)
