@@ -1,1 +1,1 @@
-"""The agreement service beside a site: decides on offers to reserve CPUs, and holds, moves and releases the reservations."""
+"""The agreement service of a site: decides on offers to reserve CPUs, and holds, moves and releases the reservations."""

@@ -1,4 +1,4 @@
-"""The program that runs the agreement service: `python -m services.agreement --config FILE`."""
+"""Runs the agreement service: `python -m services.agreement --config FILE`."""
 
 from services import fast_start
 from services.agreement.config import Config

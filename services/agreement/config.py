@@ -1,4 +1,4 @@
-"""The configuration of the agreement service."""
+"""The configuration file of the agreement service."""
 
 from typing import Annotated, Literal
 
@@ -11,53 +11,54 @@ from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
 class AgreementSettings(Section, frozen=True, kw_only=True):
-    """The site, and how long things may take."""
+    """The site whose agreements the service decides on, and its time limits."""
 
     site: GivenName = "local"
     grace_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
-    """A confirmed reservation that nobody uses is released so long after its start."""
+    """Seconds after its start at which a confirmed reservation is released that nobody has used."""
     turn_seconds: Annotated[float, Meta(ge=1, le=3_600)] = 5.0
-    """Seconds after which another instance may decide for an element whose decider is silent; less than the broker waits."""
+    """Seconds of silence of the instance that decides for an element, after which another instance may; less than the broker waits."""
     reconcile_seconds: Seconds = 10.0
-    """Seconds between two comparisons with the lists of batch systems."""
+    """Seconds between two comparisons of agreements with the reservations that batch systems list."""
     kept_days: Annotated[float, Meta(gt=0, le=3_660)] = 30.0
-    """Days for which agreements are kept after their end."""
+    """Days for which agreements are kept in the database after their end."""
 
 
 class SlurmReservations(Section, frozen=True, kw_only=True):
-    """Reservations of a Slurm cluster; the service's account must be an operator of the cluster."""
+    """How reservations are made on a Slurm cluster; the service's account must be an operator of the cluster."""
 
     configuration: Line = ""
-    """Path of slurm.conf; empty: Slurm's own."""
+    """The path of slurm.conf; empty: Slurm's default."""
     directory: Line = ""
-    """Where its tools are; empty: on the PATH."""
+    """The directory of Slurm's tools; empty: they are on the PATH."""
     partition: GivenName = "main"
     users: Annotated[tuple[GivenName, ...], Meta(min_length=1, max_length=100)] = ("root",)
-    """The accounts that pilots run as: they alone may use the reservations."""
+    """The accounts under which pilots run; only they may use the reservations."""
     prefix: Annotated[str, Meta(max_length=40, pattern="^[A-Za-z][A-Za-z0-9]*$")] = "wms"
-    """The begin of the names of this system's reservations. Those without a living agreement are removed: no one else may use it."""
+    """How the names of this system's reservations begin. The service removes those without a living agreement: use it for
+    nothing else."""
 
 
 class SiteScript(Section, frozen=True, kw_only=True):
-    """A program of the site's that decides: one JSON object on its standard input, one on its standard output."""
+    """A site's own program that decides on offers. It reads one JSON object from standard input and prints one."""
 
     program: Line = ""
-    """Its path; it is run with the rights of the service, and without a shell."""
+    """The program's absolute path. It runs with the rights of the service, and without a shell."""
     seconds: Annotated[float, Meta(gt=0, le=60)] = 10.0
-    """Seconds after which it is killed."""
+    """Seconds after which the program is killed."""
 
 
 class ReservableSettings(Section, frozen=True, kw_only=True):
-    """A computing element on which reservations are made.
+    """A computing element on which the service makes reservations.
 
-    `slurm`: reservations of a Slurm cluster. `calendar`: a calendar of the element's slots, for elements that cannot reserve.
-    `script`: a program of the site's.
+    `kind` says what holds them. `slurm`: a Slurm cluster. `script`: a program of the site's. `calendar`: the database alone, for
+    elements that cannot reserve.
     """
 
     ce: GivenName = "local"
     kind: Literal["calendar", "slurm", "script"] = "calendar"
     cpus: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """The CPUs that may be reserved at a time; 0: as the cluster says, or as many slots as the element's ad."""
+    """The CPUs that may be reserved at a time; 0: as the cluster says, or the number of slots in the element's ad."""
     template: AgreementTemplate = AgreementTemplate()
     slurm: SlurmReservations = SlurmReservations()
     script: SiteScript = SiteScript()
@@ -68,12 +69,12 @@ class ReservableSettings(Section, frozen=True, kw_only=True):
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the agreement service."""
 
     agreement: AgreementSettings = AgreementSettings()
     elements: Annotated[tuple[ReservableSettings, ...], Meta(max_length=1_000)] = ()
     quotas: Annotated[dict[Name, VoQuota], Meta(max_length=10_000)] = {}
-    """The most that each VO may have reserved at the site; `*` is for the others."""
+    """The most that each VO may have reserved at the site, by VO name; `*` is for all other VOs."""
 
     def __post_init__(self) -> None:
         names = [each.ce for each in self.elements]

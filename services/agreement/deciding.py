@@ -1,7 +1,7 @@
-"""Decides on the offers for one element: one service at a time, in steps that a crash may end anywhere.
+"""Decides on the offers for one computing element: one service at a time, in steps that a crash may interrupt anywhere.
 
-First what is about to be asked of the batch system is written down, then it is asked, then the outcome is stored. After a crash between
-them the next round finds the reservation by its name. An offer that was tried too often is denied, and what may be held is released.
+First the service stores what it will ask of the batch system. Then it asks, and stores the outcome. After a crash in between, the
+next round finds the reservation by its name. An offer that was tried too often is denied, and what may be held is released.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,18 +26,18 @@ from wms.ids import AgreementId, CeId
 log = structlog.get_logger()
 
 MOST_TRIES: Final = 5
-"""Rounds in which a decision on an offer is begun; after them it is denied."""
+"""How many rounds may begin to decide on an offer; after them it is denied."""
 
 Decisions = dict[AgreementId, Granted | Refusal]
 
 
 class Deciding:
-    """The decisions of one service on one element."""
+    """Decides on the offers for one computing element, on behalf of one instance of the agreement service."""
 
     def __init__(
         self, db: Database, site: str, element: ServedElement, holder: str, turn_seconds: float
     ) -> None:
-        """Build a decider; `holder` names this service, which loses its turn after `turn_seconds` of silence."""
+        """Build a decider; `holder` names the service's instance, which loses its turn after `turn_seconds` of silence."""
         self._db = db
         self._element = element
         self._place = CeId(site, element.ce)
@@ -46,7 +46,11 @@ class Deciding:
         self.decided = 0
 
     async def round(self) -> bool:
-        """Decide on some offers; return whether there may be more."""
+        """Decide on the oldest offers of the element and store the decisions; return whether more may wait.
+
+        It does nothing and returns False while another instance has the turn. Raises Unavailable if the batch system cannot be
+        read.
+        """
         offers, booked = await self._waiting()
         if not offers:
             return False
@@ -65,7 +69,10 @@ class Deciding:
         return bool(decisions) or len(intended) < len(offers)
 
     async def improve(self) -> None:
-        """Move unconfirmed flexible reservations to earlier starts that came free. Those in batch systems stay where they are."""
+        """Move unconfirmed flexible reservations to earlier starts that have become free, and store the new times.
+
+        Reservations that a batch system holds are not moved.
+        """
         flexible, booked, now = await self._flexible()
         if not flexible or self._is_outside:
             return

@@ -1,4 +1,4 @@
-"""The elements that a service decides for, put together from its configuration."""
+"""Makes the computing elements that the service decides for, from its configuration."""
 
 import os
 from functools import partial
@@ -14,7 +14,10 @@ from wms.db.database import Database
 
 
 def elements(config: Config, db: Database) -> list[ServedElement]:
-    """Return the configured elements with what decides for each."""
+    """Return the configured computing elements, each with its decision maker.
+
+    If a batch system or a script holds the reservations of an element, it has a resource helper too.
+    """
     return [_element(each, config, db) for each in config.elements]
 
 

@@ -1,4 +1,7 @@
-"""Handles `wms.agreement.offers`: stores offers, confirms and cancels agreements of this site. A message that comes twice has one effect."""
+"""Handles the messages of `wms.agreement.offers`: stores offers, and confirms and cancels agreements of this site.
+
+A message that comes twice has the effect of one.
+"""
 
 from collections.abc import Collection, Sequence
 
@@ -18,16 +21,20 @@ NOT_THEIRS = "there is no such job of this owner, group and VO"
 
 
 class Offers:
-    """The handler of one site's messages; those of other sites are their services' to handle."""
+    """Handles the messages to one site; messages to other sites are ignored."""
 
     def __init__(self, site: str, elements: Collection[str]) -> None:
-        """Build a handler; `elements` are the names of the elements that this service decides for."""
+        """Build a handler; `elements` are the names of the computing elements that this service decides for."""
         self._site = site
         self._elements = frozenset(elements)
         self.taken = 0
 
     async def handle(self, tx: Transaction, batch: list[Delivery[ToSite]]) -> None:
-        """Handle the messages of a batch: first the offers, then confirmations and cancellations."""
+        """Handle a batch of messages in the given transaction: first the offers, then confirmations, then cancellations.
+
+        Offers for unknown elements, or for jobs that are not their owner's, are denied. A repeated offer or a confirmation that
+        is too late is answered with the state of the agreement.
+        """
         mine = [each.message for each in batch if each.message.site == self._site]
         await self._reserve(tx, [each for each in mine if isinstance(each, Reserve)])
         await self._confirm(tx, [each for each in mine if isinstance(each, Confirm)])

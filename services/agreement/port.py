@@ -1,4 +1,4 @@
-"""The ports by which a site decides on offers and holds reservations, after WS-Agreement's decision maker and resource helper."""
+"""The interfaces by which a site decides on offers and holds reservations: WS-Agreement's decision maker and resource helper."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -13,57 +13,66 @@ from wms.agreement.terms import AgreementTerms
 from wms.ids import AgreementId
 
 Decision: TypeAlias = Granted | Refusal | None
-"""None: it is not known what became of the offer; it is decided again."""
+"""A decision on an offer; None: its outcome is unknown, for example after a timeout, and it must be decided again."""
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation of this system that a batch system lists."""
+    """A reservation of this system that the batch system lists."""
 
     name: str
     start_at: datetime
     ends_at: datetime
     in_use: bool = False
-    """Whether a job runs in it."""
+    """Whether a job runs in the reservation."""
 
 
 class Outlook(Protocol):
-    """An element as one round of decisions sees it."""
+    """The state of a computing element in one round of decisions; each grant counts for the offers decided after it."""
 
     cpus: int
     """The most CPUs that one reservation can have."""
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Reserve at the earliest start in the window; an offer whose reservation is there already is granted as it is."""
+        """Reserve CPUs at the earliest start in the offer's window, and return the grant or the refusal.
+
+        If the offer's reservation already exists, it is granted as it is. Raises Unavailable if the batch system does not answer.
+        """
 
 
 class DecisionMaker(Protocol):
-    """Decides on offers for one element."""
+    """Decides on the offers for one computing element."""
 
     at_once: int
-    """The most offers of one round."""
+    """The most offers that one round decides on."""
 
     async def look(self, booked: Sequence[Booking], /) -> Outlook:
-        """Look at the element; `booked` is what agreements have reserved. Raise Unavailable."""
+        """Return the present state of the element.
+
+        `booked` are the reservations of all granted agreements there. Raises Unavailable.
+        """
 
 
 class ResourceHelper(Protocol):
-    """Keeps the reservations of one element in its batch system."""
+    """Holds the reservations of one computing element in its batch system."""
 
     def name_of(self, agreement_id: AgreementId) -> str:
-        """Return the name of the agreement's reservation, by which it is found again after a crash."""
+        """Return the name of an agreement's reservation in the batch system, by which it is found again after a crash."""
 
     async def holdings(self) -> list[Holding]:
-        """Return all reservations of this system that the batch system lists. Raise Unavailable."""
+        """Return all reservations of this system that the batch system lists. Raises Unavailable if it does not answer."""
 
     async def release(self, name: str) -> bool:
-        """Remove a reservation, whether or not it is there; return False if it cannot be removed while it is used. Raise Unavailable."""
+        """Remove a reservation; return True if it is gone, also if it never existed, and False while a job uses it.
+
+        Raises Unavailable if the batch system does not answer.
+        """
 
 
 class ServedElement(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element on which reservations are made."""
+    """A computing element on which the service makes reservations, with its rules and what decides for it."""
 
     ce: str
     rules: ReservationRules
     maker: DecisionMaker
     helper: ResourceHelper | None = None
-    """None: nothing is held outside the database."""
+    """What holds its reservations in a batch system; None: they are in the database only."""

@@ -1,4 +1,4 @@
-"""The agreement service's loops and their parts."""
+"""The loops of the agreement service."""
 
 from services.agreement.config import Config
 from services.agreement.deciding import Deciding
@@ -11,11 +11,11 @@ from wms.messages.agreements import OFFERS_TOPIC, ToSite
 from wms.runtime.host import Host
 
 DECIDE_SECONDS = 0.2
-"""The longest delay in seconds until a new offer is looked at."""
+"""The most seconds until the service looks at a new offer."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the loops of the agreement service and add them to the host."""
+    """Create the loops of the agreement service from its configuration and add them to `host`, which runs them."""
     settings = config.agreement
     served = elements(config, host.patient_db)
     offers = Offers(settings.site, [each.ce for each in served])

@@ -1,7 +1,7 @@
-"""Decisions by a site's own program, which may make reservations of whatever kind.
+"""Decisions by a site's own program, which may make reservations of any kind.
 
-It reads one JSON object and prints one. `reserve` comes with the offer, its window of starts and the name that the reservation should
-have; the answer is a start, or why there is none. `release` and `list` are about reservations by these names:
+It reads one JSON object and prints one. `reserve` comes with the offer, its window of starts and the name that the reservation
+should have. The answer is a start, or the reason why there is none. `release` and `list` are about reservations by these names:
 
     {"action": "reserve", "name": "wms-17", "cpus": 8, "seconds": 3600, "first_start": "...", "last_start": "...",
      "owner": "ann", "group": "physics", "vo": "lhcb", "job_id": 17, "site": "A", "ce": "main"}
@@ -9,7 +9,7 @@ have; the answer is a start, or why there is none. `release` and `list` are abou
     {"action": "release", "name": "wms-17"}    ->    {"released": true}
     {"action": "list"}    ->    {"reservations": [{"name": "wms-17", "start_at": "...", "ends_at": "...", "in_use": false}]}
 
-A second `reserve` of a name has to be answered as the first one: the service may have crashed between them.
+A second `reserve` with the same name must get the same answer: the service may have crashed between them.
 """
 
 import os
@@ -32,28 +32,28 @@ from wms.errors import Unavailable, shown
 from wms.ids import AgreementId
 
 ANSWER_LIMIT: Final = 4 * 2**20
-"""The most bytes that the program may print."""
+"""The most bytes that the program may print for one question."""
 PREFIX: Final = "wms-"
 
 A = TypeVar("A", bound=msgspec.Struct)
 
 
 class ReserveAnswer(msgspec.Struct, frozen=True):
-    """What the program says to an offer."""
+    """The program's answer to `reserve`: the granted start, or None and a reason."""
 
     start_at: Moment | None = None
     reason: Reason = ""
-    """Why there is no start."""
+    """Why there is no start; ignored if there is one."""
 
 
 class ReleaseAnswer(msgspec.Struct, frozen=True):
-    """Whether a reservation is gone."""
+    """The program's answer to `release`: whether the reservation is gone."""
 
     released: bool
 
 
 class ListedHolding(msgspec.Struct, frozen=True):
-    """A reservation that the program lists."""
+    """One reservation in the program's answer to `list`."""
 
     name: GivenName
     start_at: Moment
@@ -62,13 +62,13 @@ class ListedHolding(msgspec.Struct, frozen=True):
 
 
 class ListAnswer(msgspec.Struct, frozen=True):
-    """All reservations that the program has made and not released."""
+    """The program's answer to `list`: all reservations that it has made and not released."""
 
     reservations: Annotated[tuple[ListedHolding, ...], msgspec.Meta(max_length=100_000)]
 
 
 class ScriptedElement:
-    """The decision maker and resource helper of an element by its site's program."""
+    """The decision maker and resource helper of a computing element whose site has a program of its own for both."""
 
     at_once = 5
 
@@ -82,15 +82,18 @@ class ScriptedElement:
         )
 
     def name_of(self, agreement_id: AgreementId) -> str:
-        """Return the prefix with the agreement's id."""
+        """Return the name of an agreement's reservation: `wms-` and the agreement's id."""
         return f"{PREFIX}{agreement_id}"
 
     async def look(self, _booked: Sequence[Booking], /) -> "ScriptedElement":
-        """Return itself: the program keeps its calendar."""
+        """Return this object itself: the program keeps its own calendar."""
         return self
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Ask the program; a start outside the window, or a program that fails, is no grant."""
+        """Ask the program to reserve, and return its grant or refusal; a start outside of the window is a refusal.
+
+        Raises Unavailable if the program fails or prints no valid answer.
+        """
         wish = self._rules.wish(terms, now)
         if wish.first > wish.last:
             return Refusal(AgreementReason.WINDOW_OVER, "no start is left in the window")
@@ -121,7 +124,7 @@ class ScriptedElement:
         )
 
     async def holdings(self) -> list[Holding]:
-        """Return what the program lists under this system's names."""
+        """Return the reservations that the program lists and whose names begin with `wms-`. Raises Unavailable."""
         answer = await self._ask({"action": "list"}, ListAnswer)
         return [
             Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.in_use)
@@ -130,7 +133,7 @@ class ScriptedElement:
         ]
 
     async def release(self, name: str) -> bool:
-        """Have the program release a reservation, or say that it cannot yet."""
+        """Ask the program to release a reservation; return False if it cannot yet. Raises Unavailable."""
         return (await self._ask({"action": "release", "name": name}, ReleaseAnswer)).released
 
     async def _ask(self, question: dict[str, Any], kind: type[A]) -> A:

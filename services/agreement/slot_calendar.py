@@ -1,4 +1,4 @@
-"""Decisions by a calendar of an element's slots, for elements whose batch system, if any, makes no reservations."""
+"""Decisions by a calendar of reserved CPUs, for computing elements whose batch system, if any, makes no reservations."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from wms.agreement.terms import AgreementTerms
 
 
 class CalendarOutlook:
-    """A calendar in one round: what is granted is entered, and seen by the offers after it."""
+    """The calendar of a computing element in one round of decisions; each grant is booked and counts for later offers."""
 
     def __init__(self, rules: ReservationRules, cpus: int, booked: Sequence[Booking]) -> None:
         self.cpus = cpus
@@ -18,20 +18,20 @@ class CalendarOutlook:
         self._calendar = SlotCalendar(cpus, booked)
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Grant the earliest start, perhaps by moving flexible reservations; or deny."""
+        """Grant the earliest start in the offer's window, if need be by moving flexible reservations; or refuse."""
         return decide(terms, self._calendar, self._rules, now)
 
 
 class CalendarDecisions:
-    """The decision maker of an element by its calendar; the agreements in the database are all that is held."""
+    """The decision maker of a computing element whose reservations are in the database only."""
 
     at_once = 200
 
     def __init__(self, rules: ReservationRules, cpus: Callable[[], Awaitable[int]]) -> None:
-        """Build a decision maker; `cpus` tells how many CPUs may be reserved at a time now."""
+        """Build a decision maker; `cpus` returns how many CPUs of the element may be reserved at a time now."""
         self._rules = rules
         self._cpus = cpus
 
     async def look(self, booked: Sequence[Booking], /) -> CalendarOutlook:
-        """Return the calendar with everything that is reserved."""
+        """Return the calendar of the element with the reservations in `booked`."""
         return CalendarOutlook(self._rules, await self._cpus(), booked)

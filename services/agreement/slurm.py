@@ -1,8 +1,8 @@
 """Reservations of a Slurm cluster, by `scontrol`: made at the earliest start that Slurm accepts, found again by their names.
 
-Slurm itself decides whether a reservation fits. What it lists tells at which times it is worth asking: from the earliest time on at which
-so many CPUs could be free, and then whenever something ends. A reservation is on one node, as pilots are. Slurm drops by itself one that
-is idle for longer than the grace time, so that an unused one ends even while this service is down.
+Slurm itself decides whether a reservation fits. What it lists shows which starts are worth a try: the first at which so many CPUs
+could be free, and then every end of a job or reservation. A reservation is on one node, as pilots are. Slurm itself drops one
+that is idle for longer than the grace time, even while this service is down.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,12 +32,12 @@ from wms.errors import Unavailable
 from wms.ids import AgreementId
 
 TRIES: Final = 25
-"""The most starts for which Slurm is asked on behalf of one offer."""
+"""The most starts at which Slurm is asked to make the reservation of one offer."""
 TOOL_SECONDS: Final = 15.0
 LATER_SECONDS: Final = 120.0
-"""By so much Slurm drops an unused reservation later than this service does, which says why."""
+"""Seconds by which Slurm drops an unused reservation later than this service, which stores why it was dropped."""
 STEP_SECONDS: Final = 60.0
-"""The step between two tries while nothing is known to end."""
+"""Seconds between the starts that are tried where no job or reservation is known to end."""
 BUSY: Final = ("nodes are busy", "Requested node configuration is not available")
 GONE: Final = ("Requested reservation is invalid", "not found")
 IN_USE: Final = "is in use"
@@ -46,14 +46,14 @@ REFUSED: Final = "Error creating the reservation"
 
 
 class SlurmElement:
-    """The decision maker and resource helper of one partition."""
+    """The decision maker and resource helper of one partition of a Slurm cluster."""
 
     at_once = 10
 
     def __init__(
         self, settings: SlurmReservations, rules: ReservationRules, grace_seconds: float, path: str
     ) -> None:
-        """Build both; `path` is where tools are searched, `grace_seconds` after how long unused reservations are released."""
+        """Build both. `path` is where Slurm's tools are searched; unused reservations are released after `grace_seconds`."""
         self.settings = settings
         self.rules = rules
         idle = int(grace_seconds + LATER_SECONDS)
@@ -64,7 +64,7 @@ class SlurmElement:
         self._tools = Tools(own | {"LC_ALL": "C", "TZ": "UTC"} | configured, seconds=TOOL_SECONDS)
 
     async def look(self, _booked: Sequence[Booking], /) -> "SlurmOutlook":
-        """Return what Slurm lists; what agreements have reserved is among it."""
+        """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs. Raises Unavailable."""
         partition = self.settings.partition
         sizes = nodes((await self._tools.ask("sinfo", "-h", "-N", "-p", partition, "-o", "%c")).out)
         listed = [each for each in await self._listed() if each.partition == partition]
@@ -72,7 +72,10 @@ class SlurmElement:
         return SlurmOutlook(self, sizes, there, [*_reserved(listed), *_taken(await self._running())])
 
     async def create(self, name: str, wish: Wish, start: datetime) -> ToolOutput:
-        """Have Slurm make a reservation; return what it says."""
+        """Ask Slurm to reserve the CPUs of `wish` for its duration from `start` on, under a name.
+
+        Return what `scontrol` printed; it is not checked whether the reservation was made.
+        """
         return await self._tools.run(
             "scontrol", "create", "reservation", f"ReservationName={name}", f"StartTime={written(start)}",
             f"EndTime={written(start + wish.duration)}", "NodeCnt=1", f"CoreCnt={wish.cpus}",
@@ -80,16 +83,16 @@ class SlurmElement:
         )  # fmt: skip
 
     def name_of(self, agreement_id: AgreementId) -> str:
-        """Return the prefix with the agreement's id."""
+        """Return the name of an agreement's reservation: the configured prefix, a hyphen and the agreement's id."""
         return f"{self.settings.prefix}-{agreement_id}"
 
     async def holdings(self) -> list[Holding]:
-        """Return the reservations of this system in the partition."""
+        """Return the reservations in the partition whose names have this system's prefix. Raises Unavailable."""
         used = in_use(await self._running())
         return self._ours(await self._listed(), used)
 
     async def release(self, name: str) -> bool:
-        """Delete a reservation; False while a job runs in it."""
+        """Delete a reservation; return True if it is gone, and False while a job runs in it. Raises Unavailable."""
         said = await self._tools.run("scontrol", "delete", f"reservation={name}")
         if said.code == 0 or any(each in said.err for each in GONE):
             return True
@@ -118,7 +121,7 @@ class SlurmElement:
 
 
 class SlurmOutlook:
-    """A partition in one round of decisions: what was made in it is seen by the offers after it."""
+    """The state of a Slurm partition in one round of decisions; reservations made in it count for later offers."""
 
     def __init__(
         self,
@@ -127,14 +130,21 @@ class SlurmOutlook:
         there: Mapping[str, Holding],
         taken: Iterable[Booking],
     ) -> None:
-        """`sizes` are the CPUs of each node, `there` this system's reservations by their names, `taken` whatever takes CPUs."""
+        """Build the state from what Slurm lists.
+
+        `sizes` are the CPUs of each node, and `there` this system's reservations by name. `taken` are the CPUs that all
+        reservations and jobs use.
+        """
         self.cpus = max(sizes, default=0)
         self._element = element
         self._there = there
         self._calendar = SlotCalendar(sum(sizes), taken)
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Ask Slurm for a reservation at one possible start after the other, the earliest first."""
+        """Ask Slurm for a reservation at one possible start after another, the earliest first; return the grant or refusal.
+
+        Raises Unavailable if it is unknown whether Slurm made the reservation.
+        """
         name = self._element.name_of(terms.agreement_id)
         if there := self._there.get(name):
             return Granted(start_at=there.start_at, ends_at=there.ends_at, reservation=name)

@@ -1,4 +1,4 @@
-"""What Slurm's tools print of reservations, nodes and jobs, with times in UTC."""
+"""Reads what Slurm's tools print of reservations, nodes and jobs, with times in UTC."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,12 +8,12 @@ from typing import NamedTuple
 _FIELD = re.compile(r"(\w+)=(\S*)")
 _CPUS = re.compile(r"(?:^|,)cpu=(\d+)")
 JOB_FORMAT = "%S|%e|%C|%v"
-"""Begin, end by the time limit, CPUs, reservation."""
+"""The output format for `squeue` that `jobs` reads: start, end by the time limit, CPUs, reservation."""
 TIME = "%Y-%m-%dT%H:%M:%S"
 
 
 class ListedReservation(NamedTuple):
-    """A reservation that Slurm lists."""
+    """A reservation in the output of `scontrol show reservation`."""
 
     name: str
     partition: str
@@ -23,22 +23,22 @@ class ListedReservation(NamedTuple):
 
 
 class RunningJob(NamedTuple):
-    """A job that runs until its time limit at the latest."""
+    """A running job in the output of `squeue`; `ends_at` is when its time limit ends. None: Slurm does not say."""
 
     began_at: datetime | None
     ends_at: datetime | None
     cpus: int
     reservation: str
-    """Empty: it runs in none."""
+    """The name of the reservation in which the job runs; empty: none."""
 
 
 def written(at: datetime) -> str:
-    """Return a time as Slurm reads it, in UTC."""
+    """Return a time in the format that Slurm's tools read, in UTC."""
     return at.astimezone(UTC).strftime(TIME)
 
 
 def read_time(text: str) -> datetime | None:
-    """Return a time that Slurm printed in UTC; None for `Unknown`, `N/A` or anything else."""
+    """Return the time that Slurm printed in UTC; None for `Unknown`, `N/A` or anything else."""
     try:
         return datetime.strptime(text, TIME).replace(tzinfo=UTC)
     except ValueError:
@@ -46,7 +46,7 @@ def read_time(text: str) -> datetime | None:
 
 
 def reservations(printed: str) -> Iterator[ListedReservation]:
-    """Read `scontrol --oneliner show reservation`; lines of another form are left out."""
+    """Yield the reservations in the output of `scontrol --oneliner show reservation`; lines of another form are skipped."""
     for line in printed.splitlines():
         fields: dict[str, str] = {}
         for name, value in _FIELD.findall(line):
@@ -65,12 +65,12 @@ def reservations(printed: str) -> Iterator[ListedReservation]:
 
 
 def nodes(printed: str) -> list[int]:
-    """Read `sinfo --Node --format=%c`: the CPUs of each node of a partition."""
+    """Return the CPUs of each node, from the output of `sinfo` with the format `%c`, one line for each node."""
     return [int(word) for word in printed.split() if word.isdigit()]
 
 
 def jobs(printed: str) -> Iterator[RunningJob]:
-    """Read `squeue` in `JOB_FORMAT` of running jobs; lines of another form are left out."""
+    """Yield the running jobs in the output of `squeue` with `JOB_FORMAT`; lines of another form are skipped."""
     for line in printed.splitlines():
         fields = line.strip().split("|")
         if len(fields) == 4 and fields[2].isdigit():
@@ -79,5 +79,5 @@ def jobs(printed: str) -> Iterator[RunningJob]:
 
 
 def in_use(running: Iterable[RunningJob]) -> frozenset[str]:
-    """Return the names of the reservations in which jobs run."""
+    """Return the names of the reservations in which at least one of these jobs runs."""
     return frozenset(each.reservation for each in running) - {""}

@@ -1,4 +1,4 @@
-"""Ends agreements whose time is over, releases what batch systems hold for them, and compares with what these list."""
+"""Ends agreements whose time is over, releases their reservations in batch systems, and compares agreements with these."""
 
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -23,24 +23,27 @@ log = structlog.get_logger()
 AT_ONCE: Final = 500
 RELEASED_AT_ONCE: Final = 50
 TOLD_SECONDS: Final = 60.0
-"""For so long a site is taken to decide on offers after it said so."""
+"""For how many seconds the broker sends offers to an element after the service last announced it."""
 DAY_SECONDS: Final = 86_400.0
 
 Living = Mapping[str, tuple[AgreementId, AgreementState]]
 
 
 class AgreementUpkeep:
-    """The upkeep of one site's agreements. Any number of instances may do it."""
+    """Regular work on the agreements of one site. Any number of instances may do it at the same time."""
 
     def __init__(self, db: Database, settings: AgreementSettings, elements: Sequence[ServedElement]) -> None:
         self._db = db
         self._settings = settings
         self._elements = {each.ce: each for each in elements}
         self.strays = 0
-        """Reservations that were removed because they had no living agreement."""
+        """How many reservations this instance removed because they had no living agreement."""
 
     async def tell(self) -> None:
-        """Say that this site decides on offers for its elements."""
+        """Store for `TOLD_SECONDS` that this site decides on offers for its elements, with their CPUs and templates.
+
+        Elements whose batch system does not answer are left out.
+        """
         told = {}
         for each in self._elements.values():
             try:
@@ -51,7 +54,10 @@ class AgreementUpkeep:
             await agreement.tell_elements(tx, self._settings.site, told, TOLD_SECONDS)
 
     async def end(self) -> bool:
-        """End what is over by the database's clock; return whether there may be more."""
+        """End up to 500 agreements of the site that are over by the database's clock; return whether there may be more.
+
+        It also notes which confirmed reservations are in use, because their jobs are at a pilot.
+        """
         grace = timedelta(seconds=self._settings.grace_seconds)
         async with self._db.transaction() as tx:
             await agreement.use(tx, self._settings.site, ())
@@ -59,7 +65,10 @@ class AgreementUpkeep:
         return len(over) == AT_ONCE
 
     async def release(self) -> bool:
-        """Remove from batch systems what they hold for agreements that are over; return whether there may be more."""
+        """Remove reservations of agreements that are over from their batch systems; return whether there may be more.
+
+        One that cannot be removed now is tried again by the next call.
+        """
         async with self._db.transaction() as tx:
             held = await agreement.releasable(tx, self._settings.site, RELEASED_AT_ONCE)
         gone = [each.agreement_id for each in held if await self._released(each)]
@@ -70,7 +79,7 @@ class AgreementUpkeep:
         return len(gone) == RELEASED_AT_ONCE
 
     async def forget(self) -> None:
-        """Forget agreements that were over long ago."""
+        """Delete agreements from the database whose end is more than the configured days ago."""
         async with self._db.transaction() as tx:
             await agreement.forget(tx, self._settings.kept_days * DAY_SECONDS, 10 * AT_ONCE)
 
@@ -86,7 +95,7 @@ class AgreementUpkeep:
 
 
 class Reconciliation:
-    """Compares the agreements of one element with the reservations that its batch system lists."""
+    """Compares the agreements of one computing element with the reservations that its batch system lists."""
 
     def __init__(self, db: Database, site: str, element: ServedElement, upkeep: AgreementUpkeep) -> None:
         self._db = db
@@ -97,7 +106,11 @@ class Reconciliation:
         """The reservations that were not listed the last time."""
 
     async def compare(self) -> None:
-        """Remove reservations without a living agreement, end agreements whose reservation vanished, note which are used."""
+        """Correct the differences between the agreements of the element and the reservations that its batch system lists.
+
+        It removes reservations without a living agreement, and ends agreements whose reservation was missing twice. It stores
+        which reservations are in use. Raises Unavailable. For an element without a resource helper it does nothing.
+        """
         if self._element.helper is None:
             return
         # The list first: a reservation that is in it has had its agreement before.
