@@ -1,1 +1,1 @@
-"""The resource broker: chooses and reserves the sites of jobs whose users care when they end."""
+"""The resource broker: chooses, and if asked reserves, a computing element for each job whose user states preferences."""

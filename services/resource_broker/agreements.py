@@ -1,4 +1,4 @@
-"""Agreements on behalf of jobs: asked for by offers, confirmed and cancelled by messages to their sites, read in the database."""
+"""The messages to sites by which the resource broker asks for reservations (agreements) for jobs, confirms and cancels them."""
 
 from collections.abc import Collection, Iterable, Sequence
 
@@ -14,7 +14,11 @@ LONGEST_SECONDS = 366 * 86_400.0
 def request(
     tx: Transaction, wanted: Iterable[tuple[BrokeredJob, AgreementRequest]], lifetime_seconds: float
 ) -> None:
-    """Ask sites for temporary agreements, which expire by themselves after their lifetime."""
+    """Send offers of temporary agreements to sites, in the given transaction.
+
+    `wanted` are jobs with the agreement to ask for. An agreement that is not confirmed expires `lifetime_seconds` after its
+    grant.
+    """
     for job, each in wanted:
         tx.send(OFFERS_TOPIC, each.place.site, _offer(job, each, lifetime_seconds))
 
@@ -50,7 +54,10 @@ def _duration(job: BrokeredJob) -> float:
 
 
 def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
-    """Confirm temporary agreements."""
+    """Send the sites confirmations of temporary agreements, in the given transaction.
+
+    `jobs` are jobs with the ids of their agreements; ids that were not asked for on the job's behalf are ignored.
+    """
     for job, names in jobs:
         for name in names:
             if site := job.site_of(name):
@@ -58,7 +65,10 @@ def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]
 
 
 def cancel(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
-    """Cancel agreements."""
+    """Send the sites cancellations of agreements, in the given transaction.
+
+    `jobs` are jobs with the ids of their agreements; ids that were not asked for on the job's behalf are ignored.
+    """
     for job, names in jobs:
         for name in names:
             if site := job.site_of(name):

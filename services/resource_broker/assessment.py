@@ -1,4 +1,4 @@
-"""The assessment of the landscape for one job: its ranking, in the form in which records keep it and tools show it."""
+"""Ranks the computing elements for one job, in the form in which its record stores the ranking and tools show it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
@@ -20,15 +20,19 @@ from wms.why.notices import why_shut
 
 TRIED = "PLACEMENT_FAILED: it was placed there before, and did not start"
 REJECTED_KEPT = 200
-"""The most rejected elements that a record keeps."""
+"""The most rejected computing elements that a job's record stores, beside the ranked ones."""
 REASONS_KEPT = 20
+"""The most reasons that a job's record stores for each computing element."""
 
 Rejection = Callable[[Candidate], str]
-"""Returns why a candidate is out of the question before it is ranked; empty if it is not."""
+"""A function that returns why a candidate is excluded before it is ranked; empty if it is not."""
 
 
 def assessor(job: BrokeredJob, landscape: Landscape, rejection: Rejection) -> Assess:
-    """Return the function that ranks the landscape for a job."""
+    """Return the function that ranks the candidates of a landscape for a job.
+
+    Candidates that were tried before, take no jobs now, or for which `rejection` returns a reason are listed as rejected.
+    """
     wanted = job_to_place(job)
 
     def assess(starts: Mapping[CeId, datetime], tried: Collection[CeId]) -> tuple[RankedElement, ...]:
@@ -61,7 +65,7 @@ def _out(each: Candidate, landscape: Landscape, tried: Collection[CeId], rejecti
 
 
 def job_to_place(job: BrokeredJob) -> JobToPlace:
-    """Return the job as the ranking sees it."""
+    """Return what the ranking needs of a job: limits, files and preferences from its description, with absolute times."""
     said, wishes = job.description, job.description.preferences
     told = JobToPlace(
         requirements=job.requirements,

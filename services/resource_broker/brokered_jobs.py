@@ -1,4 +1,4 @@
-"""Jobs in the hands of the broker: their records, descriptions, requirements, failed placements and agreements."""
+"""Jobs that the resource broker works on, with their records, descriptions, requirements, failed placements and agreements."""
 
 import hashlib
 from collections import Counter
@@ -23,40 +23,43 @@ from wms.matching.binding import free
 from wms.matching.grouping import Requirements
 
 PAUSE_SECONDS = 60.0
-"""Seconds in which an element that could not be reached is not chosen again; each failure there adds as many."""
+"""Seconds for which a job is not placed again at an element that could not be reached, for each such failure there."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 
 
 class BrokeredJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A claimed job with all that its next step depends on."""
+    """A job whose record this broker has claimed, with all that its next step depends on."""
 
     record: ClaimedRecord
     description: JobDescription
     requirements: Requirements
-    """What it asks of elements, without the tag that binds its pilot."""
+    """What the job asks of a computing element, without the reserved tag that ties it to its own pilot."""
     facts: StepFacts
 
     @property
     def job_class(self) -> str:
-        """A name that jobs share whose run times tell of each other's: same owner, program and group of jobs."""
+        """A hash that is equal for jobs whose run times should be alike.
+
+        Such jobs have the same owner, group, VO, executable, job group, job type and number of processors.
+        """
         said = self.description
         named = (*self.record.identity, said.executable, said.job_group, said.job_type, str(said.processors))
         return hashlib.blake2b("\0".join(named).encode(), digest_size=16).hexdigest()
 
     def companion(self, job_id: JobId) -> "BrokeredJob":
-        """Return another job of its group, which is the same but for its id."""
+        """Return a copy of this job with another id: the job that starts together with it (co-allocation)."""
         return msgspec.structs.replace(self, record=msgspec.structs.replace(self.record, job_id=job_id))
 
     def site_of(self, agreement_id: str) -> str:
-        """Return the site that was asked for an agreement; empty if it is not this job's."""
+        """Return the name of the site that was asked for an agreement on this job's behalf; empty if none was."""
         held = self.facts.agreements.get(agreement_id)
         ranked = (each.site for each in self.record.ranking if each.agreement_id == agreement_id)
         return held.place.site if held else next(ranked, "")
 
 
 async def load(tx: Transaction, records: Sequence[ClaimedRecord]) -> list[BrokeredJob]:
-    """Return the jobs of claimed records, in their order."""
+    """Read the jobs of claimed records from the database, in the order of the records."""
     required = await task_queue.read(tx, [each.tq_id for each in records])
     held = await _agreements(tx, [name for each in records for name in each.asked])
     said = {each.job_id: _decoder.decode(each.body) for each in records}

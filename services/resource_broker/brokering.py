@@ -1,7 +1,7 @@
-"""The broker's loop: takes jobs whose next step is due, decides what is done with each, and carries it out.
+"""The resource broker's main loop: takes jobs whose next step is due, decides on each, and carries the decisions out.
 
-Reading, deciding and writing are apart: decisions are made outside of transactions, and what is written holds only if the job is still
-this broker's. A step that dies with its process is taken over after its deadline, and done anew.
+Jobs are read in one transaction, decided on outside of any, and written in another. What is written counts only if the job is
+still claimed by this broker. A step whose process dies is done anew by another broker after its deadline.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from wms.transfer.replica_resolver import resolver
 log = structlog.get_logger()
 
 TRIES_LIMIT = 5
-"""The number of times that a step may begin and not end; then its job is held."""
+"""How often a job's step may begin without coming to an end; after that the job is held."""
 FEW_RANKED = 200
-"""Rankings of up to so many candidates, over all jobs of a step, are made in the event loop; more in a thread."""
+"""A round that ranks at most so many pairs of job and candidate does so in the event loop; a larger one, in a thread."""
 
 
 class Brokering:
-    """Brokers jobs; any number of instances may, each job is in the hands of one."""
+    """Does the steps of brokered jobs. Any number of instances may run: each job is claimed by one at a time."""
 
     def __init__(
         self, db: Database, settings: BrokeringSettings, indexes: RequestedIndexes, owner: InstanceId
@@ -55,10 +55,13 @@ class Brokering:
         self._landscape = LandscapeReader()
         self._catalogue = resolver(settings.catalogue)
         self.placed = 0
-        """The number of jobs that were placed."""
+        """How many jobs this instance has placed since it started."""
 
     async def step(self) -> bool:
-        """Do the next step of jobs that are due; return whether there may be more."""
+        """Claim jobs whose next step is due, and do it; return whether there may be more.
+
+        A job whose last step did not end is taken alone, so that its fault does not stop others.
+        """
         records = await self._claim()
         if not records:
             return False

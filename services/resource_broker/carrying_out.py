@@ -1,7 +1,7 @@
-"""Carries out the next steps of jobs: agreements, placements, ends and records, all in one transaction.
+"""Carries out the next steps of jobs: agreements, placements, ends of jobs and their records, all in one transaction.
 
-A job that another broker took over meanwhile is left alone. One that its user killed or held meanwhile is not placed, and what was
-reserved for it is cancelled.
+A job that another broker has claimed meanwhile is left alone. One that its user killed or held meanwhile is not placed, and what
+was reserved for it is cancelled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,7 +31,11 @@ Decided = tuple[BrokeredJob, NextStep]
 async def carry_out(
     tx: Transaction, decided: Sequence[Decided], owner: str, lifetime_seconds: float
 ) -> list[JobId]:
-    """Carry out steps of jobs that this broker still has; return the placed jobs. Unconfirmed agreements live so many seconds."""
+    """Carry out the decided steps of those jobs that `owner` still has claimed; return the ids of the jobs placed.
+
+    All is written in the given transaction, which also sends the messages. Agreements that it asks for expire `lifetime_seconds`
+    after their grant if not confirmed.
+    """
     mine = await job_record.hold(tx, [job_id for each in decided for job_id in _concerned(*each)], owner)
     steps = {each.record.job_id: (each, step) for each, step in decided if each.record.job_id in mine}
     await _end(tx, steps)
@@ -189,7 +193,7 @@ def _predicted(element: RankedElement) -> dict[str, object]:
 
 
 def predictions(each: BrokeredJob, chosen: ChosenElement) -> list[NewPrediction]:
-    """Return the predictions to keep of a placement: its parts, and the whole if it is known."""
+    """Return the predicted times of a job at its chosen element, to be stored and later compared with what happened."""
     element = chosen.element
     return [
         NewPrediction(

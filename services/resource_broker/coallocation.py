@@ -1,9 +1,10 @@
-"""Co-allocation: what the broker does next with jobs that start together, each at another element, all or none.
+"""Co-allocation: what the broker does next with jobs that start together, each at another computing element, all or none.
 
-The leader of the group decides for all. It asks the elements for agreements side by side, and takes the earliest. As each element starts
-its own as early as it can, the starts differ at first: those that begin before the latest one are cancelled and asked for again from that
-time on. A site grants no earlier start when it is asked for a later one, so the latest start only grows; where it grows no more, it is the
-earliest one that all have in common. Then all are confirmed, and all jobs placed at once. In every other case nothing stays reserved.
+The first job of the group, its leader, decides for all. It asks elements for agreements at the same time, and takes the earliest.
+As each element grants the earliest start that it can, the starts differ at first. Those before the latest one are cancelled, and
+asked for again from that time on. A site grants no earlier start when it is asked for a later one, so the latest start only
+grows. Where it grows no more, it is the earliest start that all have in common. Then all are confirmed, and all jobs placed at
+once. Otherwise nothing stays reserved.
 """
 
 import math
@@ -39,34 +40,37 @@ from wms.job.reasons import Code
 from wms.messages.replies.rankings import RankedElement
 
 ASKED_LIMIT = 40
-"""The most elements that are asked at once."""
+"""The most computing elements that are asked for agreements at the same time, for one group of jobs."""
 ROUNDS = 10
-"""Rounds of asking before it begins anew."""
+"""How many times agreements are asked for to find a common start; then the group waits and begins again."""
 TOGETHER = timedelta(seconds=1)
-"""The starts of one group differ by no more."""
+"""The most by which the starts of the jobs of one group may differ."""
 AHEAD = timedelta(seconds=10)
-"""The time from now to the first start that is asked for: agreements are made meanwhile."""
+"""The time from now to the earliest start that is asked for: making agreements takes so long."""
 LEAST_AHEAD = timedelta(seconds=2)
-"""A common start that is nearer is not asked for: sites would decide after it."""
+"""A common start that is nearer than this is not asked for, since it would be past when sites decide."""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a step of a group depends on besides the group."""
+    """What the next step of a group depends on besides the group: the elements, the time and the settings."""
 
     assess: Assess
     reservable: Collection[CeId]
-    """The elements that decide on agreements."""
+    """The computing elements whose sites decide on agreements."""
     now: datetime
     terms: StepTerms
 
     def able(self, elements: tuple[RankedElement, ...]) -> list[CeId]:
-        """Return the elements that fit and take reservations, the best first."""
+        """Return the elements of a ranking that fit the job and can be reserved, best first; at most `ASKED_LIMIT`."""
         places = (place_of(each) for each in ranked(elements))
         return [each for each in places if each in self.reservable][:ASKED_LIMIT]
 
 
 def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextStep:
-    """Return the next step of a job that starts together with its group."""
+    """Return the next step of a job that must start together with the others of its group. Nothing is written.
+
+    The leader's step is for the whole group; that of any other job is to wait for the leader.
+    """
     if over := settled(facts, around.now):
         return over
     if breach := group.breach():

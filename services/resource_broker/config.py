@@ -1,4 +1,4 @@
-"""The configuration of the resource broker."""
+"""The configuration file of the resource broker."""
 
 from typing import Annotated
 
@@ -9,50 +9,51 @@ from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
 class BrokeringSettings(Section, frozen=True, kw_only=True):
-    """How jobs are placed, and how long each step may take."""
+    """How the resource broker places jobs, and how long each step may take."""
 
     at_once: Annotated[int, Meta(ge=1, le=10_000)] = 50
-    """Jobs that one step takes at a time."""
+    """The most jobs that one round of the broker takes."""
     claim_seconds: Seconds = 30.0
-    """Seconds after which another broker takes over a job whose broker has not finished the step."""
+    """Seconds after which another instance takes over a job whose instance has not finished its step."""
     look_again_seconds: Seconds = 5.0
-    """Seconds after which a job that fits nowhere now is looked at again."""
+    """Seconds after which the broker tries again to place a job that fits nowhere now."""
     sites_asked: Annotated[int, Meta(ge=1, le=100)] = 3
-    """The best sites that are asked for a reservation at once."""
+    """How many of the best computing elements are asked for a reservation at the same time, for one job."""
     decision_seconds: Seconds = 10.0
     """Seconds to wait for the sites' decisions on reservations."""
     temporary_seconds: Seconds = 60.0
-    """Seconds for which a site keeps an unconfirmed reservation."""
+    """Seconds for which a site holds a reservation that the broker has not confirmed."""
     most_attempts: Annotated[int, Meta(ge=1, le=100)] = 10
-    """The most placements of a job."""
+    """How often a job may be placed without starting; then it is held. Attempts at elements that could not be reached do not count."""
     catalogue: Line = ""
-    """A JSON file with the replicas of logical names, `{"lfn:/data/a": ["https://...", ...]}`; empty for none."""
+    """A JSON file with the replicas of logical file names, `{"lfn:/data/a": ["https://...", ...]}`; empty: none."""
     kept_days: Annotated[float, Meta(gt=0, le=3_660)] = 90.0
-    """Days for which job records and predictions are kept after the end of their job."""
+    """Days for which predictions and measured transfers are kept."""
 
 
 class RequestedIndexSettings(Section, frozen=True, kw_only=True):
-    """Discovery through the index servers that a submission names."""
+    """Discovery of computing elements through the index servers that users name in submissions."""
 
     hosts: Lines = []
-    """Patterns of hosts that users' index servers may be on and lead to, such as `*.example.org`; empty: none is asked."""
+    """Host patterns, such as `*.example.org`, on which users' index servers and the elements found there may be; empty: none
+    is asked."""
     proxy_file: Line = ""
-    """An X.509 proxy, or a certificate with its key; read anew each time."""
+    """The X.509 proxy file, or certificate with its key, that is shown to index servers; read anew each time."""
     authorities: Line = ""
-    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+    """A file or directory with the certificates of trusted authorities; empty: those of this machine."""
     server_seconds: Seconds = 15.0
-    """Seconds to wait for one server."""
+    """Seconds to wait for one index server's answer."""
     whole_seconds: Seconds = 15.0
-    """Seconds for the whole hierarchy: later answers are left out this time."""
+    """Seconds for a whole search through all levels of index servers; later answers are left out of it."""
     patience_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 0.5
-    """Seconds to wait for a server whose last answer can be used instead."""
+    """Seconds to wait for an index server whose previous answer can be used instead."""
     servers_at_once: Annotated[int, Meta(ge=1, le=1_000)] = 8
     fresh_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 30.0
-    """Seconds for which an answer is used without asking again."""
+    """Seconds for which an index server's answer is used without asking again."""
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the resource broker."""
 
     brokering: BrokeringSettings = BrokeringSettings()
     indexes: RequestedIndexSettings = RequestedIndexSettings()

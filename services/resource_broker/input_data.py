@@ -1,4 +1,4 @@
-"""Input data: the replicas of logical names, by a catalogue, and the sites that hold them, by the storage that their ads call close."""
+"""Input data of jobs: the replicas of logical file names, from a catalogue, and the sites whose storage holds them."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -13,11 +13,14 @@ from wms.transfer.replica_resolver import ReplicaResolver
 log = structlog.get_logger()
 
 Replicas = Mapping[str, tuple[str, ...]]
-"""The URLs to which logical names lead."""
+"""The replicas of files: URLs by logical file name."""
 
 
 async def replicas_of(jobs: Iterable[BrokeredJob], catalogue: ReplicaResolver) -> Replicas:
-    """Return the replicas of all logical names among the jobs' inputs; none while the catalogue cannot tell."""
+    """Return the replicas of all logical names among the jobs' inputs, as the catalogue lists them.
+
+    The result is empty if there are none, or while the catalogue does not answer.
+    """
     names = {
         url
         for job in jobs
@@ -35,9 +38,10 @@ async def replicas_of(jobs: Iterable[BrokeredJob], catalogue: ReplicaResolver) -
 
 
 def sites_of(replicas: Replicas, candidates: Sequence[Candidate]) -> Mapping[str, frozenset[str]]:
-    """Return the sites with a replica of each logical name: those with an element that is close to its storage.
+    """Return the sites that hold a replica of each file, by logical name.
 
-    A name whose replicas are close to no element is left out, and so restricts nothing.
+    A site holds a replica if one of its elements is close to the replica's storage. A name whose replicas are close to no element
+    is left out, and so excludes no site.
     """
     found = {
         name: frozenset(

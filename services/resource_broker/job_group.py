@@ -1,4 +1,4 @@
-"""The group of a co-allocated job: the jobs of its array, which start together or not at all."""
+"""Jobs of one array that must start together or not at all (co-allocation)."""
 
 import msgspec
 
@@ -7,31 +7,31 @@ from wms.job.state import AT_A_PILOT, ENDED, State
 
 
 class GroupMember(msgspec.Struct, frozen=True):
-    """A job of a group."""
+    """One of the jobs that must start together, with its state."""
 
     job_id: JobId
     state: State
     seq: int
-    """The number of its last move."""
+    """The number of the job's last change of state."""
 
 
 class JobGroup(msgspec.Struct, frozen=True):
-    """The jobs that start together, in the order of their ids; the first one is the leader, whose record is that of all."""
+    """The jobs that must start together, by id. The first one is the leader, whose record holds the broker's steps for all."""
 
     members: tuple[GroupMember, ...]
-    """Those that are known: a removed job is not."""
+    """The jobs that the database still has; a removed job is missing."""
     size: int
     leader: JobId
 
     def breach(self) -> str:
-        """Return in words why not all of them can start together any more; empty if they can."""
+        """Return a text on why these jobs can never start together, such as an ended or removed one; empty if they can."""
         gone = [f"job {each.job_id} of it is {each.state}" for each in self.members if _is_gone(each)]
         if len(self.members) < self.size:
             gone.append(f"{self.size - len(self.members)} of its {self.size} jobs were removed")
         return "; ".join(gone)
 
     def awaited(self) -> str:
-        """Return in words which of them are not the broker's to place now; empty if all are."""
+        """Return a text on the jobs that the broker cannot place now, since they are not in state Checking; empty if none."""
         away = (each for each in self.members if each.state is not State.CHECKING)
         return "; ".join(f"job {each.job_id} of it is {each.state}" for each in away)
 

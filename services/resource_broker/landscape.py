@@ -1,4 +1,4 @@
-"""The landscape: the candidates of all jobs and what is known of them, read at once for many jobs and kept for a moment."""
+"""The landscape: all computing elements with what is known of them, read once for many jobs and cached for a moment."""
 
 import time
 from collections import defaultdict
@@ -18,17 +18,20 @@ from wms.ids import CeId
 from wms.why.notices import shut_out
 
 CANDIDATES_SECONDS = 0.5
-"""The age in seconds at which candidates are read again."""
+"""Seconds after which elements and their load are read again."""
 KNOWLEDGE_SECONDS = 10.0
-"""The age in seconds at which histories are read again; those of classes of jobs are read each time."""
+"""Seconds after which past measurements are read again. Run times of job classes are read each time."""
 SAMPLES = 100
-"""The most measurements of one kind at one place."""
+"""The most measurements of one kind that are read for one computing element or site."""
 WAITING = 1_000
-"""The most waiting jobs at one place that are looked at, the longest waiting ones."""
+"""The most waiting jobs that are read for one computing element; those that have waited longest."""
 
 
 class Landscape(msgspec.Struct, frozen=True, kw_only=True):
-    """The candidates of all jobs, the elements that get no jobs and why, and what is known."""
+    """All computing elements as candidates for jobs, and what predictors know of them, at the database's time `now`.
+
+    `shut` says for each element that takes no jobs at present why not.
+    """
 
     candidates: tuple[Candidate, ...]
     shut: Mapping[CeId, str]
@@ -37,11 +40,11 @@ class Landscape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reservable(self) -> frozenset[CeId]:
-        """The elements that decide on agreements."""
+        """The computing elements whose sites decide on agreements."""
         return frozenset(each.place for each in self.candidates if each.reserves)
 
     def with_job_at(self, place: CeId) -> "Landscape":
-        """Return the landscape with one more job at a place."""
+        """Return a landscape with one more job waiting at a computing element. This object is unchanged."""
         known = self.knowledge
         since = {**known.placed_since, place: known.placed_since.get(place, 0) + 1}
         waiting = {**known.still_waiting, place: (*known.still_waiting.get(place, ()), 0.0)}
@@ -55,7 +58,7 @@ def _candidate(each: FreshElement, *, reserves: bool) -> Candidate:
 
 
 class LandscapeReader:
-    """Reads the landscape, in parts as old as they may be. `clock` returns monotonic seconds."""
+    """Reads the landscape from the database and caches its parts. `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -67,7 +70,7 @@ class LandscapeReader:
         self._looked_at = self._learned_at = float("-inf")
 
     async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
-        """Return the landscape for jobs of these classes."""
+        """Return the landscape, with measured run times of the given job classes (`BrokeredJob.job_class`)."""
         now = self._clock()
         if now - self._looked_at > CANDIDATES_SECONDS:
             await self._look(tx)

@@ -1,10 +1,11 @@
-"""What the broker does next with a job: choose sites, ask them for agreements, take the best, place it, wait, or give up.
+"""What the broker does next with a job: rank elements, ask for agreements, confirm one, place the job, wait, or give up.
 
-A job goes through phases. *Choosing*: its elements are ranked, and the best that grant reservations are asked side by side. *Deciding*: the
-answers are there, or their time is over; the elements are ranked again by what was granted, the best is confirmed, the others are
-cancelled. *Confirming*: the job is placed once its site has confirmed. *Placed*: nothing is to be done until the placement fails.
+A job goes through phases. *Choosing*: computing elements are ranked, and the best that can be reserved are asked at the same
+time. *Deciding*: the answers are there, or their time is over. The elements are ranked again by what was granted, the best
+agreement is confirmed, and the others are cancelled. *Confirming*: the job is placed once its site has confirmed. *Placed*:
+nothing is to be done until the placement fails.
 
-Every step is a pure function of what the database says, so that whoever takes a job over does the same.
+Every step is a pure function of what the database says. So whichever broker takes a job over does the same.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -23,12 +24,12 @@ from wms.messages.replies.rankings import RankedElement
 
 GRANTED = frozenset({"Temporary", "Confirmed"})
 WAIT_AT_LEAST = 0.5
-"""Seconds after which a job is looked at again at the earliest."""
+"""The least seconds until a waiting job is looked at again."""
 TEXT_LIMIT = 900
 
 
 class StepTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The bounds of steps."""
+    """The limits of the broker's steps, from its configuration. A job without a place is tried again after `look_again_seconds`."""
 
     sites_asked: int
     decision_seconds: float
@@ -37,7 +38,7 @@ class StepTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """An agreement that was asked for on behalf of a job, as the database tells."""
+    """An agreement (reservation) that was asked for on behalf of a job, as the database has it."""
 
     agreement_id: str
     place: CeId
@@ -48,68 +49,68 @@ class HeldAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedPlacement(msgspec.Struct, frozen=True):
-    """A placement that did not run the job."""
+    """A placement that did not start the job, with the reason in words."""
 
     place: CeId
     why: str
     again_at: datetime | None = None
-    """When its element may be chosen again, as nothing was wrong with it or it could not be reached; None: not by itself."""
+    """When the broker may choose its computing element for the job again; None: only after a user acts."""
 
 
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A job in the hands of the broker."""
+    """What the database says of a brokered job, on which its next step depends."""
 
     job_id: JobId
     seq: int
-    """The number of its move to Checking."""
+    """The number of the change of state by which the job came to Checking."""
     phase: Phase
     round: int
     is_checking: bool
-    """Whether it is still to be placed."""
+    """Whether the job is still in state Checking, and so must be placed."""
     window: StartWindow
     wants_reservation: bool
     asked: tuple[str, ...] = ()
     agreements: Mapping[str, HeldAgreement] = {}
-    """The agreements by their ids."""
+    """The agreements in `asked` that sites have stored, by id."""
     failed: tuple[FailedPlacement, ...] = ()
-    """The placements that failed since it was submitted or released, first to last."""
+    """The placements that failed since the job was submitted or released, the first one first."""
     ranking: tuple[RankedElement, ...] = ()
-    """The ranking that led to the agreements asked for."""
+    """The last ranking of the job; agreements were asked for by it."""
     group: JobGroup | None = None
-    """The jobs that start together with it, if it is co-allocated."""
+    """The jobs that must start together with it, if it is co-allocated."""
 
     def avoided(self, now: datetime) -> frozenset[CeId]:
-        """Return the elements that are not to be chosen now, as placements failed there."""
+        """Return the computing elements that must not be chosen at `now`, since placements of the job failed there."""
         return frozenset(each.place for each in self.failed if each.again_at is None or each.again_at > now)
 
 
 class AgreementRequest(msgspec.Struct, frozen=True):
-    """A request for a temporary agreement at an element."""
+    """A temporary agreement that is to be asked for at a computing element, under an id that the broker chose."""
 
     agreement_id: str
     place: CeId
     start: datetime | None = None
-    """The earliest start, by which the site is not to move it; None: as the job's window says."""
+    """The earliest start to ask for, which the site may not move later on; None: the job's own window applies."""
 
 
 class ChosenElement(msgspec.Struct, frozen=True):
-    """The element where a job is placed, and the agreement for it, if there is one."""
+    """The computing element where a job is placed, and its agreement there, if it has one."""
 
     element: RankedElement
     agreement: HeldAgreement | None = None
 
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What is done with a job now, all of it in one transaction."""
+    """What the broker does with a job now, in one transaction; `phase` is the one that follows."""
 
     phase: Phase
     seconds: float = 0.0
-    """Until the next step is due."""
+    """Seconds until the next step is due."""
     round: int
     asked: tuple[str, ...] = ()
-    """The agreements that are not settled after this step, the best first."""
+    """The ids of the agreements that are neither confirmed nor cancelled after this step, best first."""
     ranking: tuple[RankedElement, ...] | None = None
-    """The new ranking; None: it is as before."""
+    """The new ranking; None: the last one stays."""
     reason: str = ""
     text: str = ""
     requests: tuple[AgreementRequest, ...] = ()
@@ -117,25 +118,31 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     cancel: tuple[str, ...] = ()
     place: ChosenElement | None = None
     companions: tuple[ChosenElement, ...] = ()
-    """Where the other jobs of its group are placed with it, in their order: all of them, or none."""
+    """Where the other jobs of its group are placed together with it, in their order; empty if none is."""
     end: Literal["", "hold", "fail"] = ""
-    """How the job ends here, by `reason`."""
+    """Whether the job is put on hold or fails, with `reason` as its code; empty: neither."""
 
     @property
     def placed(self) -> tuple[ChosenElement, ...]:
-        """Where jobs are placed: the job itself, and its companions."""
+        """Where this step places jobs: the job itself first, then the others of its group. Empty: it places none."""
         return (self.place, *self.companions) if self.place else ()
 
 
 Assess: TypeAlias = Callable[[Mapping[CeId, datetime], Collection[CeId]], tuple[RankedElement, ...]]
-"""Ranks the elements for the job: by the starts of granted reservations, and without the elements given second."""
+"""A function that ranks the computing elements for a job.
+
+Its arguments are the granted starts, by element, and the elements to leave out.
+"""
 NO_STARTS: Mapping[CeId, datetime] = {}
 
 
 def next_step(
     facts: StepFacts, assess: Assess, reservable: Collection[CeId], now: datetime, terms: StepTerms
 ) -> NextStep:
-    """Return the next step of a job; `reservable` are the elements that decide on agreements."""
+    """Return the next step of a job. Nothing is written.
+
+    `assess` ranks the elements, and `reservable` are those whose sites decide on agreements.
+    """
     if over := settled(facts, now):
         return over
     match facts.phase:
@@ -147,7 +154,10 @@ def next_step(
 
 
 def settled(facts: StepFacts, now: datetime) -> NextStep | None:
-    """Return the last step of a job that is not to be placed any more; None if it is."""
+    """Return the last step of a job that must not be placed any more, since it left Checking or its latest start passed.
+
+    Return None for any other job.
+    """
     if not facts.is_checking:
         return NextStep(phase="Over", round=facts.round, cancel=facts.asked)
     if facts.window.is_over(now):
@@ -175,7 +185,10 @@ def _choose(
 
 
 def tried_out(facts: StepFacts, terms: StepTerms) -> NextStep | None:
-    """Return the last step of a job that was placed as often as it may be; None if it may be placed again."""
+    """Return the step that holds a job whose placements failed as often as the settings allow.
+
+    Return None if it may be placed again.
+    """
     counted = [each for each in facts.failed if each.again_at is None]
     if len(counted) < terms.most_attempts:
         return None
@@ -238,7 +251,7 @@ def _nowhere(
 
 
 def why_nowhere(elements: tuple[RankedElement, ...]) -> str:
-    """Return in words why no element fits."""
+    """Return a text on why no element of a ranking fits the job, with the reasons of the first five."""
     if not elements:
         return "no computing element is known"
     some = "; ".join(f"{each.site}/{each.ce}: {', '.join(each.reasons)}" for each in elements[:5])
@@ -274,7 +287,7 @@ def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -
 
 
 def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
-    """Return what was granted of that which was asked for."""
+    """Return the agreements among those asked for that have been granted, by computing element."""
     return {
         each.place: each
         for each in map(facts.agreements.get, facts.asked)
@@ -283,7 +296,7 @@ def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
 
 
 def annotated(elements: tuple[RankedElement, ...], facts: StepFacts) -> tuple[RankedElement, ...]:
-    """Add to each element what became of the agreement that it was asked for."""
+    """Return the ranking with the state of the agreement that each element was asked for, and the site's reason."""
     known = {each.place: each for each in facts.agreements.values() if each.agreement_id in facts.asked}
     return tuple(_with_agreement(each, known.get(place_of(each))) for each in elements)
 
@@ -334,19 +347,22 @@ def _confirm(facts: StepFacts, terms: StepTerms) -> NextStep:
 
 
 def ranked(elements: tuple[RankedElement, ...]) -> list[RankedElement]:
-    """Return the elements that were not rejected, the best first."""
+    """Return the elements of a ranking that fit the job, best first."""
     return sorted((each for each in elements if each.rank), key=lambda each: each.rank)
 
 
 def place_of(element: RankedElement) -> CeId:
-    """Return site and name of a ranked element."""
+    """Return the id of a ranked computing element: its site and its name."""
     return CeId(element.site, element.ce)
 
 
 def wait(
     facts: StepFacts, elements: tuple[RankedElement, ...] | None, reason: str, text: str, seconds: float
 ) -> NextStep:
-    """Return a step to wait for so many seconds and begin anew; agreements that were asked for are cancelled."""
+    """Return the step of a job that waits `seconds` and then is ranked anew; its agreements are cancelled.
+
+    `reason` is a code and `text` the explanation for users. `elements` is the new ranking; None keeps the last one.
+    """
     return NextStep(
         phase="Choosing",
         seconds=max(WAIT_AT_LEAST, seconds),
@@ -359,14 +375,17 @@ def wait(
 
 
 def ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str) -> NextStep:
-    """Return the last step of a job that cannot be placed; agreements that were asked for are cancelled."""
+    """Return the last step of a job that cannot be placed: it is held or fails, by `end`, and its agreements are cancelled.
+
+    `code` and `text` are the reason that its user sees.
+    """
     return NextStep(
         phase="Over", round=facts.round, reason=code, text=text[:TEXT_LIMIT], cancel=facts.asked, end=end
     )
 
 
 def tried(facts: StepFacts) -> str:
-    """Return in words where it was tried, to be put behind other words."""
+    """Return a text on where placements of the job failed and why, to be added to a message; empty if none failed."""
     said = "; ".join(f"{each.place.site}/{each.place.ce}: {each.why}" for each in facts.failed)
     return f"; tried: {said}" if said else ""
 

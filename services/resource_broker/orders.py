@@ -1,6 +1,6 @@
-"""Handles `wms.broker.jobs`: begins to broker jobs, and begins anew for those whose placements failed.
+"""Handles `wms.broker.jobs`: starts to broker jobs that are to be placed, also those whose placement failed.
 
-The messages are hints. A loop adopts what the database knows and no message told.
+A message only makes it faster. A loop also finds jobs whose message was lost.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,19 @@ BATCH = 500
 
 
 class Orders:
-    """Adopts jobs; `wake` lets the next steps begin at once."""
+    """Creates records of jobs that are to be brokered. `wake` is called to start the broker's next round at once."""
 
     def __init__(self, db: Database, wake: Callable[[], None]) -> None:
         self._db = db
         self._wake = wake
         self.taken = 0
-        """The number of orders that were handled."""
+        """How many messages this instance has handled."""
 
     async def handle(self, tx: Transaction, batch: list[Delivery[ToBroker]]) -> None:
-        """Take a batch of orders; the last one of each job counts."""
+        """Create or renew the records of jobs to be placed; of several messages on one job, the last counts.
+
+        The records are written in the given transaction, and the broker's next round is started.
+        """
         newest: dict[int, BrokerJob | PlacementFailed] = {}
         for delivery in batch:
             told = delivery.message
@@ -38,12 +41,12 @@ class Orders:
         self._wake()
 
     async def decided(self, tx: Transaction, batch: list[Delivery[AgreementDecided]]) -> None:
-        """Take the decisions of sites: jobs that wait for none any more go on at once."""
+        """Handle decisions of sites on agreements: the next step of a job with no open question is due at once."""
         await job_record.decided(tx, {delivery.message.job_id for delivery in batch})
         self._wake()
 
     async def look(self) -> bool:
-        """Adopt jobs whose orders never came; return whether there may be more."""
+        """Create records of jobs whose message was lost, in a transaction of its own; return whether there may be more."""
         async with self._db.transaction() as tx:
             lost = await job_record.unknown(tx, BATCH)
             await job_record.adopt(tx, lost)

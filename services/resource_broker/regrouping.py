@@ -1,7 +1,7 @@
-"""What becomes of co-allocated jobs when one of them cannot start: the others do not run alone.
+"""What happens to co-allocated jobs when one of them cannot start: the others must not run without it.
 
-Those that wait for their slots go back to the broker, which cancels their agreements and brokers the group anew. Those that run are
-stopped and held, and so is the rest of the group by its next step.
+Placements of jobs that still wait for their reservation fail, so that the broker places the group anew. Jobs that run are stopped
+and held, and the rest of the group is held by its next step.
 """
 
 from collections.abc import Sequence
@@ -20,13 +20,13 @@ BATCH = 50
 
 
 class Regrouping:
-    """Takes placed jobs back whose companions cannot start. Any number of instances may do it."""
+    """Takes back placed jobs when another job of their group cannot start. Any number of instances may do it."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def gather(self) -> bool:
-        """Take back or stop the jobs of torn groups; return whether there may be more."""
+        """Fail the placements, or stop the runs, of jobs whose group cannot start together; return whether there may be more."""
         async with self._db.transaction() as tx:
             groups = await coallocation.torn(tx, BATCH)
             if groups:

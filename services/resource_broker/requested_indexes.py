@@ -1,7 +1,7 @@
-"""Discovery through the index servers that submissions name: cached for a limited time, and never waited for by a step.
+"""Discovery through the index servers that submissions name, in the background: no step of the broker waits for an answer.
 
-A step asks for what is known. Without a fresh answer a search begins beside it, and the job is looked at again when it ends. In the
-second half of an answer's life a search begins too, and nobody waits for it: jobs that keep coming always find a fresh answer.
+Answers are cached for a limited time. Without one a search begins, and the job is looked at again when it ends. A search also
+begins when half of an answer's life is over. So a steady flow of jobs always finds a fresh answer.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ log = structlog.get_logger()
 Servers: TypeAlias = tuple[str, ...]
 """The addresses of index servers, as a submission names them."""
 KNOWN_LIMIT = 1_000
-"""The most lists of index servers whose elements are remembered."""
+"""The most lists of index servers whose answers are cached."""
 SEARCHES_LIMIT = 64
-"""The most searches at a time; others wait their turn."""
+"""The most searches at the same time; further ones are begun when the job is looked at again."""
 
 
 class KnownElements(NamedTuple):
-    """The elements below some index servers, when that was known (monotonic seconds), and the servers without answers."""
+    """What a search through index servers found, and when (monotonic seconds). `troubles` describe servers that did not answer."""
 
     elements: tuple[FoundElement, ...]
     at: float
@@ -45,7 +45,7 @@ class KnownElements(NamedTuple):
 
 
 class RequestedIndexes:
-    """What users' index servers lead to. `clock` returns monotonic seconds."""
+    """Finds and caches the computing elements behind the index servers that users name. `clock` returns monotonic seconds."""
 
     def __init__(
         self,
@@ -70,10 +70,10 @@ class RequestedIndexes:
         self._searches: dict[Servers, asyncio.Task[None]] = {}
         self._waiting: dict[Servers, set[JobId]] = {}
         self.found: set[JobId] = set()
-        """Jobs whose searches have ended since they were last taken from here."""
+        """Jobs whose searches have ended; whoever reads the set replaces it by an empty one."""
 
     def refusal(self, servers: Servers) -> str:
-        """Return why these servers are not asked; empty if they may be."""
+        """Return why these index servers must not be asked, such as a host that is not allowed; empty if they may be asked."""
         for text in servers:
             try:
                 root = address(text, "index")
@@ -86,7 +86,10 @@ class RequestedIndexes:
         return ""
 
     def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
-        """Return what these servers lead to; None if a search has begun, after which the job is in `found`."""
+        """Return the elements behind these index servers, if a fresh answer is cached.
+
+        Otherwise return None and begin a search; after it the job's id is in `found`.
+        """
         known, fresh = self._known.get(servers), self._settings.fresh_seconds
         age = self._clock() - known.at if known else fresh
         if known is None or age > fresh / 2:
@@ -111,23 +114,23 @@ class RequestedIndexes:
 
     @property
     def seconds(self) -> float:
-        """Seconds after which a search has ended."""
+        """Seconds after which a search that begins now has ended."""
         return self._settings.whole_seconds + 1.0
 
     @property
     def searches(self) -> int:
-        """The number of searches under way."""
+        """How many searches run at present."""
         return len(self._searches)
 
     async def close(self) -> None:
-        """Cancel the searches."""
+        """Cancel all searches."""
         for each in list(self._searches.values()):
             each.cancel()
         await self._discovery.close()
 
 
 def admitting(elements: Iterable[FoundElement], identity: Identity) -> list[FoundElement]:
-    """Return the elements whose published rules admit this owner, group and VO."""
+    """Return the computing elements whose published access rules admit this owner, group and VO."""
     asker = Asker(vo=identity.vo, group=identity.group, owner=identity.owner)
     return [each for each in elements if admits(each, [asker])]
 

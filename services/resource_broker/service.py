@@ -1,4 +1,4 @@
-"""The resource broker's loops and their parts."""
+"""The loops of the resource broker."""
 
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config
@@ -10,11 +10,11 @@ from wms.messages import agreements, broker
 from wms.runtime.host import Host
 
 STEP_SECONDS = 0.2
-"""The longest delay in seconds until a step that is due begins, where no message says that it is."""
+"""The most seconds until the broker begins a step that is due, if no message wakes it sooner."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the loops of the resource broker and add them to the host."""
+    """Create the loops of the resource broker from its configuration and add them to `host`, which runs them."""
     settings = config.brokering
     indexes = RequestedIndexes(config.indexes)
     brokering = Brokering(host.patient_db, settings, indexes, host.instance_id)

@@ -1,4 +1,4 @@
-"""What is done when jobs have ended: predictions are scored, agreements let go, old predictions deleted."""
+"""What the broker does after jobs have ended: it scores predictions, closes records, and deletes old data."""
 
 from collections.abc import Collection
 
@@ -11,21 +11,21 @@ DAY_SECONDS = 86_400.0
 
 
 class Upkeep:
-    """Any number of instances may work; each takes its own batch."""
+    """Regular work on jobs that the broker has placed. Any number of instances may do it at the same time."""
 
     def __init__(self, db: Database, kept_days: float) -> None:
         self._db = db
         self._kept_seconds = kept_days * DAY_SECONDS
 
     async def score(self) -> bool:
-        """Compare predictions with what happened; return whether there may be more."""
+        """Store for predictions of ended jobs what really happened; return whether there may be more."""
         async with self._db.transaction() as tx:
             return await prediction.score(tx, BATCH) >= BATCH
 
     async def close(self) -> bool:
-        """Close the records of jobs that have ended, whose agreements end with them, or are held; return whether there may be more.
+        """Close the records of brokered jobs that have ended or are held; return whether there may be more.
 
-        A held job is brokered anew when it is released: what is reserved for it is cancelled.
+        A held job is brokered anew when it is released, so its agreements are cancelled.
         """
         async with self._db.transaction() as tx:
             over = await job_record.over(tx, BATCH)
@@ -34,7 +34,7 @@ class Upkeep:
         return len(over) == BATCH
 
     async def forget(self) -> bool:
-        """Delete old predictions and measured transfers; return whether there may be more."""
+        """Delete predictions and measured transfers that are older than the configured days; return whether there may be more."""
         async with self._db.transaction() as tx:
             gone = await prediction.forget(tx, self._kept_seconds, BATCH)
             return max(gone, await transfer.forget(tx, self._kept_seconds, BATCH)) == BATCH
