@@ -1,1 +1,1 @@
-"""A job's life: its states, the moves between them, and the reasons it gives."""
+"""The life of a job: its states, the allowed moves between them, the reasons for moves, and the decisions."""

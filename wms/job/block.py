@@ -1,7 +1,7 @@
-"""A block: jobs of one sweep with consecutive ids that share their whole history and have no rows of their own.
+"""A block: consecutive jobs of one job array that have had the same life so far. One database row stands for all of them.
 
-An order for some of its jobs cuts the block; an order for all of them moves it as one. A job leaves its block for a row of its
-own shortly before it is given to a pilot.
+An order for some of its jobs splits the block; an order for all of them moves the whole block. A job gets a row of its own
+shortly before it is given to a pilot.
 """
 
 from collections.abc import Iterable, Iterator
@@ -14,11 +14,11 @@ from wms.job.job import Job, Steps
 from wms.job.state import Event, State
 
 Range = tuple[int, int]
-"""A range of ids, both ends included."""
+"""A range of job ids as (first, last), both included."""
 
 
 class Moved(msgspec.Struct, frozen=True, kw_only=True):
-    """A move that each job of a block has made."""
+    """One past state change of all jobs of a block: number in the history, time, states, event and reason."""
 
     seq: int
     at: datetime
@@ -31,7 +31,10 @@ class Moved(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Block(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs `first` to `last`; the fields below `history` are those of their sweep."""
+    """Consecutive jobs of one job array in the same state with the same history. Their ids are `first` to `last`.
+
+    `sweep` is the id of the array. The fields below `history` were given for the whole array at its submission.
+    """
 
     first: JobId
     last: JobId
@@ -55,16 +58,19 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def size(self) -> int:
-        """The number of jobs in the block."""
+        """The number of jobs in this block."""
         return self.last - self.first + 1
 
     def part(self, first: int, last: int) -> "Block":
-        """Return the jobs `first` to `last` as a block of their own."""
+        """Return a copy with only the jobs from id `first` to id `last`, both included and within this block."""
         assert self.first <= first <= last <= self.last
         return msgspec.structs.replace(self, first=JobId(first), last=JobId(last))
 
     def without(self, ranges: Iterable[Range]) -> Iterator["Block"]:
-        """Yield the blocks that remain without these ranges of jobs, which are in order and do not overlap."""
+        """Yield the blocks that remain, in order, when the jobs of `ranges` are taken out.
+
+        The ranges are sorted by id, do not overlap and lie within the block. Nothing is yielded if they cover it all.
+        """
         free = int(self.first)
         for low, high in ranges:
             if free < low:
@@ -74,10 +80,10 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
             yield self.part(free, self.last)
 
     def around(self, ids: Iterable[int], least: int) -> Iterator[Range]:
-        """Yield ranges of the block, in order and without overlap, that hold all these ids of its jobs, given in order.
+        """Yield disjoint ranges of this block's job ids, in order, that together contain all of `ids`.
 
-        A range is `least` jobs long, or shorter at the block's end. It begins at its id, or, if fewer than `least` jobs lie
-        between, at the end of the range before it or at the block's head, so that no small remainders are left.
+        `ids` are sorted ids of jobs of the block. Each range has `least` jobs, or fewer at the end of the block. A range begins
+        at an id. It begins earlier, right after the previous range, if fewer than `least` jobs would be left between.
         """
         free = int(self.first)
         for wanted in ids:
@@ -88,7 +94,10 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
             yield low, free - 1
 
     def moved(self, steps: Steps, at: datetime, source: str) -> "Block":
-        """Return the block after these steps, none of which leads to a pilot."""
+        """Return a copy of the block to whose state and history the steps are added. `steps` is not empty.
+
+        No step may lead to a pilot. `at` is the time of all steps, `source` the user or service that caused them.
+        """
         moves = tuple(
             Moved(
                 seq=self.event_seq + n,
@@ -112,7 +121,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def job(self, job_id: JobId) -> Job:
-        """Return one job of the block, with the facts that decisions need."""
+        """Return the job `job_id` of this block as a `Job`, as if it had a database row of its own. It has had no attempt yet."""
         return Job(
             job_id=job_id,
             state=self.state,

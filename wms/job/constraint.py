@@ -1,4 +1,4 @@
-"""The state table as SQL: the CHECK expressions of `job.state` and of the moves in `job_move`."""
+"""The table of job states as SQL: expressions for the CHECK constraints of the tables `job` and `job_move`."""
 
 from wms.job.state import FIRST, TRANSITIONS, Event, State
 
@@ -6,12 +6,15 @@ _FREQUENT = {"Waiting/match/Matched", "Matched/start/Running", "Running/finish/D
 
 
 def state_check() -> str:
-    """Return the expression that holds for every state of the table."""
+    """Return an SQL expression that is true if the column `state` holds the name of a job state."""
     return f"state = any (array[{_quoted([str(state) for state in State])}])"
 
 
 def move_check() -> str:
-    """Return the expression that holds for every legal (before, event, state), births included."""
+    """Return an SQL expression that is true if a row's columns `before`, `event` and `state` are an allowed move.
+
+    An empty `before` is allowed for the events that create a job.
+    """
     births = [_move("", Event.RECEIVE, state) for state in State if state in FIRST]
     moves = [
         _move(before, event, state) for before, row in TRANSITIONS.items() for event, state in row.items()

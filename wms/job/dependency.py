@@ -1,4 +1,4 @@
-"""A job that starts after others: why it is Held, and what its user's orders do to it meanwhile. Pure decisions."""
+"""Jobs that start after other jobs (their predecessors): why they are held, and what a user's orders do to them. Pure decisions."""
 
 from typing import Final
 
@@ -7,35 +7,39 @@ from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
 
 WAITS: Final = frozenset({Code.DEPENDENCY, Code.DEPENDENCY_FAILED})
-"""The reasons of Held jobs that are released by themselves once their predecessors have ended as required."""
+"""The codes with which a job is Held for its predecessors. Such a job is released once they have ended as it requires."""
 
 
 def waits(predecessors: str) -> Reason:
-    """Return the reason of a job that waits for these predecessors, given as text for people."""
+    """Return the reason of a job that is Held until its predecessors end. `predecessors` lists them as text for people."""
     return Reason(Code.DEPENDENCY, f"starts after {predecessors}")
 
 
 def failed(job_id: int, state: State, predecessors: str) -> Reason:
-    """Return the reason of a job one of whose predecessors, `job_id`, has ended otherwise than required."""
+    """Return the reason of a job that is Held because a predecessor ended in another state than required.
+
+    `job_id` and `state` are those of that predecessor. `predecessors` lists all of them as text for people.
+    """
     return Reason(Code.DEPENDENCY_FAILED, f"job {job_id} is {state}; it starts after {predecessors}")
 
 
 def held(state: State, reason: Reason) -> Steps:
-    """Return the steps after which a job is Held for this reason, even if it was Held for another."""
+    """Return the steps that bring a job from `state` to Held with this reason. A job that is Held already gets the new reason."""
     if state is State.HELD:
         return path(state, (Event.RELEASE, reason), (Event.HOLD, reason))
     return path(state, (Event.HOLD, reason))
 
 
 def released() -> Steps:
-    """Return the steps of a Held job whose predecessors have ended as required."""
+    """Return the steps from Held to Waiting of a job whose predecessors have all ended as it requires."""
     return path(State.HELD, (Event.RELEASE, Reason(Code.DEPENDENCY_MET)))
 
 
 def ordered(job: Job, action: Action, text: str, code: str, awaits: Reason | None) -> Ordered | None:
-    """Decide an order about a held job that has predecessors; None where these do not matter.
+    """Decide what a user's order does to a Held job that has predecessors.
 
-    `code` is why it is held, `awaits` what it waits for once its user lets it.
+    `text` is the user's reason and `code` the code for which the job is Held. `awaits` is the reason to be Held after a release,
+    or None if no predecessor is open. Return None if the ordinary rules for orders apply.
     """
     if job.state is not State.HELD:
         return None

@@ -1,7 +1,7 @@
-"""What happens to a job when its pilot, its user or time says something: pure decisions over one job's facts.
+"""Pure decisions about one job: how pilots' reports, orders and the end of a lease change its state.
 
-Each function returns the steps that the job takes, in order, or none where the state table refuses; the caller writes
-them all in one transaction. A job whose killing was asked for ends Killed whatever else is reported of it.
+Each function returns the steps that the job takes, in order. The steps are empty if the table of states does not allow them. The
+caller stores all of them in one transaction. A job with a pending kill order ends as Killed, whatever its pilot reports.
 """
 
 from typing import Literal
@@ -16,39 +16,39 @@ from wms.lease import Lease
 Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
 
 HANDOUT_LIMIT = 10
-"""The number of consecutive losses before the payload began after which a job is held."""
+"""A job is held after so many consecutive attempts that pilots accepted and lost before its payload began."""
 
 Stop = Literal["", "kill", "reschedule", "hold"]
-"""The order for which a pilot was asked to stop its job; empty if there is none."""
+"""The pending order for which a job's pilot must stop the payload. Empty if there is none."""
 
 
 class StopOrder(msgspec.Struct, frozen=True, gc=False):
-    """The user who ordered a pilot to stop a job, and the user's reason."""
+    """The user or service that gave a pending order to stop a job (`source`), and the reason."""
 
     source: str
     reason: str
 
     @property
     def is_of_user(self) -> bool:
-        """Whether a user gave it, not a service."""
+        """Whether a user gave the order, and not a service of the system."""
         return self.source.startswith("user ")
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The facts of one job that decisions need, as they stand under its row lock."""
+    """The facts of one job that decisions need, as read from its database row while that row is locked."""
 
     job_id: JobId
     state: State
     epoch: Epoch
     event_seq: int
     attempts: int
-    """The number of attempts that began, plus the open one: an offer or a lease."""
+    """How many attempts to run the job have begun. An open offer or lease counts too."""
     max_attempts: int
     unstarted: int = 0
-    """The number of consecutive attempts that a pilot accepted and lost before the payload began."""
+    """The number of consecutive attempts, up to now, that a pilot accepted and lost before the payload began."""
     stop_requested: Stop
     stop_order: StopOrder | None = None
-    """The order behind `stop_requested`, if it is known."""
+    """Who gave the order of `stop_requested`, and why. None if there is none or it is unknown."""
     tq_id: TaskQueueId
     user_priority: float
     owner: str
@@ -58,28 +58,28 @@ class Job(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     pilot_id: PilotId | None = None
     lease: Lease | None = None
     brokered: bool = False
-    """Whether the broker places it: it waits only for the pilot of its placement."""
+    """Whether the resource broker chooses the computing element of this job. Only a pilot sent for that choice gets it."""
 
     @property
     def has_begun(self) -> bool:
-        """Whether the payload is known to have begun in the open attempt."""
+        """Whether the payload is known to have started in the present attempt."""
         return self.state in AT_A_PILOT and self.state is not State.MATCHED
 
     @property
     def was_taken(self) -> bool:
-        """Whether a pilot accepted the job."""
+        """Whether a pilot has accepted the offer of this job and holds its lease."""
         return self.lease is not None and self.lease.phase == "accepted"
 
 
 class Step(msgspec.Struct, frozen=True, gc=False):
-    """One move along the state table, with its reason."""
+    """One state change of a job, from `before` to `state` by `event`, with its reason."""
 
     before: State
     event: Event
     state: State
     reason: Reason
     source: str = ""
-    """The originator of the move, if it is not the service that reports it."""
+    """The user or service that caused the change. Empty if it is the service that stores it."""
 
 
 Steps = tuple[Step, ...]
@@ -88,7 +88,10 @@ STARTED = Reason(Code.STARTED)
 
 
 def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
-    """Return the steps of the moves one after the other, or none at all if one of them is illegal."""
+    """Return the steps of a job that begins in `state` and makes these moves (event, reason) one after the other.
+
+    Return an empty tuple if the table of states does not allow one of the moves.
+    """
     steps = []
     for event, reason in moves:
         following = after(state, event)
@@ -100,7 +103,10 @@ def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
 
 
 def to_broker(steps: Steps) -> Steps:
-    """Return the steps of a brokered job, followed by one to the broker if it would wait without a placement."""
+    """Return the steps of a job that the resource broker places. `steps` is not empty.
+
+    If they end in Waiting without a placement, a step to Checking follows: there the job waits for the broker.
+    """
     last = steps[-1]
     if last.state is not State.WAITING or last.reason.code is Code.PLACED:
         return steps
@@ -108,12 +114,16 @@ def to_broker(steps: Steps) -> Steps:
 
 
 def started(job: Job) -> Steps:
-    """Return the steps of a job whose payload started; none if it was reported before."""
+    """Return the step to Running of a job whose payload has started. Empty if the job is Running already or cannot start."""
     return path(job.state, (Event.START, STARTED))
 
 
 def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> Steps:
-    """Return the steps of a job whose attempt under a valid lease ended; `began`: whether the payload had begun."""
+    """Return the steps of a job whose pilot reports the end of its attempt. The caller has checked the lease.
+
+    `outcome` and `reason` are those of the report, and `began` says whether the payload had started. A pending stop order comes
+    before the outcome.
+    """
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
     if job.stop_requested in ("reschedule", "hold") and outcome == "killed":
@@ -127,10 +137,10 @@ def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> 
 
 
 def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
-    """The pilot has it no more, through no fault of the payload: back to its queue, or Failed after too many attempts.
+    """Return the steps of a job that its pilot no longer has, through no fault of the payload.
 
-    Only an attempt that began counts. A job that is lost again and again before it begins is held,
-    and so is one with a file that cannot come.
+    The job goes back to its queue. It becomes Failed if this attempt began and was the last of `max_attempts`. It becomes Held
+    after too many losses before its payload began, or if an input file cannot be fetched.
     """
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
@@ -151,14 +161,20 @@ def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
 
 
 def never_offered(job: Job, offer_bytes: int) -> Steps:
-    """It was drawn, but is too large to be offered to any pilot: Held, so that it is not drawn again and again."""
+    """Return the steps to Held of a job whose offer is too large for a message. `offer_bytes` is the size of the offer.
+
+    A matcher had already chosen the job for a pilot. Held, it is not chosen again.
+    """
     withdrawn = Reason(Code.OFFER_EXPIRED, "no pilot was told of it")
     held = Reason(Code.TOO_LARGE, f"its offer takes {offer_bytes:,} bytes, more than a message holds")
     return path(job.state, (Event.RESCHEDULE, withdrawn), (Event.HOLD, held))
 
 
 def is_handout(job: Job, code: Code) -> bool:
-    """Return whether a pilot that accepted the job was lost with it, rather than returned it."""
+    """Return whether the pilot had accepted the job when it was lost. `code` is the reason for the loss.
+
+    False if the offer expired or was declined, as such losses do not count towards HANDOUT_LIMIT.
+    """
     return job.was_taken and code not in UNCOUNTED
 
 
@@ -184,7 +200,7 @@ def _of_order(job: Job, code: Code, text: str = "") -> Reason:
 
 
 TEXT_LIMIT = 1_000
-"""Characters of a move's text."""
+"""The largest number of characters in the text of a step's reason. Longer texts are cut."""
 
 BY_USER = frozenset({Code.KILLED_BY_USER, Code.HELD_BY_USER, Code.RESCHEDULED_BY_USER})
 
@@ -201,7 +217,7 @@ def _by_user(job: Job, steps: Steps) -> Steps:
 
 
 def killed(job: Job, reason: Reason) -> Steps:
-    """Return the steps that end the job as Killed, or as Failed where the state table allows no kill."""
+    """Return the steps that end the job as Killed, or as Failed where the table allows no kill."""
     return path(job.state, (Event.KILL, reason)) or path(job.state, (Event.FAIL, reason))
 
 
@@ -211,7 +227,10 @@ _STOPS: dict[Action, Stop] = {"kill": "kill", "reschedule": "reschedule", "stop_
 
 
 class Ordered(msgspec.Struct, frozen=True):
-    """What a user's order does to one job: steps now, or a request to its pilot, or nothing and why."""
+    """The effect of a user's order on one job. Exactly one field is set.
+
+    `steps`: the job changes its state. `stop`: its pilot is asked to stop it first. `refused`: why nothing happens, for people.
+    """
 
     steps: Steps = ()
     stop: Stop = ""
@@ -219,7 +238,11 @@ class Ordered(msgspec.Struct, frozen=True):
 
 
 def ordered(job: Job, action: Action, reason: str, changes: str = "") -> Ordered:
-    """Decide a user's order; `changes` says, in words, what the job asks for from now on."""
+    """Decide what a user's order does to a job. `reason` is the user's own text and may be empty.
+
+    `changes` lists in words what is changed of the job's requirements or priority, or is empty. An order that the job's state
+    does not allow is refused with a remedy.
+    """
     if changes and job.state in AT_A_PILOT:
         # The pilot runs what it was offered.
         return Ordered(refused=_refusal(job, "edit"))

@@ -1,7 +1,6 @@
-"""Why a job is where it is: coded reasons, in the field's words, each with what to do about it.
+"""The reasons for a job's state: codes that programs can test, each with advice for the user.
 
-A reason is a code that programs can branch on and a text for people. Codes never change their meaning; a new
-meaning is a new code.
+A reason is a code and a text for people. The meaning of a code never changes; a new meaning gets a new code.
 """
 
 from enum import StrEnum
@@ -10,7 +9,7 @@ import msgspec
 
 
 class Code(StrEnum):
-    """The codes that histories, attempts and refusals carry."""
+    """The codes of reasons in job histories, in attempts and in refused orders."""
 
     ACCEPTED = "ACCEPTED"
     QUEUED = "QUEUED"
@@ -96,7 +95,7 @@ ADVICE: dict[Code, str] = {
 
 
 class Wait(StrEnum):
-    """The reason why a job waits, the gravest first."""
+    """Why a job waits. The members are sorted: the gravest reason is first."""
 
     NEVER_POSSIBLE = "NEVER_POSSIBLE"
     IMPOSSIBLE_NOW = "IMPOSSIBLE_NOW"
@@ -123,14 +122,14 @@ WAIT_ADVICE: dict[Wait, str] = {
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """A coded reason with its text for people."""
+    """Why a job changed its state: a code for programs and a text for people, which may be empty."""
 
     code: Code
     text: str = ""
 
 
 HOLDING = frozenset({Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.URL_REFUSED})
-"""Reasons that only the user can mend, for which a job that has not begun is held."""
+"""Codes of faults that only the user can mend. A job that meets one before its payload begins is Held."""
 
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
-"""Reasons for which the pilot never had the job, so that the attempt does not count against the job's bound."""
+"""Codes of attempts in which the pilot never accepted the job. They do not count towards a job's limit of losses before its start."""

@@ -16,7 +16,7 @@ from typing import Final
 
 
 class State(StrEnum):
-    """The state of a job."""
+    """The states of a job. The names are those of DIRAC, with Held added."""
 
     SUBMITTING = "Submitting"
     RECEIVED = "Received"
@@ -38,7 +38,7 @@ class State(StrEnum):
 
 
 class Event(StrEnum):
-    """An event that may move a job to another state."""
+    """The events that may move a job to another state."""
 
     RECEIVE = "receive"
     CHECK = "check"
@@ -163,22 +163,22 @@ TRANSITIONS: Final[Mapping[State, Mapping[Event, State]]] = MappingProxyType(
 )
 
 FIRST: Final = frozenset({State.SUBMITTING, State.RECEIVED})
-"""The states in which a job may begin."""
+"""The states in which a new job may begin."""
 
 ENDED: Final = frozenset({State.DONE, State.FAILED, State.KILLED, State.DELETED})
-"""The states in which nothing runs or waits for the job any more."""
+"""The states of ended jobs: nothing runs or waits for them any more."""
 
 AT_A_PILOT: Final = frozenset(
     {State.MATCHED, State.RUNNING, State.STALLED, State.COMPLETING, State.COMPLETED}
 )
-"""The states in which a pilot has, or may have, the job: exactly those with a lease."""
+"""The states of jobs that a pilot has or may have. Exactly these jobs have a lease."""
 
 
 def after(state: State, event: Event) -> State | None:
-    """Return the state that `event` leads to from `state`, or None where the table refuses it."""
+    """Return the state to which `event` moves a job in `state`, or None if the table does not allow it."""
     return TRANSITIONS[state].get(event)
 
 
 def sources(event: Event) -> tuple[State, ...]:
-    """Return every state from which `event` is legal."""
+    """Return all states in which the table allows `event`, in the order of `State`."""
     return tuple(state for state, moves in TRANSITIONS.items() if event in moves)

@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return this machine's time in UTC, with its time zone."""
+    """Return this machine's present time as an aware datetime in UTC."""
     return datetime.now(UTC)  # noqa: TID251 - this is the place
 
 
 def timestamp() -> float:
-    """Return this machine's time in seconds since 1970."""
+    """Return this machine's present time in seconds since 1970, UTC."""
     return time.time()  # noqa: TID251 - this is the place

@@ -1,7 +1,7 @@
-"""Configuration: one frozen struct for each service, from a TOML file and `WMS_` environment variables.
+"""Reads configuration: one frozen struct for each service, from a TOML file and `WMS_` environment variables.
 
-A variable names its key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. The error about an unknown key or a wrong value names the
-key.
+A variable replaces a key of the file and joins table and key by `__`: `WMS_POSTGRES__URL` is `url` in `[postgres]`. The error
+about an unknown key or a wrong value names the key.
 """
 
 import tomllib
@@ -28,22 +28,22 @@ Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=10 * 366 * 86_400)]
 
 
 class Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a configuration file. Unknown keys are errors."""
+    """The base class of each table in a configuration file. An unknown key in the file is an error."""
 
 
 class PostgresSettings(Section, frozen=True, kw_only=True):
-    """Connection settings of Postgres."""
+    """How a service connects to its Postgres database."""
 
     url: Line = "postgresql://127.0.0.1:5432/wms"
     pool: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
-    """The largest number of connections."""
+    """The largest number of connections that the service opens."""
 
 
 class AuthSettings(Section, frozen=True, kw_only=True):
-    """The key files for tokens and orders."""
+    """The key files of a service: public keys that verify tokens, and secrets that sign orders to pilots."""
 
     jwks: Line
-    """A file with the issuers' public keys."""
+    """A JWKS file with the public keys of the token issuers."""
     orders_key: Line = ""
     """A file with the secrets that sign orders to pilots; empty for the file `orders.key` beside `jwks`."""
     issuers: Annotated[tuple[TrustedIssuer, ...], msgspec.Meta(max_length=ISSUERS_LIMIT)] = ()
@@ -51,7 +51,7 @@ class AuthSettings(Section, frozen=True, kw_only=True):
 
     @property
     def orders_key_file(self) -> Path:
-        """The file with the secrets that sign orders to pilots."""
+        """The path of the file with the secrets that sign orders to pilots: `orders_key`, or its default beside `jwks`."""
         return Path(self.orders_key) if self.orders_key else Path(self.jwks).with_name(ORDERS_KEY)
 
 
@@ -63,14 +63,14 @@ class LogSettings(Section, frozen=True, kw_only=True):
 
 
 class UsageSettings(Section, frozen=True, kw_only=True):
-    """Whether recent usage of owners reduces their shares. Job managers and matchers need the same settings."""
+    """Whether an owner's recent use of processors reduces the owner's share. Job managers and matchers need the same settings."""
 
     half_life_hours: Annotated[float, msgspec.Meta(ge=0, le=100_000)] = 0.0
     """The half-life of recorded usage in hours. At 0 usage is neither stored nor counted."""
 
 
 class ServiceConfig(Section, frozen=True, kw_only=True):
-    """The configuration that all services share."""
+    """The tables of a configuration file that every service has. A service adds its own in a subclass."""
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()
@@ -79,7 +79,10 @@ class ServiceConfig(Section, frozen=True, kw_only=True):
 
 
 def config_file(program: str, arguments: Sequence[str]) -> Path:
-    """Return the file that the command line names by `--config FILE`. Any other command line prints the usage and exits."""
+    """Return the path that the command line gives by `--config FILE`. `arguments` are those after the program's name.
+
+    For any other command line, help or a usage error is printed and the process exits.
+    """
     match arguments:
         case ["--config", path]:
             return Path(path)
@@ -91,7 +94,10 @@ def config_file(program: str, arguments: Sequence[str]) -> Path:
 
 
 def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
-    """Return the configuration from the file and the environment. Raise Rejected, with the faulty key, if it is invalid."""
+    """Return the configuration of the class `kind` from the TOML file `path` and the variables of `environment`.
+
+    Raise Rejected, with the faulty key or variable, if the file is missing, too large or invalid.
+    """
     try:
         with path.open("rb") as file:
             text = file.read(SIZE_LIMIT + 1)

@@ -1,4 +1,4 @@
-"""A loop that calls a function periodically."""
+"""A periodic loop: calls a function every few seconds until it is cancelled, and survives the function's failures."""
 
 import asyncio
 import time
@@ -12,19 +12,22 @@ from wms.errors import Unavailable
 log = structlog.get_logger()
 
 TROUBLE_AFTER_SECONDS = 10.0
-"""Seconds of failing, or of one unfinished round, after which a loop is reported. A loop with long pauses may take a minute."""
+"""Seconds after which a periodic loop that fails, or is in one long round, counts as in trouble.
+
+A round of a loop with a long pause may take LONG_ROUND_SECONDS.
+"""
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
 ENDLESS_ROUND_SECONDS = 300.0
-"""Seconds after which a round counts as hanging. It is cancelled, and the loop continues."""
+"""Seconds after which one call of a periodic loop is cancelled as hanging. The loop goes on."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""The longest pause in seconds after rounds that failed by a software fault. Each such round doubles the pause."""
+"""The longest pause in seconds of a periodic loop whose calls fail by a software fault. Each such failure doubles the pause."""
 
 
 class Every:
-    """A loop that calls `act` every `seconds`, the first time at once.
+    """A loop that calls `act` at once and then every `seconds`, until it is cancelled.
 
-    If `act` returns True, more work is left and it is called again at once.
+    If `act` returns True, more work is left and it is called again without a pause.
     """
 
     def __init__(
@@ -35,7 +38,7 @@ class Every:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> None:
-        """Build a loop; a round of `act` is cancelled after `endless_after` seconds."""
+        """Prepare a loop that is started by `run`. A call of `act` is cancelled after `endless_after` seconds. `name` is for logs."""
         self.name = name
         self._seconds = seconds
         self._endless_after = endless_after
@@ -48,7 +51,7 @@ class Every:
         """The number of consecutive rounds that failed by a software fault."""
 
     def trouble(self) -> str:
-        """The loop's trouble as a text: an unfinished round, or failing rounds. Empty if there is none."""
+        """Return what is wrong with the loop, for the operator: a call that does not end, or repeated failures. Empty if nothing is."""
         now = time.monotonic()
         most = TROUBLE_AFTER_SECONDS if self._seconds < LONG_PAUSE_SECONDS else LONG_ROUND_SECONDS
         if self._began_at is not None and now - self._began_at > most:
@@ -58,11 +61,11 @@ class Every:
         return ""
 
     def wake(self) -> None:
-        """End the current pause, so that the next round begins at once."""
+        """End the present pause, so that `act` is called at once."""
         self._wake.set()
 
     async def run(self) -> None:
-        """Call `act` until cancelled. A failed round is repeated later, so that one loop's fault stops no other loop."""
+        """Call `act` periodically until cancelled. A failure of `act` is logged, and it is called again later."""
         while True:
             self._wake.clear()
             if not await self._once():

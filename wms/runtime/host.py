@@ -1,8 +1,8 @@
-"""The host of a service: connects it, runs its loops in one task group, sends its heartbeat, and ends it in order.
+"""The host of a service process: opens its connections, runs its loops, sends its heartbeat, and shuts it down.
 
-On SIGTERM and SIGINT no more messages are taken, current batches are finished, the outbox is sent, and connections
-close in reverse order. A loop that fails ends the process, and the supervisor starts it again. So does a change of
-the broker's cluster id, since all topics and offsets are new then.
+On SIGTERM and SIGINT no more messages are read. Current batches are finished, the outbox is sent, and connections close. A loop
+that fails ends the process, and the supervisor starts it again. So does a change of the Kafka cluster id, since all topics and
+offsets are new then.
 """
 
 import asyncio
@@ -57,40 +57,46 @@ BEAT_SECONDS = 1.0
 ISSUER_SECONDS = 0.5
 """Seconds between two looks at which issuers' keys are to be fetched."""
 URGENT_CONNECTIONS = 4
-"""The number of connections of the pool reserved for urgent work: two lanes of reports, the heartbeat and the relay."""
+"""How many database connections are kept for urgent work: two lanes of pilots' reports, the heartbeat and the outbox relay."""
 CONNECT_SECONDS = 60.0
 DRAIN_SECONDS = 5.0
 
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
 
 COLLECT_AFTER = 200_000, 20, 50
-"""Thresholds of Python's garbage collector. A batch creates up to 100,000 objects without cycles; collecting during it costs 5 %."""
+"""Thresholds of Python's garbage collector. A batch of messages creates up to 100,000 objects without cycles.
+
+With the defaults, collections during a batch cost 5 % of the time.
+"""
 
 C = TypeVar("C", bound=ServiceConfig)
 M = TypeVar("M")
 
 
 class Loop(Protocol):
-    """A loop that a host runs until the host stops."""
+    """A named task that a host runs until it shuts down."""
 
     name: str
 
     async def run(self) -> None:
-        """Run until cancelled."""
+        """Work until cancelled. Returning earlier is a fault that ends the process."""
 
 
 class Probed(Protocol):
-    """A message reader that can be checked with probes."""
+    """A reader of a Kafka topic that checks itself by probes: tiny messages sent through each partition."""
 
     async def probe(self) -> None:
-        """Send a probe to each partition that the reader reads."""
+        """Send one probe to each partition that this reader reads."""
 
     def probe_health(self) -> ConsumerHealth:
-        """Return the health of the reader's probes."""
+        """Return how long the probes of this reader took to come back, for the heartbeat."""
 
 
 class Host:
-    """One running service with its connections and loops."""
+    """A running service process: its database, its Kafka client, its consumers of messages and its periodic loops.
+
+    A service registers its consumers and loops before `run`.
+    """
 
     def __init__(self, service: str, config: ServiceConfig, db: Database, kafka: Kafka) -> None:
         self.service = service
@@ -131,9 +137,11 @@ class Host:
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,
     ) -> None:
-        """Add a consumer that handles the messages of a topic. Each message needs a token, or on an internal topic a signature.
+        """Register a consumer that calls `handle` with the messages of `topic`, in batches. `union` is the type of the messages.
 
-        The messages of an internal topic may be old, and come again: the handler asks the database what is so.
+        Each message needs a valid token, or on an internal topic a signature. Messages of an internal topic may be old or
+        repeated, so `handle` must check the database. `on_refused` answers refused messages, and `admit` may refuse a decoded
+        one. `is_urgent` gives the consumer reserved database connections.
         """
         read = find(topic) if isinstance(topic, str) else topic
         signed = read.is_internal
@@ -159,7 +167,7 @@ class Host:
         self.show_probes(consumer.name, consumer)
 
     def add(self, loop: Loop) -> None:
-        """Add a loop, which runs until the host stops."""
+        """Register a loop, which runs from `run` until the host shuts down."""
         self._loops.append(loop)
 
     def every(
@@ -170,26 +178,29 @@ class Host:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> Every:
-        """Add and return a loop that calls `act` every `seconds`. A round that takes `endless_after` seconds is cancelled."""
+        """Register and return a loop that calls `act` at once and then every `seconds`. True as result: call again at once.
+
+        A call that takes `endless_after` seconds is cancelled.
+        """
         loop = Every(name, seconds, act, endless_after=endless_after)
         self._loops.append(loop)
         return loop
 
     def show(self, name: str, fact: Callable[[], Any]) -> None:
-        """Add a value to each heartbeat, for `wms status`."""
+        """Add the present result of `fact`, a JSON value, to each heartbeat under this name. `wms status` shows it."""
         self._facts[name] = fact
 
     def show_probes(self, name: str, reader: Probed) -> None:
-        """Send probes to a reader periodically, and add their health to each heartbeat."""
+        """Register a loop that sends the reader's probes. Their health is added to each heartbeat under this name."""
         self._probed[name] = reader
         self.every(f"{name}.probe", PROBE_SECONDS, reader.probe)
 
     def stop(self) -> None:
-        """Begin the shutdown."""
+        """Ask `run` to shut down in order and return. It returns at once."""
         self._stop.set()
 
     async def run(self) -> None:
-        """Run all loops until the host is stopped or a loop fails."""
+        """Run all registered loops until `stop`, SIGTERM or SIGINT. A loop that fails or ends by itself raises an exception group."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
         await self._bury_dead()
@@ -296,11 +307,11 @@ async def _endless(loop: Loop) -> None:
 
 
 class LoopEnded(WmsError):  # noqa: N818 - an outcome
-    """A loop ended although its host was running."""
+    """A loop returned by itself although its host had not asked it to."""
 
 
 class NewCluster(WmsError):  # noqa: N818 - an outcome, not a fault
-    """The broker now belongs to another cluster, with new topics and offsets."""
+    """The Kafka cluster has another id than at the start: its topics and offsets are new. The process must start again."""
 
 
 def serve(
@@ -308,7 +319,11 @@ def serve(
     kind: type[C],
     build: Callable[[Host, C], Awaitable[None]],
 ) -> None:
-    """Run a service from its command line: `python -m services.<name> --config FILE`."""
+    """Run a service as a process, from the command line `python -m services.<name> --config FILE`, until it is stopped.
+
+    `build` registers its consumers and loops. `kind` is the class of the configuration. The exit code is 2 for a wrong
+    configuration, 75 if a server is unavailable or a loop fails.
+    """
     path = config_file(service, sys.argv[1:])
     try:
         config = read(path, kind, os.environ)

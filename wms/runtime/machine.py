@@ -1,4 +1,4 @@
-"""The resources of this machine: cores, memory, load, platform."""
+"""What this machine has: processor cores, memory, load and platform names."""
 
 import os
 import platform
@@ -10,17 +10,17 @@ MIB = 1024 * 1024
 
 
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
-    """A machine's present resources, as far as this process may use them."""
+    """What a machine offers now: cores that this process may use, memory, load and platform names."""
 
     cores: int
     memory_mb: int
     load: float
-    """The average number of processes that ran or waited to run in the last minute."""
+    """The load average of the last minute: processes that ran or waited to run."""
     platforms: tuple[str, ...]
 
 
 def look() -> Machine:
-    """Return this machine's present resources."""
+    """Return the present resources of this machine. Cores are those that this process may use, memory is all in MiB."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         memory_mb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB,
@@ -31,7 +31,10 @@ def look() -> Machine:
 
 @lru_cache(maxsize=1)
 def platforms() -> tuple[str, ...]:
-    """Return the platform names by which jobs may require this machine."""
+    """Return the names of this machine's platform, such as `Linux-x86_64`. With glibc, a longer one with its version follows.
+
+    A job may require a platform by one of these names.
+    """
     system, machine = platform.system(), platform.machine()
     names = [f"{system}-{machine}"]
     libc, version = platform.libc_ver()

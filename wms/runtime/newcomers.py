@@ -1,7 +1,7 @@
-"""New task queues whose requirements take long to parse. They are parsed in a thread one at a time, in turns of their owners.
+"""Parses new task queues whose requirements take long to parse, one at a time in a thread. Their owners take turns.
 
-The thread shares the interpreter with the event loop. So it pauses after each queue for as long as it worked. Everything else has at
-least half of the time, however many such queues come.
+The thread shares the interpreter with the event loop. So it pauses after each queue for as long as it worked. All other work has
+at least half of the time, however many such queues come.
 """
 
 import asyncio
@@ -20,7 +20,10 @@ log = structlog.get_logger()
 
 
 class ParsedQueue:
-    """A parsed task queue. The caller keeps `taken` until the queue is added to an index."""
+    """A task queue whose requirements are parsed. `taken` is the parsed form, or None if it has no requirements.
+
+    The caller keeps `taken` alive until it has added the queue to an index: the parsed form is only cached.
+    """
 
     __slots__ = ("requirements", "taken", "tq_id")
 
@@ -31,10 +34,16 @@ class ParsedQueue:
 
 
 class Newcomers:
-    """Task queues that wait to be parsed. Next is a queue of the owner whose queues took the least parsing time since none waited."""
+    """The task queues that wait to be parsed, because their requirements are long.
+
+    The next one is of the owner with the least parsing time since the set was last empty.
+    """
 
     def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
-        """Build an empty set. With `over_sketches` queues are prepared for computing elements whose pilots are not sent yet."""
+        """Build an empty set. `slices` is the thread that parses.
+
+        With `over_sketches` queues are parsed to be compared with the ads of computing elements, before pilots are sent there.
+        """
         self._slices = slices
         self._over_sketches = over_sketches
         self._by_owner: dict[str, dict[TaskQueueId, Requirements]] = {}
@@ -46,7 +55,7 @@ class Newcomers:
         return sum(map(len, self._by_owner.values()))
 
     def put_if_long(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Add a queue if it takes long to parse; return whether it was added."""
+        """Add the task queue if its requirements take long to parse. Return whether they do; else the caller parses them itself."""
         if not is_long(requirements):
             return False
         if tq_id != self._in_hand:
@@ -55,12 +64,12 @@ class Newcomers:
         return True
 
     def queue_ids(self) -> set[TaskQueueId]:
-        """Return the ids of the waiting queues and of the queue that is being parsed."""
+        """Return the ids of all task queues that are not yet parsed, with the one that is being parsed."""
         waiting = {tq_id for queues in self._by_owner.values() for tq_id in queues}
         return waiting if self._in_hand is None else waiting | {self._in_hand}
 
     def drop(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Remove queues that have no waiting jobs."""
+        """Remove these task queues without parsing them, as they have no waiting jobs. Unknown ids are ignored."""
         for owner, queues in list(self._by_owner.items()):
             for tq_id in queues.keys() & set(tq_ids):
                 del queues[tq_id]
@@ -68,13 +77,16 @@ class Newcomers:
                 del self._by_owner[owner]
 
     async def wait(self) -> None:
-        """Wait until there is a queue to parse."""
+        """Return once at least one task queue waits to be parsed."""
         while not self._by_owner:
             self._came.clear()
             await self._came.wait()
 
     async def prepare_next(self) -> ParsedQueue | None:
-        """Parse the next queue, and pause. Return None if no queue waits, or it cannot be parsed."""
+        """Parse the next task queue and return it, after a pause as long as the parsing took.
+
+        Return None if none waits. Also return None, after an entry in the log, if the requirements cannot be parsed.
+        """
         if not self._by_owner:
             self._used.clear()
             return None

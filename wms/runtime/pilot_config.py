@@ -1,4 +1,4 @@
-"""The configuration of a job agent. The service that sends the pilot writes it, and the pilot reads it."""
+"""The configuration file of a job agent, the program that a pilot runs. The service that sends the pilot writes it."""
 
 from typing import Annotated, Literal, TypeAlias
 
@@ -14,7 +14,7 @@ Pause: TypeAlias = Annotated[float, Meta(ge=0, le=86_400)]
 
 
 class PilotSettings(Section, frozen=True, kw_only=True):
-    """The pilot's identity and limits. The token contains the identity too, and only the token is trusted."""
+    """The pilot's identity and limits. Services trust only the identity in the pilot's token, not the one here."""
 
     pilot_id: Line
     site: Line
@@ -23,19 +23,19 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     slots: Count
     token_file: Line
     directory: Line
-    """The directory below which every job gets a directory of its own."""
+    """The directory in which the working directory of each job is made."""
     most_jobs: Count = 0
-    """The number of jobs after which the pilot ends; 0: as many as come."""
+    """The number of jobs after which the pilot ends. 0: no limit."""
     idle_seconds: Seconds = 30.0
-    """Seconds without a job after which the pilot ends."""
+    """Seconds without a running job after which the pilot ends."""
     lifetime_seconds: Seconds = 1_209_600.0
-    """Seconds after which the pilot takes no more jobs."""
+    """Seconds since its start after which the pilot takes no more jobs."""
     grace_seconds: Pause = 10.0
-    """Seconds that running jobs get to end at a drain before they are returned to the queue."""
+    """Seconds that running jobs get to end when the pilot is told to stop. After them they return to their queues."""
     ahead_seconds: Pause = 0.5
     """Seconds of work that are fetched ahead if jobs are short, so that slots do not wait for the next job."""
     lifeline: Line = ""
-    """The lock file of a system on this machine. The pilot ends when the lock's holder does."""
+    """A lock file that the process which started this pilot holds. The pilot ends once the lock is free. Empty for none."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads run in namespaces of their own: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
     hidden: Lines = []
@@ -43,28 +43,28 @@ class PilotSettings(Section, frozen=True, kw_only=True):
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):
-    """The resources that the pilot offers to jobs."""
+    """What the pilot offers to jobs: processor time, memory, platforms, tags and the attributes of its computing element."""
 
     setup: Line = "default"
     cpu_time: Count = 86_400
     memory_mb: Count = 0
     """The memory for jobs in MB; 0 for the machine's memory."""
     platforms: Lines = []
-    """The platforms that jobs may require; empty for the machine's platforms."""
+    """The platform names that jobs may require here. Empty for those of the machine."""
     tags: Lines = []
     required_tags: Lines = []
     job_types: Lines = []
     pilot_type: Line = ""
     ad: LongText = ""
-    """The ClassAd of the computing element, as its site advertised it."""
+    """The ClassAd that the site advertised for the pilot's computing element."""
     software: Line = ""
-    """A directory on the node whose entries are the names of its runtime environments. Empty for those in the ad."""
+    """A directory on the node with one entry for each installed runtime environment. Empty: the ad lists them."""
     node: Annotated[dict[Name, Value], Meta(max_length=100)] = {}
-    """Attributes of the node that were requested from the batch system, by their names in the ad, in lower case."""
+    """Attributes of the node that the pilot asked of the batch system, by their lower-case names in the ad."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
-    """The settings of the sandbox store."""
+    """Where the store of input and output sandboxes is."""
 
     url: Line
 

@@ -1,6 +1,7 @@
-"""The watchdog of a service: reopens partitions that are not served, and ends a process that hangs permanently.
+"""The watchdog of a service process: reopens Kafka partitions that are not served, and ends a process that hangs.
 
-The supervisor starts the process again. The current messages are noted first, so that the next process does not hang on them as well.
+The supervisor starts the process again. First the messages in work are noted in the database, so that the next process does not
+hang on them.
 """
 
 import asyncio
@@ -24,12 +25,12 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 ANEW_AFTER_SECONDS = 10.0
-"""Seconds without service after which a partition is read anew, with new connections."""
+"""Seconds without progress after which a Kafka partition is read anew over new connections."""
 STALLED_FOR_GOOD_SECONDS = 60.0
 HANGS_AFTER_SECONDS = 600.0
-"""Seconds after which a batch counts as hanging. Statements and preparations have much shorter limits."""
+"""Seconds in one batch of messages after which the process counts as hanging. Each part of a batch has a much shorter limit."""
 BLOCKED_LOOKS = 20
-"""The number of consecutive failed checks after which the process of a blocked event loop ends.
+"""The process ends after so many consecutive checks, one a second, at which its event loop did nothing.
 
 Checks are counted and not seconds, because a process that was stopped and continued has not been blocked.
 """
@@ -38,11 +39,11 @@ EXIT_HANGING = 75
 
 
 class Stalled(WmsError):  # noqa: N818 - an outcome
-    """Partitions are not served although they were read anew."""
+    """A Kafka partition was not served for a minute, although it was read anew."""
 
 
 class Watchdog:
-    """A watch over the consumers of a process and, from a thread, its event loop. `end` ends the process at once."""
+    """Watches the consumers of a process and, from a thread, its event loop. `end` ends the process at once with an exit code."""
 
     name = "watchdog"
 
@@ -62,7 +63,7 @@ class Watchdog:
         self._stop = threading.Event()
 
     async def run(self) -> None:
-        """Watch until cancelled. Raise Stalled if partitions are not served after their readers were replaced."""
+        """Watch until cancelled. Raise Stalled if reading a partition anew did not help."""
         thread = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         thread.start()
         try:
@@ -75,7 +76,10 @@ class Watchdog:
             self._stop.set()
 
     def look(self, consumer: Consumer[Any]) -> None:
-        """Reopen a consumer's unserved partitions; end the process if a batch hangs. Raise Stalled if reopening did not help."""
+        """Check one consumer now. Read its partitions anew if they are not served, and end the process if a batch hangs.
+
+        Raise Stalled if a partition has not been served for STALLED_FOR_GOOD_SECONDS.
+        """
         if consumer.busy_seconds() > HANGS_AFTER_SECONDS:
             log.error("a batch hangs, the process ends", consumer=consumer.name, in_hand=consumer.in_hand)
             self._end(EXIT_HANGING)

@@ -18,10 +18,10 @@ import structlog
 from structlog.typing import EventDict, Processor
 
 Level = Literal["debug", "info", "warning", "error"]
-"""The least severe level of events that are logged."""
+"""The severity of a log event. Configured as a threshold: less severe events are not logged."""
 
 HIDDEN = "***"
-"""The text that replaces a secret."""
+"""The text that stands in logs in the place of a secret."""
 _DEPTH = 8
 """The most levels of nested values in which secrets are searched."""
 _SECRET_NAMES = ("token", "password", "passwd", "secret", "authorization", "credential", "private_key")
@@ -39,7 +39,7 @@ _LOOKS = (
 
 
 def clean(text: str) -> str:
-    """Return the text with everything that looks like a token, a private key or a password replaced."""
+    """Return the text with tokens, private keys and passwords replaced by `***`. They are recognised by their form."""
     for look, instead in _LOOKS:
         text = look.sub(instead, text)
     return text
@@ -70,7 +70,11 @@ def _clean_line(_: Any, __: str, line: Any) -> Any:
 
 
 def configure(service: str, level: Level = "info", *, as_json: bool = True) -> None:
-    """Send the logs of this process to standard error, as JSON lines or as text for people."""
+    """Send all logs of this process to standard error. `service` is added to each event.
+
+    Events below `level` are dropped. Lines are JSON, or text for people if `as_json` is false. Warnings of libraries and the
+    uncaught error that ends the process are logged too.
+    """
     number = getattr(logging, level.upper())
     renderer = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
     structlog.configure(
