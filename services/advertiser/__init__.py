@@ -1,1 +1,1 @@
-"""The advertiser: reads the state of a site's computing elements and publishes it as ads."""
+"""The advertiser: a service at a site that reads the state of its computing elements and publishes it as ads."""

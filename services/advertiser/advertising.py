@@ -1,7 +1,7 @@
-"""The publishing of the ads of one provider's elements: all in each period, and one at once after an important change.
+"""Publishes the ads of one source's computing elements: all in each period, and some at once after important changes.
 
-While a provider cannot be read, nothing is published and the ads expire. An element that its provider no longer
-reports is withdrawn.
+While a source cannot be read, nothing is published and the ads expire. A computing element that its source no longer reports is
+withdrawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -26,14 +26,14 @@ _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class Publisher:
-    """A sender of ads and withdrawals to the broker, each with the site's token."""
+    """Sends ads and withdrawals of computing elements to their Kafka topic, with the token of the site."""
 
     def __init__(self, kafka: Kafka, token_file: str) -> None:
         self._kafka = kafka
         self._token_file = Path(token_file)
 
     async def publish(self, messages: Sequence[Advertise | Withdraw]) -> None:
-        """Send ads and withdrawals, and wait until the broker has them; raise Rejected if the token cannot be read."""
+        """Send these ads and withdrawals, and return once Kafka has stored them. Raise Rejected if the token file cannot be read."""
         if not messages:
             return
         headers = [("authorization", f"Bearer {self._token()}".encode())]
@@ -50,7 +50,7 @@ class Publisher:
 
 
 class Looking:
-    """The reading loop of one source, which closes the source at its end."""
+    """A loop that reads one source of computing elements periodically. It closes the source at its end."""
 
     def __init__(self, every: Every, source: AdvertisedSource) -> None:
         self.name = every.name
@@ -58,7 +58,7 @@ class Looking:
         self._source = source
 
     async def run(self) -> None:
-        """Read the source periodically until cancelled, then close it."""
+        """Read the source periodically until cancelled, then close the source."""
         try:
             await self._every.run()
         finally:
@@ -67,7 +67,7 @@ class Looking:
 
 
 class AdPublisher:
-    """The publisher of one source's ads, which remembers the last ad of each element."""
+    """Publishes the ads of one source, and remembers the last ad of each computing element to see what changed."""
 
     def __init__(
         self, publisher: Publisher, source: AdvertisedSource, *, now: Callable[[], datetime]
@@ -79,7 +79,10 @@ class AdPublisher:
         self._said_at: datetime | None = None
 
     async def look_and_say(self) -> None:
-        """Read the provider; publish all ads once in a period, otherwise those with important changes, and withdraw missing elements."""
+        """Read the source once and publish: all ads if a period has passed, else only those with important changes.
+
+        Computing elements that the source no longer returns are withdrawn. Raise Unavailable if it cannot be read or understood.
+        """
         found = await self._look()
         whole = self._due()
         changes = {place: news(self._said.get(place), each) for place, each in found.items()}

@@ -1,4 +1,4 @@
-"""The queues of an ARC computing element, from the GLUE 2.0 of its REST interface."""
+"""Reads the queues of an ARC computing element from the GLUE 2.0 document of its REST interface."""
 
 import asyncio
 
@@ -15,7 +15,7 @@ from wms.glue.glue2_xml import read_xml
 
 
 class Arc:
-    """The provider of one ARC computing element's queues."""
+    """The source of the queues of one ARC computing element. Raise Rejected for a URL without https, or without credentials."""
 
     def __init__(self, settings: ArcQueues) -> None:
         self._settings = settings
@@ -31,7 +31,7 @@ class Arc:
         )
 
     async def read(self) -> list[SeenElement]:
-        """Return the queues to advertise, from a request to the element's REST interface."""
+        """Return the queues to advertise, by one request to the ARC computing element."""
         async with ArcRest(self._element) as element:
             document, form = await element.information(SIZE_LIMIT)
         return wanted(self._settings, await asyncio.to_thread(_queues, document, form), dispatcher="arc")

@@ -1,4 +1,4 @@
-"""The command-line tools of a batch system."""
+"""Runs the command-line tools of a batch system, such as `squeue` or `qstat`."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,14 @@ from pathlib import Path
 from wms.dispatch.commands import ToolOutput, Tools
 
 INHERITED = ("PATH", "HOME", "TZ")
-"""Environment variables of this process that all such tools get."""
+"""The environment variables that every such tool inherits from this process."""
 
 
 class BatchTools:
-    """Tools in a directory, or on the PATH if it is empty. They get only the named environment variables of this process."""
+    """The command-line tools of one batch system, in `directory`, or on the PATH if that is empty.
+
+    They get the variables of `environment`, and from this process only those in `inherited`.
+    """
 
     def __init__(
         self, directory: str, environment: Mapping[str, str], inherited: Sequence[str] = INHERITED
@@ -21,6 +24,6 @@ class BatchTools:
         self._tools = Tools(own | {"LC_ALL": "C"} | dict(environment))
 
     async def ask(self, name: str, *arguments: str) -> ToolOutput:
-        """Run a tool and return its output; raise Unavailable if it fails."""
+        """Run the tool `name` with these arguments and return its output. Raise Unavailable if it cannot run, fails or takes too long."""
         program = str(Path(self._directory) / name) if self._directory else name
         return await self._tools.ask(program, *arguments)

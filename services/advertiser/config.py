@@ -1,4 +1,4 @@
-"""The configuration of the advertiser."""
+"""The configuration file of the advertiser."""
 
 from typing import Annotated, TypeAlias
 
@@ -12,138 +12,138 @@ Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class SiteStatement(Section, frozen=True, kw_only=True):
-    """Statements of a site's administrators on its elements, which override the values that are read."""
+    """What a site's administrators state about computing elements. A stated value replaces the one that is read."""
 
     setup: Line = "default"
     slots: Count = 0
-    """The number of concurrent jobs; 0: the value that is read."""
+    """How many jobs can run at the same time. 0: the value that is read."""
     slots_per_pilot: Count = 0
-    """0: as many as the element has, at most eight."""
+    """How many jobs one pilot runs at the same time. 0: as many as the computing element has slots, at most eight."""
     memory_mb: Count = 0
-    """For this machine, of all slots together; for a batch system, of one pilot. 0: the value that is read."""
+    """Memory in MB: on this machine of all slots together, in a batch system of one pilot. 0: the value that is read."""
     disk_mb: Count = 0
-    """Disk space for the directories of a pilot's jobs; 0: not stated, and measured by pilots."""
+    """Disk space in MB for the job directories of a pilot. 0: not stated; the pilots measure it."""
     grid_middleware: Line = ""
-    """The grid middleware by which jobs may choose the element; empty: the dispatcher's."""
+    """The name of the grid middleware by which jobs may choose the computing element. Empty: that of `dispatcher`."""
     max_waiting_pilots: Count = 4
     max_pilots: Count = 0
-    """0: as many as fill the slots."""
+    """The most pilots that have not ended. 0: as many as fill the slots."""
     max_jobs: Count = 0
-    """The most jobs in any state, also of others where the source counts them; 0: no limit."""
+    """The most jobs in any state. Jobs of others count too, where the source counts them. 0: no limit."""
     max_submitting_jobs: Count = 0
-    """The most jobs that are being submitted; 0: no limit."""
+    """The most jobs that are submitted and do not run yet. 0: no limit."""
     tags: Lines = []
     required_tags: Lines = []
     """Tags that a job must ask for to run there."""
     platforms: Lines = []
-    """Empty: those that are read."""
+    """Platform names that jobs may require. Empty: those that are read."""
     submit_pools: Lines = []
     vos: Lines = []
-    """VOs whose jobs it takes; empty: those that are read, or all."""
+    """The VOs whose jobs the computing element takes. Empty: those that are read, or else all."""
     stations: Lines = []
-    """Names by which users choose where data is handled (SAM-Grid)."""
+    """SAM-Grid station names, by which users choose where data is handled."""
     entry_point: Line = ""
     """The entry point of the grid, a GRAM URL such as `ce.example.org:2119/jobmanager-pbs`; empty: the contact in GLUE."""
     monitoring_database: Line = ""
-    """The URL of the database for monitoring events of jobs (SAM-Grid)."""
+    """The URL of the SAM-Grid database for monitoring events of jobs."""
     applications: Lines = []
-    """Installed software, by the names that jobs use; added to what is read."""
+    """Names of installed software by which jobs ask for it, in addition to those that are read."""
     close_storage: LineTable = {}
-    """Near storage elements, with the path of each on the machines; empty if it is not mounted."""
+    """Storage elements near by, each with the path where the machines mount it. An empty path: not mounted."""
     benchmarks: Annotated[
         dict[Line, Annotated[float, msgspec.Meta(gt=0, le=1e9)]], msgspec.Meta(max_length=1_000)
     ] = {}
-    """Benchmark results of a core: `HEPSPEC06`, `SI00`, `SF00`."""
+    """Benchmark results of one core, by name: `HEPSPEC06`, `SI00`, `SF00`."""
     attributes: Annotated[
         dict[Line, Scalar | Annotated[list[Scalar], msgspec.Meta(max_length=10_000)]],
         msgspec.Meta(max_length=1_000),
     ] = {}
-    """Further attributes for expressions, by name."""
+    """Further attributes of the ad, by name, which expressions of jobs may use."""
     requirements: Expression = ""
-    """An expression over a job (`other`) that must be true, beside the limits on jobs above."""
+    """A ClassAd expression over a job (`other`). Only jobs for which it is true run here; the limits above hold too."""
     rank: Expression = ""
-    """An expression over a job: the site prefers jobs with greater values."""
+    """A ClassAd expression over a job (`other`). The site prefers jobs with greater values."""
 
 
 class LocalElement(SiteStatement, frozen=True, kw_only=True):
-    """One computing element of this machine; values that are not stated are read from the machine."""
+    """A computing element that is this machine itself, or a part of it. Values that are not stated are measured."""
 
     site: Line
     ce: Line = "local"
     max_cpu_time: Count = 864_000
     count_jobs: bool = True
-    """Count jobs by the processes here, as `ps` does, for the ad's CurrentJobs."""
+    """Whether to count the jobs here by their processes, as `ps` does, for the ad's CurrentJobs."""
 
 
 class BatchSettings(SiteStatement, frozen=True, kw_only=True):
-    """The queues of a batch or information system: one element each, of the queue's name."""
+    """The queues of a batch system or information system. Each becomes a computing element with the queue's name."""
 
     site: Line
     queues: Lines = []
-    """The advertised queues; empty: all. Queues over the same machines report the same free slots: advertise one of them."""
+    """The queues to advertise; empty: all. Queues that share machines report the same free slots: advertise only one of them."""
     names: LineTable = {}
-    """Names of elements by queue, where they differ from the queue's."""
+    """Names of computing elements by their queues, where they differ from the queue's name."""
     dispatcher: Line = ""
-    """The dispatcher of pilots; empty: that of the system that the queue is read from."""
+    """The kind of dispatcher that sends pilots there. Empty: that of the batch system which is read."""
     max_cpu_time: Count = 0
-    """In seconds; 0: the value that is read."""
+    """The longest CPU time of a job in seconds. 0: the value that is read."""
     period_seconds: Seconds = 300.0
     look_seconds: Seconds = 60.0
-    """Seconds between readings; important changes are published at once."""
+    """Seconds from one reading to the next. Important changes are published at once."""
     lifetime_seconds: Lifetime = 900.0
 
 
 class SlurmQueues(BatchSettings, frozen=True, kw_only=True):
-    """The partitions of a Slurm cluster."""
+    """The partitions of one Slurm cluster, each advertised as a computing element."""
 
     configuration: Line = ""
-    """Path of slurm.conf; empty: Slurm's own."""
+    """The path of slurm.conf. Empty: the one that Slurm's tools use by themselves."""
     directory: Line = ""
-    """Where its tools are; empty: on the PATH."""
+    """The directory of Slurm's tools. Empty: they are on the PATH."""
     users: Lines = []
     """Users whose jobs CurrentJobs counts; empty: all."""
 
 
 class PbsQueues(BatchSettings, frozen=True, kw_only=True):
-    """The execution queues of a PBS server, Torque's or PBS Pro's."""
+    """The execution queues of one server of Torque or PBS Pro, each advertised as a computing element."""
 
     server: Line = ""
-    """The server's host; empty: the default one of PBS's configuration."""
+    """The host of the PBS server. Empty: the default server in PBS's own configuration."""
     directory: Line = ""
-    """Where its tools are; empty: on the PATH."""
+    """The directory of PBS's tools. Empty: they are on the PATH."""
 
 
 class LsfQueues(BatchSettings, frozen=True, kw_only=True):
-    """The queues of an LSF cluster, 10.1 or later."""
+    """The queues of one LSF cluster (10.1 or later), each advertised as a computing element."""
 
     configuration: Line = ""
-    """The directory of lsf.conf; empty: as in this process's environment."""
+    """The directory of lsf.conf. Empty: the one in this process's environment."""
     directory: Line = ""
-    """Where its tools are; empty: on the PATH."""
+    """The directory of LSF's tools. Empty: they are on the PATH."""
 
 
 class ArcQueues(BatchSettings, frozen=True, kw_only=True):
-    """The queues of an ARC computing element, by its REST interface."""
+    """The queues of one ARC computing element, read through its REST interface."""
 
     url: Line
-    """Such as https://ce.example.org/arex"""
+    """The URL of the REST interface, such as https://ce.example.org/arex."""
     proxy_file: Line = ""
-    """An X.509 proxy, or a certificate with its key; read anew each time."""
+    """A file with an X.509 proxy, or with a certificate and its key. It is read again for each request."""
     token_file: Line = ""
-    """A bearer token; read anew each time."""
+    """A file with a bearer token. It is read again for each request."""
     authorities: Line = ""
-    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+    """A file or directory with certificates of trusted certificate authorities. Empty: those of this machine."""
 
 
 class FileSettings(BatchSettings, frozen=True, kw_only=True):
-    """Elements in a GLUE file: .ldif, .xml, .json in ARC's form, or one element as a ClassAd, .ad."""
+    """A file that describes computing elements: GLUE as .ldif, .xml or .json (ARC's form), or one ClassAd as .ad."""
 
     path: Line
     dispatcher: Line = "local"
 
 
 class Whom(Section, frozen=True, kw_only=True):
-    """An identity that elements must let in; empty fields match everything."""
+    """An identity that a computing element must admit. An empty field matches anything."""
 
     vo: Line = ""
     group: Line = ""
@@ -153,51 +153,54 @@ class Whom(Section, frozen=True, kw_only=True):
 
 
 class IndexSettings(BatchSettings, frozen=True, kw_only=True):
-    """The elements that a hierarchy of index servers leads to."""
+    """Computing elements that are found through index servers, which may lead to further servers."""
 
     urls: Lines
-    """The first servers: `https:`, `http:`, `file:`, or the ads of a broker, `kafka://broker:9092/wms.resource.ads`."""
+    """The first servers to ask: `https:`, `http:` or `file:` URLs, or the ads of a Kafka broker: `kafka://broker:9092/wms.resource.ads`."""
     site: Line = ""
-    """One site for all elements; empty: each element's own, by its index or the host of its endpoint."""
+    """One site name for all computing elements. Empty: each has its own, from its index or the host of its endpoint."""
     sites: LineTable = {}
-    """Names of sites here, by their names in the index."""
+    """Site names to use here, by the site names in the index."""
     hosts: Lines = []
-    """Patterns of hosts that indexes may lead to, such as `*.example.org`, or `*` for all; empty: the hosts of `urls` and their domains."""
+    """Patterns of host names to which index servers may lead, such as `*.example.org`, or `*` for all.
+
+    Empty: the hosts of `urls` and their domains.
+    """
     for_whom: Annotated[list[Whom], msgspec.Meta(max_length=10_000)] = []
-    """Only elements that let one of these in are advertised; empty: all are."""
+    """Only computing elements that admit one of these identities are advertised. Empty: all are."""
     proxy_file: Line = ""
-    """An X.509 proxy, or a certificate with its key; read anew each time."""
+    """A file with an X.509 proxy, or with a certificate and its key. It is read again for each request."""
     token_file: Line = ""
-    """A bearer token; read anew each time."""
+    """A file with a bearer token. It is read again for each request."""
     token_hosts: Lines = []
-    """Patterns of the hosts that get the token, over https."""
+    """Patterns of the host names to which the bearer token is sent, over https only."""
     authorities: Line = ""
-    """A file or a directory with the certificates of the authorities that are believed; empty: this machine's."""
+    """A file or directory with certificates of trusted certificate authorities. Empty: those of this machine."""
     jwks: Line = ""
-    """For the ads of a broker: a file with the keys of trusted issuers."""
+    """A file with the public keys of trusted token issuers. Needed for the ads of a Kafka broker."""
     server_seconds: Seconds = 15.0
-    """Seconds to wait for one server."""
+    """Seconds after which a request to one server is given up."""
     whole_seconds: Seconds = 20.0
-    """Seconds for the whole hierarchy: later answers are left out this time."""
+    """Seconds for one search through all servers. Answers that come later are not used this time."""
     patience_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0
-    """Seconds to wait for a server whose last answer can be used instead."""
+    """Seconds to wait for a server whose last answer can be used in place of a new one."""
     servers_at_once: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
     fresh_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 30.0
-    """Seconds for which an answer is used without asking again."""
+    """Seconds for which the answer of a server is used again without a new request."""
 
 
 class AdvertisingSettings(Section, frozen=True, kw_only=True):
-    """How ads are published."""
+    """How ads are sent: the site's token, and the intervals for the computing elements of this machine."""
 
     token_file: Line
-    """A token of kind site, which names the sites that this advertiser may speak for."""
+    """A file with a token of kind `site`, which names the sites for which this advertiser may publish ads."""
     period_seconds: Seconds = 60.0
-    """Seconds between the ads of this machine's elements."""
+    """Seconds from one ad to the next of this machine's computing elements."""
     lifetime_seconds: Lifetime = 180.0
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the advertiser: one table for each source of computing elements."""
 
     advertising: AdvertisingSettings
     elements: Annotated[list[LocalElement], msgspec.Meta(max_length=10_000)] = []

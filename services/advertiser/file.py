@@ -1,4 +1,4 @@
-"""Elements in a file, written by an information system or a site's administrators."""
+"""Reads computing elements from a file that an information system or the site's administrators wrote."""
 
 import asyncio
 import os
@@ -26,7 +26,10 @@ FAULTS_TOLD = 20
 
 
 class FileProvider:
-    """The provider of the elements in one file; the file is read each time, so that it may change."""
+    """The source of the computing elements in one file. Raise Rejected if its name has no known ending.
+
+    The file may change: each `read` reads it again.
+    """
 
     def __init__(self, settings: FileSettings) -> None:
         self._settings = settings
@@ -35,7 +38,7 @@ class FileProvider:
             raise Rejected("CONFIG_INVALID", f"files: {settings.path} is none of {', '.join(READERS)}")
 
     async def read(self) -> list[SeenElement]:
-        """Return the elements to advertise from the file; raise Unavailable if the file cannot be read."""
+        """Return the computing elements in the file that are to be advertised. Raise Unavailable if the file cannot be read."""
         queues, written_at = await asyncio.to_thread(self._queues)
         seen = wanted(self._settings, queues, dispatcher=self._settings.dispatcher)
         # The file's jobs were counted before it was written, however late it is read.

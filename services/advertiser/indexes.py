@@ -1,7 +1,7 @@
-"""The elements that index servers lead to, each advertised as an element of its own site.
+"""Reads the computing elements that index servers lead to. Each is advertised under its own site.
 
-Elements of sites that the advertiser's token does not cover are left out. An element whose server does not answer this
-time is not withdrawn.
+Sites that the advertiser's token does not cover are left out. A computing element whose server does not answer this time is not
+withdrawn.
 """
 
 from collections.abc import Callable
@@ -39,14 +39,14 @@ TROUBLES_TOLD = 20
 
 
 class Voice:
-    """The reader of the principal in the advertiser's token. The token file is read each time, as others renew it."""
+    """Reads who this advertiser is, from its token. The file is read at each call, because other programs renew the token."""
 
     def __init__(self, jwks: Path, token_file: Path) -> None:
         self._jwks = jwks
         self._token_file = token_file
 
     def principal(self) -> Principal:
-        """Return the principal of the token. Raise Rejected if the token cannot be read or is not valid."""
+        """Return the verified identity in the token. Raise Rejected if the file cannot be read or the token is not valid."""
         try:
             token = self._token_file.read_text("utf-8").strip()
         except OSError as error:
@@ -55,7 +55,10 @@ class Voice:
 
 
 class Indexes:
-    """The provider of the elements in the hierarchies below some index servers."""
+    """The source of computing elements that are found through index servers. `voice` returns the advertiser's identity.
+
+    Raise Rejected for impossible settings.
+    """
 
     def __init__(
         self, settings: IndexSettings, kafka: BrokerSettings, voice: Callable[[], Principal]
@@ -83,7 +86,10 @@ class Indexes:
         self._told_of: set[str] = set()
 
     async def read(self) -> list[SeenElement]:
-        """Discover elements and return those to advertise; raise Unavailable if no server answers."""
+        """Ask the index servers and return the computing elements to advertise. Raise Unavailable if no server answers.
+
+        Those of sites that the token does not cover, or that admit none of the configured identities, are left out.
+        """
         found = await self._discovery.find(self._roots)
         if found.unheard and len(found.unheard) == len(found.visits):
             raise Unavailable(f"no index answers: {found.unheard[0].url}: {found.unheard[0].why or 'late'}")
@@ -104,11 +110,14 @@ class Indexes:
         return [seen for _, seen in told.values()]
 
     def doubts(self, place: CeId) -> bool:
-        """Return whether an element that was not found this time may still exist, since a server did not answer."""
+        """Return whether a computing element that the last `read` did not return may still exist.
+
+        It may if its server, or one that leads there, did not answer.
+        """
         return self._known.doubts(place)
 
     async def close(self) -> None:
-        """Cancel running requests and disconnect."""
+        """Cancel running requests and close all connections."""
         await self._discovery.close()
         if self._topics is not None:
             await self._topics.close()

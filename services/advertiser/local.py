@@ -1,4 +1,4 @@
-"""This machine as computing elements: its resources, its load, and its jobs, counted as `ps` shows them."""
+"""Describes this machine as computing elements: its resources, its load, and its jobs as counted by processes."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +16,10 @@ from wms.site import ComputingElement
 
 
 class Local:
-    """The provider of the elements of this machine."""
+    """The source of the computing elements that are this machine.
+
+    `look` measures the machine. `processes` returns the environments of its processes, by which jobs are counted.
+    """
 
     def __init__(
         self,
@@ -30,7 +33,7 @@ class Local:
         self._processes = processes
 
     async def read(self) -> list[SeenElement]:
-        """Return the elements with the present resources and load of the machine, and their numbers of jobs."""
+        """Measure the machine and return its computing elements, each with its present number of jobs."""
         machine = self._look()
         counts = any(each.count_jobs for each in self._elements)
         # With hundreds of processes this takes tens of milliseconds.
@@ -45,7 +48,7 @@ class Local:
 
 
 def element(settings: LocalElement, machine: Machine) -> ComputingElement:
-    """Return one element of this machine, with the configured values or else the measured ones."""
+    """Return the description of one computing element of this machine. Values that `settings` leaves out are those of `machine`."""
     slots = settings.slots or machine.cores
     per_pilot = min(settings.slots_per_pilot or SLOTS_PER_PILOT, slots)
     memory = settings.memory_mb or machine.memory_mb

@@ -1,4 +1,4 @@
-"""LSF's queues as computing elements: one call of `bqueues` for all, one of `bhosts` for each set of hosts."""
+"""Reads the queues of an LSF cluster by `bqueues`, called once, and `bhosts`, called for each set of hosts."""
 
 import asyncio
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _INHERITED = (*INHERITED, "LD_LIBRARY_PATH", "LSF_ENVDIR", "LSF_BINDIR", "LSF_LI
 
 
 class Lsf:
-    """The provider of the queues of one LSF cluster."""
+    """The source of the queues of one LSF cluster, each as a computing element."""
 
     def __init__(self, settings: LsfQueues) -> None:
         self._settings = settings
@@ -33,7 +33,7 @@ class Lsf:
         self._tools = BatchTools(settings.directory, configured, _INHERITED)
 
     async def read(self) -> list[SeenElement]:
-        """Return the queues to advertise, from the output of `bqueues` and `bhosts`."""
+        """Call `bqueues` and `bhosts`, and return the queues to advertise. Raise Unavailable or Rejected if a tool fails."""
         known = queues(await self._run("bqueues", "-o", QUEUE_FIELDS, "-json", *self._settings.queues))
         named = {each.queue_name: names_of(each.hosts) for each in known}
         sets = list(dict.fromkeys(named.values()))
@@ -49,7 +49,10 @@ class Lsf:
 
 
 def element(site: str, queue: LsfQueue, machines: Sequence[LsfHost]) -> GlueComputingElement:
-    """Return the GLUE record of a queue. Its slots are those of its usable hosts, within its own limit."""
+    """Return the GLUE record of one LSF queue. `machines` are the hosts that it uses.
+
+    Its slots are those of the usable hosts, but not more than the queue's own limit.
+    """
     usable = [each for each in machines if each.usable]
     slots, free = sum(each.slots for each in usable), sum(each.free for each in usable)
     most = number(queue.max)

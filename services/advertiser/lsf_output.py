@@ -1,7 +1,6 @@
-"""Readers of LSF's tools: `bqueues -o ... -json` and `bhosts -o ... -json` of LSF 10.1.
+"""Parses what LSF 10.1's tools print: `bqueues -o ... -json` and `bhosts -o ... -json`.
 
-All values are texts; a dash means no limit. These counts of jobs are counts of slots: a job of four slots counts
-four times.
+All values are texts; a dash means no limit. LSF counts slots and not jobs: a job of four slots counts four times.
 """
 
 import re
@@ -19,7 +18,7 @@ RECORDS_LIMIT = 100_000
 NAMES_LIMIT = 1_000
 
 UNUSABLE = ("unavail", "unreach", "unlicensed", "closed_adm", "closed_lim", "closed_lock", "closed_wind")
-"""Prefixes of the states of unusable hosts, in lower case; hosts in other states run jobs, or could."""
+"""Beginnings of the states, in lower case, of hosts that run no jobs. Hosts in any other state do, or could."""
 OPEN = "ok"
 
 _MINUTES = re.compile(r"\s*(\d{1,9})(?:\.(\d)\d*)?\b.*", re.ASCII)
@@ -28,7 +27,7 @@ T = TypeVar("T")
 
 
 class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
-    """A queue in the output of `bqueues`."""
+    """One queue as `bqueues` prints it. Counts are of slots."""
 
     queue_name: str
     status: str
@@ -40,7 +39,7 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
     hosts: str = "all"
     runlimit: str = "-"
     max_runlimit: str = "-"
-    """The same as `runlimit`: the column has one name or the other."""
+    """The same as `runlimit`; the versions of LSF name the column differently."""
 
     @property
     def is_open(self) -> bool:
@@ -54,17 +53,17 @@ class LsfQueue(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def taken(self) -> int:
-        """The number of slots of started jobs and of reserved slots."""
+        """The number of slots that started jobs or reservations of the queue occupy."""
         return number(self.run) + number(self.susp) + number(self.rsv)
 
     @property
     def max_seconds(self) -> Quantity:
-        """The longest wall time of a job, in seconds."""
+        """The longest wall time of a job of the queue, in seconds. UNLIMITED or UNKNOWN if there is no number."""
         return minutes(self.runlimit if self.runlimit != "-" else self.max_runlimit)
 
 
 class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
-    """A host in the output of `bhosts`."""
+    """One host as `bhosts` prints it."""
 
     host_name: str
     status: str
@@ -73,17 +72,17 @@ class LsfHost(msgspec.Struct, frozen=True, rename="upper"):
 
     @property
     def usable(self) -> bool:
-        """Whether the host runs jobs, or could."""
+        """Whether the host runs jobs, or could if it had room."""
         return not self.status.lower().startswith(UNUSABLE)
 
     @property
     def slots(self) -> int:
-        """The number of slots; 0 for a host without a limit."""
+        """The number of job slots of the host. 0 if it has no limit."""
         return number(self.max)
 
     @property
     def free(self) -> int:
-        """The number of slots in which the host could start jobs now."""
+        """The number of slots in which the host could start jobs now. 0 if it starts none."""
         return max(0, self.slots - number(self.njobs)) if self.status.lower() == OPEN else 0
 
 
@@ -106,9 +105,9 @@ def hosts(printed: bytes) -> list[LsfHost]:
 
 
 def names_of(hosts_: str) -> tuple[str, ...] | None:
-    """Return the hosts and groups that a queue names, without preferences; None for all hosts.
+    """Return the hosts and host groups in the `hosts` column of a queue, sorted. None if the queue uses all hosts.
 
-    Raises Rejected for names that cannot be on a command line, and for too many names.
+    Raise Rejected for a name that cannot stand on a command line, and for too many names.
     """
     words = [word.partition("+")[0].rstrip("/") for word in hosts_.split()]
     if not words or any(
@@ -123,13 +122,16 @@ def names_of(hosts_: str) -> tuple[str, ...] | None:
 
 
 def number(text: str) -> int:
-    """Return the number in a text; 0 for a dash or any other text."""
+    """Return the whole number in the text. 0 for a dash or any other text."""
     word = text.strip()
     return int(word) if word.isdecimal() and len(word) <= 9 else 0
 
 
 def minutes(text: str) -> Quantity:
-    """Return the seconds of a time limit in minutes, such as `540.0` or `60.0 of hostA`; a dash is no limit."""
+    """Return the seconds of a time limit that LSF prints in minutes, such as `540.0` or `60.0 of hostA`.
+
+    A dash is UNLIMITED, any other text UNKNOWN.
+    """
     if text.strip() == "-":
         return UNLIMITED
     match = _MINUTES.fullmatch(text)
@@ -150,5 +152,5 @@ def _decoded(printed: bytes, kind: type[T], tool: str) -> T:
 
 
 def without_twins(known: Sequence[LsfHost]) -> list[LsfHost]:
-    """Return each host once: a host in several groups is listed several times."""
+    """Return each host once. `bhosts` lists a host once for each of its groups."""
     return list({each.host_name: each for each in known}.values())

@@ -1,4 +1,4 @@
-"""PBS queues as computing elements, from two calls for all of them: `qstat -Q -f` and `pbsnodes -a`."""
+"""Reads the queues of a PBS server by two calls for all of them: `qstat -Q -f` and `pbsnodes -a`."""
 
 import asyncio
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from wms.glue.quantity import UNKNOWN
 
 
 class Pbs:
-    """The provider of the queues of one PBS server, Torque's or PBS Pro's."""
+    """The source of the queues of one PBS server (Torque or PBS Pro), each as a computing element."""
 
     def __init__(self, settings: PbsQueues) -> None:
         self._settings = settings
@@ -22,7 +22,7 @@ class Pbs:
         self._tools = BatchTools(settings.directory, configured)
 
     async def read(self) -> list[SeenElement]:
-        """Return the queues to advertise, from the output of `qstat` and `pbsnodes`."""
+        """Call `qstat` and `pbsnodes`, and return the queues to advertise. Raise Unavailable or Rejected if a tool fails."""
         server = ("-s", self._settings.server) if self._settings.server else ()
         said, machines = await asyncio.gather(
             self._run("qstat", "-Q", "-f"), self._run("pbsnodes", "-a", *server)
@@ -35,13 +35,16 @@ class Pbs:
 
 
 def elements(site: str, said: str, machines: str) -> list[GlueComputingElement]:
-    """Return the queues in the output of `qstat -Q -f`, with the nodes in that of `pbsnodes -a`."""
+    """Return the GLUE record of each queue. `said` is the output of `qstat -Q -f`, `machines` that of `pbsnodes -a`.
+
+    Raise Rejected if one of them cannot be parsed.
+    """
     known = nodes(machines)
     return [element(site, each, nodes_of(each, known)) for each in queues(said)]
 
 
 def element(site: str, queue: PbsQueue, of_queue: Sequence[PbsNode]) -> GlueComputingElement:
-    """Return the GLUE record of a queue. Its slots are those of its usable nodes."""
+    """Return the GLUE record of one PBS queue. `of_queue` are the nodes that it uses. Only usable nodes give it slots."""
     usable = [each for each in of_queue if each.usable]
     is_full = 0 < queue.max_running <= queue.running
     free = 0 if is_full else sum(each.free for each in usable)

@@ -1,12 +1,12 @@
-"""Readers of PBS's tools: `qstat -Q -f` and `pbsnodes -a`, of Torque and of PBS Pro (OpenPBS).
+"""Parses what PBS's tools print: `qstat -Q -f` and `pbsnodes -a`, of Torque and of PBS Pro (OpenPBS).
 
-Both print records: a first line, then indented lines `name = value`. `qstat` wraps lines after eighty characters
-and continues them after a tab. Torque prints a node's slots (`np`) and their jobs (`jobs = 0/17.server,
-2-5/18.server`), PBS Pro the available and assigned amounts of each resource.
+Both print records: a first line, then indented lines `name = value`. `qstat` wraps lines after eighty characters and continues
+them after a tab. Torque prints a node's slots (`np`) and their jobs (`jobs = 0/17.server, 2-5/18.server`). PBS Pro prints the
+available and assigned amounts of each resource.
 
-A node of a queue (`queue = long`) takes that queue's jobs alone, and a queue with such nodes uses no others. Other
-queues' jobs need the resources of their defaults: at Torque a property (`resources_default.neednodes`), at PBS Pro
-a resource of words (`default_chunk.Qlist`). A node that several queues use is counted whole by each.
+A node of a queue (`queue = long`) takes only jobs of that queue. A queue with such nodes uses no others. Jobs of other queues
+need the resources of their defaults. In Torque that is a property (`resources_default.neednodes`), in PBS Pro a resource with
+text values (`default_chunk.Qlist`). A node that several queues use counts in full for each.
 """
 
 import re
@@ -35,11 +35,14 @@ UNUSABLE = frozenset(
         "maintenance", "sleep", "initializing", "uninitialized", "powering-on", "powering-off",
     }
 )  # fmt: skip
-"""States of unusable nodes."""
+"""States of nodes that run no jobs."""
 
 
 class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
-    """An execution queue; `needs` are the default requests of its jobs on nodes, by resource."""
+    """One execution queue of a PBS server.
+
+    `needs` are the (resource, value) pairs that its jobs ask of a node by default.
+    """
 
     name: str
     enabled: bool
@@ -49,13 +52,16 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
     running: int = 0
     waiting: int = 0
     max_running: int = 0
-    """The most running jobs of the queue; 0: no limit."""
+    """The most jobs of the queue that may run at a time. 0: no limit."""
     max_seconds: Quantity = UNKNOWN
     needs: tuple[tuple[str, str], ...] = ()
 
 
 class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
-    """A node with its slots and, in `words`, its (resource, word) pairs; the resource of Torque's properties is ""."""
+    """One node of a PBS server with its slots.
+
+    `words` are its resources with text values, as (resource, value) pairs. A property of Torque has the resource "".
+    """
 
     name: str
     usable: bool
@@ -67,7 +73,7 @@ class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def queues(printed: str) -> list[PbsQueue]:
-    """Return the queues in the output of `qstat -Q -f`, without routing queues; raise Rejected if it cannot be read."""
+    """Return the execution queues in the output of `qstat -Q -f`. Raise Rejected if it cannot be parsed."""
     return [
         _queue(name, said)
         for name, said in _records(printed, _QUEUE, "qstat -Q -f")
@@ -76,12 +82,12 @@ def queues(printed: str) -> list[PbsQueue]:
 
 
 def nodes(printed: str) -> list[PbsNode]:
-    """Return the nodes in the output of `pbsnodes -a`; raise Rejected if it cannot be read."""
+    """Return the nodes in the output of `pbsnodes -a`. Raise Rejected if it cannot be parsed."""
     return [_node(name, said) for name, said in _records(printed, _NODE, "pbsnodes -a")]
 
 
 def nodes_of(queue: PbsQueue, known: Sequence[PbsNode]) -> list[PbsNode]:
-    """Return the nodes on which jobs of a queue may run."""
+    """Return those of the nodes `known` on which jobs of this queue may run."""
     own = [each for each in known if each.queue == queue.name]
     if own:
         return own
@@ -93,7 +99,7 @@ def nodes_of(queue: PbsQueue, known: Sequence[PbsNode]) -> list[PbsNode]:
 
 
 def duration(text: str) -> Quantity:
-    """Return the seconds of a duration `[[hours:]minutes:]seconds`; unknown for any other text."""
+    """Return the seconds of a duration as PBS prints it, `[[hours:]minutes:]seconds`. UNKNOWN for any other text."""
     match = _WALLTIME.fullmatch(text)
     if not match:
         return UNKNOWN
@@ -106,7 +112,7 @@ def duration(text: str) -> Quantity:
 
 
 def memory_mb(text: str) -> int:
-    """Return the MiB of a size such as 1863028kb, where a word has eight bytes; 0 for any other text."""
+    """Return the MiB of a memory size as PBS prints it, such as `1863028kb`, or in words of eight bytes. 0 for any other text."""
     match = _MEMORY.fullmatch(text)
     if not match:
         return 0

@@ -1,7 +1,7 @@
-"""Jobs on this machine, counted by their processes, as SAM-Grid's `jim_advertise` does with `ps`.
+"""Counts the jobs on this machine by their processes, as SAM-Grid's `jim_advertise` does with `ps`.
 
-A payload and all its processes have the job's id in their environment, a pilot has its own id and its element's.
-Reading the environments of other users' processes needs the rights to.
+All processes of a payload have the job's id in their environment. A pilot has its own id and that of its computing element. Other
+users' environments can be read only with the rights to.
 """
 
 import contextlib
@@ -16,16 +16,16 @@ ELEMENT = "WMS_PILOT_ELEMENT"
 
 
 class Jobs(msgspec.Struct, frozen=True, kw_only=True):
-    """The number of running jobs, and of pilots without a job."""
+    """The jobs that run on this machine (`running`), and the pilots that have no job yet (`submitting`)."""
 
     running: int = 0
     submitting: int = 0
 
 
 def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Jobs:
-    """Return the number of jobs and idle pilots among processes with these environments.
+    """Return the numbers of running jobs and idle pilots among processes with these environments.
 
-    With an element, `SITE/CE`, those of other elements are left out, and those without a known element are counted.
+    With `element`, as `SITE/CE`, only those of that computing element count, and those of an unknown one.
     """
     found = list(environments)
     elements = {each.get(PILOT, ""): each[ELEMENT] for each in found if ELEMENT in each}
@@ -36,7 +36,10 @@ def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Job
 
 
 def environments() -> list[Mapping[str, str]]:
-    """Return the ids of the job, the pilot and the element in each process's environment, for processes with such ids."""
+    """Return the ids of job, pilot and computing element in the environment of each process that has them.
+
+    All processes of this machine are read. Those that cannot be read are left out.
+    """
     found: list[Mapping[str, str]] = []
     for process in psutil.process_iter():
         # The process may have ended, or be another user's.

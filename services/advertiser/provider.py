@@ -1,4 +1,4 @@
-"""The port of sources of computing elements: this machine, a batch system, an information system, a file."""
+"""The port for sources of computing elements: this machine, a batch system, an information system or a file."""
 
 from datetime import datetime
 from typing import Protocol
@@ -10,19 +10,19 @@ from wms.site import ComputingElement
 
 
 class SeenElement(msgspec.Struct, frozen=True, kw_only=True):
-    """The present state of an element: its description for the matcher, and its GLUE record."""
+    """The state of a computing element at one reading: its description for matchers, and its GLUE record."""
 
     offer: ComputingElement
     glue: glue1.GlueComputingElement
     observed_at: datetime | None = None
-    """The time at which the source counted the element's jobs; None if it did so at the reading."""
+    """When the source counted the computing element's jobs. None: at the reading."""
 
 
 class Provider(Protocol):
-    """A source of computing elements. It returns all existing elements: a missing one is gone."""
+    """A source of computing elements. Each reading returns all of them: one that is missing no longer exists."""
 
     async def read(self) -> list[SeenElement]:
-        """Read the source and return the elements.
+        """Read the source and return its computing elements.
 
-        Raises Unavailable if the source cannot be reached, Rejected if its answer cannot be understood.
+        Raise Unavailable if the source cannot be reached, Rejected if its answer cannot be understood.
         """

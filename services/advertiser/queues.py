@@ -1,4 +1,4 @@
-"""Queues as computing elements: the configured ones, with the values that the site's configuration states."""
+"""Makes computing elements of the queues that a source has read, with the values that the configuration states."""
 
 from collections.abc import Iterable
 
@@ -22,13 +22,17 @@ STATUS = {
     (False, True): "Draining",
     (False, False): "Closed",
 }
-"""GLUE's state of a queue, by whether the queue accepts jobs and whether it starts them."""
+"""The GLUE state of a queue by two facts: whether it accepts jobs, and whether it starts them."""
 
 
 def wanted(
     settings: BatchSettings, queues: Iterable[glue1.GlueComputingElement], *, dispatcher: str
 ) -> list[SeenElement]:
-    """Return the queues to advertise; a queue with missing values is left out and logged."""
+    """Return the computing elements to advertise for the `queues` that were read, with the values of the configuration.
+
+    `dispatcher` is the kind of dispatcher unless the configuration names one. A queue that is not configured, or lacks a needed
+    value, is left out.
+    """
     seen = []
     for queue in queues:
         if settings.queues and queue.name not in settings.queues:
@@ -49,7 +53,7 @@ def _seen(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher
 
 
 def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> ComputingElement:
-    """Return the computing element of a queue with the configured values alone."""
+    """Return the computing element of a queue with the values of the configuration only. Those not configured are 0 or empty."""
     per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
     name = queue.name or queue.id
     return ComputingElement(

@@ -1,4 +1,4 @@
-"""The advertiser's loops and their parts."""
+"""Assembles the advertiser: its loops and their parts."""
 
 from services.advertiser.advertising import AdPublisher, Looking, Publisher
 from services.advertiser.config import Config
@@ -9,7 +9,7 @@ from wms.runtime.host import Host
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build one loop for each source, so that none waits for another."""
+    """Register one loop with the host for each source of computing elements, so that a slow source delays no other."""
     publisher = Publisher(host.kafka, config.advertising.token_file)
     for source in sources(config):
         advertising = AdPublisher(publisher, source, now=clock.now)

@@ -1,9 +1,8 @@
-"""A site's own rule on how many jobs may come, separated from its requirements into a field of the ad.
+"""Separates a site's rule on how many jobs may come from its requirements on jobs. The rule is a field of the ad.
 
-Terms of the requirements that use the counts of `wms.matching.ad_limits` make the rule; the other terms are about
-jobs. A term with both belongs to the rule, where all attributes of jobs are undefined. Configured limits hold
-besides: SAM-Grid's terms for them are added. If there are no other terms, no rule is written: the limits are
-numbers of the ad.
+Terms of the requirements that use the job counts of `wms.matching.ad_limits` make the rule. The other terms are about jobs. A
+term with both belongs to the rule, where all attributes of jobs are undefined. For limits that are configured as well, SAM-Grid's
+terms are added. If the rule has only these usual terms, none is written: the limits are numbers of the ad.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,16 +20,16 @@ USUAL = {
     "max_jobs": "CurMatches < MaxJobs",
     "max_submitting_jobs": "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs",
 }
-"""SAM-Grid's rule: a term for each limit."""
+"""The terms of SAM-Grid's rule, by the limit for which each stands."""
 
 
 def with_rule(
     element: ComputingElement, attributes: Mapping[str, Any], requirements: str
 ) -> tuple[ComputingElement, str]:
-    """Return the element with its limits, counts and rule, and the requirements without the rule.
+    """Return the computing element with its limits, counts and rule, and the requirements without the rule.
 
-    Attributes may state limits and counts, too; such limits hold only as far as the rule uses them. Raises Rejected
-    if the requirements cannot be read.
+    `attributes` of the ad may state limits and counts too; such limits hold only if the rule uses them. Raise Rejected if the
+    requirements cannot be parsed.
     """
     stated = _with_numbers_of(attributes, element)
     if not mentions_counts(requirements):

@@ -1,4 +1,4 @@
-"""Slurm's partitions as computing elements, from three calls for all of them: `sinfo`, `scontrol` and `squeue`."""
+"""Reads the partitions of a Slurm cluster by three calls for all of them: `sinfo`, `scontrol` and `squeue`."""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -14,11 +14,14 @@ from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
-"""GLUE's states of partitions: a down one takes jobs and starts none, a draining one only starts those that it has."""
+"""The GLUE state of a partition by its state in Slurm. A partition that is down accepts jobs and starts none.
+
+One that drains only starts the jobs that it has.
+"""
 
 
 class Slurm:
-    """The provider of the partitions of one Slurm cluster."""
+    """The source of the partitions of one Slurm cluster, each as a computing element."""
 
     def __init__(self, settings: SlurmQueues) -> None:
         self._settings = settings
@@ -27,7 +30,10 @@ class Slurm:
         self._tools = BatchTools(settings.directory, {"SLURM_BITSTR_LEN": "0"} | configured)
 
     async def read(self) -> list[SeenElement]:
-        """Return the partitions to advertise, from the output of `sinfo`, `scontrol` and `squeue`."""
+        """Call `sinfo`, `scontrol` and `squeue`, and return the partitions to advertise.
+
+        Raise Unavailable or Rejected if a tool fails or its output cannot be parsed.
+        """
         nodes, limits, jobs = await asyncio.gather(
             self._run("sinfo", "--json"),
             self._run("scontrol", "--oneliner", "show", "partition"),
@@ -59,7 +65,7 @@ class Slurm:
 
 
 def queue(site: str, partition: Partition, nodes: Sequence[Machines], load: Load) -> GlueComputingElement:
-    """Return the GLUE record of a partition. Its slots are the processors of the nodes that start jobs now."""
+    """Return the GLUE record of one Slurm partition. Its slots are the processors of those `nodes` that start jobs now."""
     usable = [each for each in nodes if each.usable]
     free = sum(each.idle_cpus for each in usable)
     return GlueComputingElement(

@@ -1,13 +1,11 @@
-"""Readers of Slurm's tools: `sinfo --json`, `squeue --json`, `scontrol --oneliner show partition`.
+"""Parses what Slurm's tools print: `sinfo --json`, `squeue --json`, `scontrol --oneliner show partition`.
 
-JSON came with Slurm 21.08 and changed. Up to 22.05 `sinfo` lists nodes, since 23.02 groups of like nodes in a
-partition. A state was a word and is a list of words; a number may be an object that says whether it is set or
-infinite. Both forms are read. Limits of partitions are read from `scontrol`, whose lines are the same in all
-versions.
+JSON came with Slurm 21.08 and changed. Up to 22.05 `sinfo` lists nodes, since 23.02 groups of like nodes in a partition. A state
+was a word and is a list of words. A number may be an object that says whether it is set or infinite. Both forms are read. Limits
+of partitions are read from `scontrol`, whose lines are the same in all versions.
 
-A node in several partitions is counted by each with all its processors: the free ones of partitions must not be
-added up. A job that waits in several partitions waits in each. Tasks of an array that have not started are one
-record.
+A node in several partitions counts in each with all its processors: their free processors must not be added up. A job that waits
+in several partitions counts in each. Tasks of an array that have not started are one record.
 """
 
 import re
@@ -22,7 +20,7 @@ from wms.glue.quantity import UNKNOWN, UNLIMITED, Quantity
 
 
 class Number(msgspec.Struct, frozen=True):
-    """A number in the JSON of Slurm 23.02 and later, which may be unset or infinite."""
+    """A number in the JSON of Slurm 23.02 and later. It may be unset or infinite."""
 
     set: bool = True
     infinite: bool = False
@@ -105,7 +103,7 @@ class _Squeue(msgspec.Struct, frozen=True):
 
 
 class Machines(msgspec.Struct, frozen=True, kw_only=True):
-    """Like nodes of a partition: their number, their processors together, and the resources of one."""
+    """Nodes of one partition that are alike. `cpus` and `idle_cpus` are of all of them, fields in `_each` of one node."""
 
     partition: str
     nodes: int
@@ -119,7 +117,7 @@ class Machines(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Partition(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition's limits; `max_seconds` is the wall time of a job."""
+    """The state and time limit of one Slurm partition. `max_seconds` is the longest wall time of a job."""
 
     name: str
     state: str
@@ -127,7 +125,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of a partition's running and waiting jobs, of all users and of the configured ones."""
+    """How many jobs of one Slurm partition run and wait: of all users, and (`_of_users`) of the configured users only."""
 
     running: int = 0
     waiting: int = 0
@@ -155,7 +153,10 @@ _TASKS = re.compile(r"(\d{1,9})(?:-(\d{1,9})(?::(\d{1,9}))?)?")
 
 
 def machines(printed: bytes) -> list[Machines]:
-    """Return the nodes in the output of `sinfo --json`, grouped by partition; raise Rejected if it cannot be read."""
+    """Return the nodes in the output of `sinfo --json`, by partition. Nodes that are alike may be grouped.
+
+    Raise Rejected if the output cannot be parsed.
+    """
     said = _decoded(printed, _Sinfo, "sinfo --json")
     if said.sinfo is not None:
         return [_of_group(each) for each in said.sinfo]
@@ -198,7 +199,7 @@ def _usable(states: Iterable[str]) -> bool:
 
 
 def partitions(printed: bytes) -> list[Partition]:
-    """Read the output of `scontrol --oneliner show partition`: one line of `Key=value` for each partition."""
+    """Return the partitions in the output of `scontrol --oneliner show partition`. Other lines are ignored."""
     found = []
     for line in printed.decode("utf-8", "replace").splitlines():
         said = dict(word.partition("=")[::2] for word in line.split())
@@ -214,7 +215,10 @@ def partitions(printed: bytes) -> list[Partition]:
 
 
 def duration(text: str) -> Quantity:
-    """Return the seconds of a duration `[days-]hours:minutes:seconds` or `minutes:seconds`; unknown for any other text."""
+    """Return the seconds of a duration as Slurm prints it, `[days-]hours:minutes:seconds` or `minutes:seconds`.
+
+    `UNLIMITED` and `INFINITE` are UNLIMITED, any other text UNKNOWN.
+    """
     if text.casefold() in ("unlimited", "infinite"):
         return UNLIMITED
     match = _DURATION.fullmatch(text)
@@ -225,9 +229,10 @@ def duration(text: str) -> Quantity:
 
 
 def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
-    """Return the numbers of jobs in the output of `squeue --json`, by partition.
+    """Return the number of jobs in each partition, by its name, from the output of `squeue --json`.
 
-    Jobs of `users` are counted separately, too; without users, those of all.
+    Jobs of `users` are counted separately as well; if it is empty, those of all users. Raise Rejected if the output cannot be
+    parsed.
     """
     counted: Counter[tuple[str, str, bool]] = Counter()
     for job in _decoded(printed, _Squeue, "squeue --json").jobs:
@@ -251,7 +256,10 @@ def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
 
 
 def tasks(job: _Job) -> int:
-    """Return the number of jobs in a record: for an array `1-20`, `1,5-9:2%4` all that have not started."""
+    """Return how many jobs one record of `squeue` stands for.
+
+    For a waiting array, such as `1,5-9:2%4`, it is the number of its tasks; else 1.
+    """
     if not job.array_task_string or _whole(job.array_task_id):
         return 1
     count = 0

@@ -1,4 +1,4 @@
-"""The configured sources of ads: a provider each, the site's statements, and the intervals."""
+"""Makes the configured sources of ads: a reader of computing elements each, with the site's statements and the intervals."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -21,13 +21,16 @@ from wms.site import ComputingElement
 
 LOCAL_LOOK_SECONDS = 5.0
 ARC_LAG_SECONDS = 60.0
-"""The age of A-REX's answers: its information provider writes once a minute."""
+"""How old the numbers in an answer of an ARC computing element may be: it writes them once a minute."""
 INDEX_LAG_SECONDS = 180.0
-"""The assumed age of an index's answers, in which elements' data was gathered and cached for minutes."""
+"""How old the numbers in an answer of an index server may be: it gathers and caches them for minutes."""
 
 
 class AdvertisedSource(NamedTuple):
-    """A provider with its elements' settings, and the intervals of reading, advertising and expiry."""
+    """A source of computing elements with its settings, and with the intervals of reading, publishing and expiry in seconds.
+
+    `settings` returns what the site states about a computing element.
+    """
 
     name: str
     provider: Provider
@@ -36,17 +39,17 @@ class AdvertisedSource(NamedTuple):
     period_seconds: float
     lifetime_seconds: float
     doubtful: Callable[[CeId], bool] = lambda _: False
-    """Whether an element that the provider did not return may still exist."""
+    """Whether a computing element that the last reading did not return may still exist. It is then not withdrawn."""
     lag_seconds: float = 0.0
-    """The age of the source's numbers at the reading, in seconds."""
+    """How old the job counts of the source may be when they are read, in seconds."""
     close: Callable[[], Awaitable[None]] | None = None
-    """The function that closes the provider's connections; None if it has none."""
+    """Closes the source's connections. None if it has none."""
 
 
 def sources(config: Config) -> Iterator[AdvertisedSource]:
-    """Yield the source of this machine, if it has elements, and the source of each batch or information system.
+    """Yield the configured sources: this machine, if it has computing elements, and each batch system, file and index server.
 
-    Raise Rejected for impossible configurations, such as malformed expressions.
+    Raise Rejected for a configuration that cannot work, such as a malformed expression.
     """
     batch = (*config.slurm, *config.pbs, *config.lsf, *config.arc, *config.files, *config.indexes)
     for each in (*config.elements, *batch):

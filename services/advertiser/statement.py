@@ -1,7 +1,7 @@
-"""The contents of an element's ad: readings, the site's configuration and requirements; and its important changes.
+"""Makes the content of a computing element's ad from readings and configuration, and finds the important changes.
 
-A site's limits on jobs are SAM-Grid's: the most jobs in any state, and the most that are being submitted. Terms on counts
-in its requirements make a separate rule (`services.advertiser.site_rule`).
+A site's limits on jobs are SAM-Grid's: the most jobs in any state, and the most that are being submitted. Terms on counts in its
+requirements make a separate rule (`services.advertiser.site_rule`).
 """
 
 from collections.abc import Callable, Mapping
@@ -21,16 +21,16 @@ from wms.site import ComputingElement
 
 MATCHED = "CurMatches - CurrentJobs"
 BENCHMARKS = {"HEPSPEC06": "hepspec06", "SI00": "si00", "SF00": "sf00"}
-"""Names of benchmarks in the configuration, and in GLUE 1.x."""
+"""Field names of benchmarks in GLUE 1.x records, by their names in the configuration."""
 ENTRY_POINT = "GlobusResourceContactString"
-"""The name of the entry point in EGEE's ads, where it was a GRAM contact; here any entry point."""
+"""The attribute with the address at which jobs are submitted. In EGEE's ads it was a GRAM contact; here it is any address."""
 MONITORING_DATABASE = "MonitoringDatabaseURL"
 FREE_PART = 0.25
-"""A change of free slots is important when so large a fraction of all slots changed."""
+"""The fraction of all slots by which the free slots must change to make an ad due at once."""
 
 
 class Statement(msgspec.Struct, frozen=True, kw_only=True):
-    """An ad's content without its time."""
+    """The content of one computing element's ad, without the time at which it is sent."""
 
     element: ComputingElement
     attributes: dict[str, Any]
@@ -38,16 +38,16 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
     requirements: str
     rank: str
     observed_at: datetime | None = None
-    """The time at which the source counted the element's jobs."""
+    """When the source counted the computing element's jobs. None if that is unknown."""
 
     @property
     def place(self) -> CeId:
-        """The id of the element: its site and its name there."""
+        """The id of the computing element: its site and its name there."""
         return self.element.ce_id
 
 
 def state(seen: SeenElement, settings: SiteStatement) -> Statement:
-    """Return the contents of an element's ad, from its reading and its site's configuration."""
+    """Return the content of a computing element's ad, from what was read (`seen`) and what its site states (`settings`)."""
     glue = _completed(seen.glue, seen.offer, settings)
     attributes = (
         ad.matchable(glue)
@@ -138,10 +138,10 @@ def _gram_contact(glue: glue1.GlueComputingElement) -> str:
 
 
 def news(before: Statement | None, after: Statement) -> str:
-    """Return the change that matchers and the pilot submitter must know before the next ad; empty if there is none.
+    """Return the important change from the ad `before` to `after`, as text for the log. Empty if there is none.
 
-    Counts change all the time and are not important: running or waiting jobs, load, and free slots unless many
-    change.
+    An important change is published at once, because matchers and the pilot submitter need it. Changed counts of jobs, the load
+    and a few free slots are not important. If `before` is None, the computing element is new.
     """
     if before is None:
         return "it is new"
