@@ -1,1 +1,1 @@
-"""The job manager: takes submissions, control and reports; keeps the job state machine; takes expired leases back."""
+"""The job manager: accepts submissions, carries out orders on jobs, applies pilots' reports, and takes back expired leases."""

@@ -1,4 +1,4 @@
-"""Orders of administrators: shares, limits, sites. They hold until they are reset."""
+"""Carries out administrators' orders on shares, limits and sites, and users' orders for private pilots."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
@@ -29,18 +29,22 @@ from wms.messages.commands import (
 )
 
 Said: TypeAlias = str
-"""The new state, in words."""
+"""What holds after an order, in words for the person who gave it."""
 
 
 class OrderResult(msgspec.Struct, frozen=True):
-    """The result of an order."""
+    """What an order did: `said` is what holds now, in words; `jobs` are the canaries (test jobs) that it sent."""
 
     said: Said
     jobs: tuple[int, ...] = ()
 
 
 async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> None:
-    """Carry out an order once, however often it comes, and answer it."""
+    """Carry out an order in this transaction and send its answer to the sender's inbox.
+
+    `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order
+    changes nothing; the answer says why. `canaries` sends the test jobs of site tests.
+    """
     owner = principal.owner
     before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
     digest = msgspec.json.encode(rule)

@@ -1,4 +1,4 @@
-"""Refusals."""
+"""Sends the answer to a command or query that is refused."""
 
 from wms.db.database import Transaction
 from wms.errors import Rejected
@@ -6,7 +6,10 @@ from wms.messages import replies
 
 
 def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejected) -> None:
-    """Answer the owner's tool that nothing was done, and why."""
+    """Send `fault`, the reason why nothing was done, to the owner's inbox when the transaction commits.
+
+    `reply_to` is the id of the refused command or query, `client` the id of the user's tool that waits.
+    """
     answer = replies.Refused(
         reply_to=reply_to,
         client=client,

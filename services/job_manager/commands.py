@@ -1,4 +1,4 @@
-"""Handles `wms.job.commands`: submissions together, orders one by one, each user's commands in order."""
+"""Handles `wms.job.commands`: submissions together, other commands one by one, each user's commands in their order."""
 
 from functools import partial
 from itertools import groupby
@@ -20,7 +20,10 @@ from wms.messages.commands import AddChunks, Command, Control, Submit
 
 
 class Commands:
-    """Handles batches of commands."""
+    """Carries out users' commands: submissions, orders on jobs, and administrators' orders.
+
+    `segments` are the CPU segments by which jobs are grouped into queues, as ascending upper bounds in seconds.
+    """
 
     def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self._segments = segments
@@ -29,7 +32,7 @@ class Commands:
         self.canaries = Canaries(Submissions(segments, SubmitCheck(segments), admission))
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
-        """Carry out commands."""
+        """Carry out a batch of commands in this transaction and send an answer to each. Refused commands change nothing."""
         for kind, group in groupby(batch, key=lambda each: type(each.message)):
             if kind is Submit:
                 await self.submissions.take(tx, [each for d in group if (each := _submission(d)) is not None])
@@ -52,7 +55,7 @@ class Commands:
 
 
 class Reading:
-    """Prepares submissions: parses and validates them outside the event loop, before their transaction."""
+    """Parses and checks submissions before their transaction begins, outside the event loop."""
 
     def __init__(self, commands: Commands, db: Database, slices: Slices) -> None:
         self._submissions = commands.submissions
@@ -60,7 +63,7 @@ class Reading:
         self._slices = slices
 
     async def refresh(self) -> None:
-        """Read the computing elements, if that is due."""
+        """Read the computing elements with which submissions are checked, if the last reading is too old."""
         foresight = self._submissions.foresight
         if foresight.is_due():
             async with self._db.transaction() as tx:
@@ -68,7 +71,7 @@ class Reading:
             await self._slices.call(partial(foresight.learn, known))
 
     def prepare(self, delivery: Delivery[Command]) -> Steps | None:
-        """Parse and validate a submission."""
+        """Return the steps that parse and check a submission. None for other messages and senders who may not submit."""
         submission = _submission(delivery)
         if submission is None or not submission.is_allowed:
             return None
@@ -83,6 +86,6 @@ def _submission(delivery: Delivery[Command]) -> ReceivedSubmission | None:
 
 
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:
-    """Answer the claimed owner of a token that it was not accepted."""
+    """Answer a command whose token was refused. `claimed` is the owner in that unverified token; empty: no answer is sent."""
     if claimed:
         refuse(tx, claimed, message.command_id, message.client, fault)

@@ -1,4 +1,4 @@
-"""The configuration of the job manager."""
+"""The configuration file of the job manager."""
 
 from typing import Annotated
 
@@ -12,10 +12,10 @@ from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
-    """The grouping of jobs into task queues."""
+    """How jobs are grouped into task queues, and when empty task queues are removed."""
 
     cpu_segments: Annotated[tuple[CpuTime, ...], Meta(max_length=1_000)] = DEFAULT_SEGMENTS
-    """Upper bounds in seconds of CPU time, ascending. Longer jobs belong to the last segment."""
+    """Upper bounds of CPU time in seconds, ascending. Jobs between the same bounds share task queues; longer jobs are in the last."""
     removed_when_empty_seconds: Seconds = 300.0
 
     def __post_init__(self) -> None:
@@ -23,47 +23,50 @@ class QueueSettings(Section, frozen=True, kw_only=True):
 
 
 class SandboxStoreSettings(Section, frozen=True, kw_only=True):
-    """The sandbox store, and how long unreferenced sandboxes are kept."""
+    """Where the sandbox store is, and for how many seconds sandboxes are kept to which no job refers."""
 
     url: Line = ""
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 
 class SubmissionSettings(Section, frozen=True, kw_only=True):
-    """The rate at which each owner may submit; more is refused, with the time when it may be sent again."""
+    """How many bytes each owner may submit. What is more is refused, with the time at which it may be sent again."""
 
     bytes_per_second: Annotated[int, msgspec.Meta(ge=1_000, le=10**12)] = 8_000_000
     burst_bytes: Annotated[int, msgspec.Meta(ge=2_000_000, le=10**12)] = 400_000_000
-    """Bytes that may come at once, after a while without any."""
+    """Bytes that an owner may submit at once after a pause."""
 
 
 DAY = 86_400.0
 
 
 class RetentionSettings(Section, frozen=True, kw_only=True):
-    """How long ended things are kept. The bus keeps its messages for a week, and the audit compares them with the tables."""
+    """For how long data about ended jobs, pilots and messages is kept.
+
+    Kafka keeps its messages for a week, and the audit compares them with the database.
+    """
 
     ended_jobs_seconds: Seconds = 365 * DAY
-    """Seconds after its end a job is deleted, with its history, its attempts and its description.
+    """Seconds from the end of a job until it is deleted, with its history, attempts and description.
 
-    So are canaries, orders of operators, and past moves of elements.
+    So long are also kept: canaries (test jobs), operators' orders, and past health states of computing elements.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
-    """The same for a job that its owner removed."""
+    """The same for jobs that their owner removed."""
     submissions_seconds: Seconds = 30 * DAY
-    """For so long a repeated submission is recognised. No longer than jobs are kept."""
+    """Seconds for which a repeated submission is recognised by its id. Jobs must be kept at least as long."""
     pilots_seconds: Seconds = 90 * DAY
-    """Seconds after its end a pilot is deleted; its attempts stay with their jobs."""
+    """Seconds from the end of a pilot until it is deleted. The attempts in it stay with their jobs."""
     dead_letters_seconds: Seconds = 30 * DAY
-    """Seconds after their arrival, whether replayed or not."""
+    """Seconds for which messages that could not be handled (dead letters) are kept, replayed or not."""
     dead_letters_most: Annotated[int, msgspec.Meta(ge=8, le=10_000_000)] = 10_000
-    """The most dead letters; the oldest are deleted first. No sender has more than an eighth."""
+    """The most dead letters that are kept; the oldest are deleted first. One sender has at most an eighth of them."""
     dead_letters_bytes: Annotated[int, msgspec.Meta(ge=8_388_608, le=1_099_511_627_776)] = 268_435_456
-    """The most bytes of all dead letters."""
+    """The most bytes of all kept dead letters together."""
     unused_parts_seconds: Seconds = 3_600.0
-    """For parts of long lists of parameters without a submission."""
+    """Seconds for which parts of parameter lists are kept that no submission has used."""
     offsets_seconds: Seconds = 90 * DAY
-    """For offsets of abandoned clusters."""
+    """Seconds for which the read positions of Kafka clusters are kept that are no longer used."""
 
     def __post_init__(self) -> None:
         if self.submissions_seconds > min(self.ended_jobs_seconds, self.deleted_jobs_seconds):
@@ -71,7 +74,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the job manager."""
 
     lease: LeaseTerms = LeaseTerms()
     usage: UsageSettings = UsageSettings()

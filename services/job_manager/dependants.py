@@ -1,4 +1,4 @@
-"""Held jobs with predecessors, when their users order something."""
+"""Held jobs that wait for other jobs (predecessors): the effects of their users' orders."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -17,14 +17,14 @@ from wms.job.state import State
 from wms.jobdesc.predecessors import Predecessors, Ranges, in_words
 
 Moving = list[tuple[Job, Steps]]
-"""Locked jobs and their decided steps."""
+"""Locked jobs, each with the steps that are decided for it."""
 
 CONCERNED: frozenset[Action] = frozenset({"hold", "stop_and_hold", "release"})
-"""Orders that act differently on a job with pending predecessors."""
+"""The orders that have another effect on a job with open predecessors than on other jobs."""
 
 
 class Dependants:
-    """Those of some jobs that have predecessors."""
+    """The jobs among those of one order that wait for predecessors, as read from the database."""
 
     def __init__(self) -> None:
         self.codes: dict[JobId, str] = {}
@@ -33,19 +33,26 @@ class Dependants:
 
     @classmethod
     async def of_rows(cls, tx: Transaction, action: Action, held: Sequence[JobId]) -> Self:
-        """Find those of these held jobs with rows."""
+        """Find the jobs with predecessors among held jobs that have rows of their own.
+
+        Empty if `action` is not one of CONCERNED.
+        """
         found = cls()
         if action in CONCERNED and held:
             await found._look(tx, joined((each, each) for each in held))
             if found._awaits:
                 found.codes = await dependency.hold_codes(tx, held)
+                """Why those are held that have rows of their own: reason codes by job id."""
         return found
 
     @classmethod
     async def of_parts(
         cls, tx: Transaction, action: Action, parts: Sequence[block.Part]
     ) -> tuple[Self, Sequence[block.Part]]:
-        """Find those in these blocks, whose sweeps are locked; return the blocks, cut where predecessors differ."""
+        """Find the jobs with predecessors in parts of blocks; the job arrays of the blocks are locked.
+
+        Also return the parts. They are split, in the database too, so that all jobs of a part have the same predecessors.
+        """
         found = cls()
         held = [each for each, _ in parts if each.state is State.HELD]
         if action not in CONCERNED or not held:
@@ -72,7 +79,10 @@ class Dependants:
         return [(each, some) for each, some in parts if some]
 
     def decide(self, found: Job, action: Action, text: str, code: str) -> Ordered | None:
-        """Decide an order on a job that is held for this reason; None where predecessors do not matter."""
+        """Decide what an order does to one job. Return None if it waits for no predecessors or they do not matter.
+
+        `text` is the user's reason, `code` the code for which the job is held.
+        """
         awaits = next(
             (why for jobs, why in self._awaits if intersection([(found.job_id, found.job_id)], jobs)), None
         )
@@ -81,14 +91,20 @@ class Dependants:
     async def let_go(
         self, tx: Transaction, action: Action, released: Iterable[tuple[Iterable[Range], str]]
     ) -> None:
-        """Delete the dependencies of jobs whose user starts them anyway, with their hold reasons."""
+        """After a release, delete the dependencies of jobs that were held for their predecessors.
+
+        `released` are ranges of job ids, with the code for which they were held. Other actions change nothing.
+        """
         jobs = joined(each for ranges, code in released if code in WAITS for each in ranges)
         if action == "release" and jobs and self._awaits:
             await dependency.let_go(tx, jobs)
 
 
 async def change(tx: Transaction, waiting: Mapping[JobId, Predecessors], moving: Moving) -> Moving:
-    """Change the predecessors of held jobs; return the moves, with the present reason of those that waited for others."""
+    """Replace the predecessors of held jobs in the database. `waiting` are the new ones, which may be empty.
+
+    Return the steps in `moving`, with a new reason for jobs that are held for their predecessors.
+    """
     await dependency.let_go(tx, joined((each, each) for each in waiting))
     by_predecessors: dict[Predecessors, list[Range]] = {}
     for job_id, predecessors in waiting.items():

@@ -1,7 +1,7 @@
-"""Jobs that start after others: stored with their submission, polled until the others have ended, then released.
+"""Jobs that start after other jobs (predecessors): they are held from their submission until these have ended.
 
-No event triggers a dependency: every second a loop looks at all pending ones and at committed states. So none is
-missed after a crash, and no pilot's report waits for the jobs of others.
+No event triggers a dependency. Instead a loop looks at all of them every second, at committed states. So none is missed after a
+crash, and no pilot's report waits for the jobs of others.
 """
 
 import time
@@ -32,15 +32,15 @@ log = structlog.get_logger()
 
 PAGE = 500
 BATCH = 1_000
-"""The most jobs with rows that move in one transaction."""
+"""The most jobs with rows of their own that are released, or get a new reason, in one transaction."""
 BORN_LIMIT = 1_000_000
-"""The most jobs of a new submission that move with it; those with rows are as many as its descriptions."""
+"""The most jobs of a new submission that are held in its transaction."""
 LOOK_SECONDS = 2.0
-"""A longer round is continued by the next."""
+"""Seconds after which a round stops. The next round continues it."""
 JOBS_LIMIT, RANGES_LIMIT = 2_000_000, 20_000
-"""The most predecessors that the jobs of one message may name, together."""
+"""The most predecessors that the jobs of one submission may name together, and the most ranges of them."""
 REST = 5
-"""A full pass is followed by a pause of so many times its duration."""
+"""After a round through all dependencies comes a pause of so many times its duration."""
 SET_ASIDE_SECONDS = 60.0
 NEVER_DONE = frozenset({State.KILLED, State.DELETED})
 _SOURCE = "job_manager"
@@ -50,14 +50,17 @@ _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 Waiting = Mapping[Predecessors, Ranges]
-"""Jobs by their predecessors."""
+"""Ranges of job ids, by the predecessors for which these jobs wait."""
 
 
 # --- taking -------------------------------------------------------------------------------------------------------
 
 
 async def check(tx: Transaction, principal: Principal, wanted: Iterable[Predecessors]) -> None:
-    """Raise Rejected for predecessors that do not exist, cannot become Done, or are out of the asker's reach."""
+    """Raise Rejected for predecessors that do not exist, can never be Done, or that `principal` may not see.
+
+    `wanted` are the predecessors of each job. The outputs of some must be readable by `principal` as well.
+    """
     distinct = set(wanted)
     if not distinct:
         return
@@ -104,7 +107,10 @@ async def _check_visible(tx: Transaction, principal: Principal, action: Action, 
 
 
 async def take(tx: Transaction, waiting: Waiting, *, is_held: bool) -> None:
-    """Make jobs of this transaction wait for others, unless these have ended; `is_held`: their user holds them."""
+    """Hold new jobs of this transaction until their predecessors have ended. Those whose predecessors have ended already wait.
+
+    `is_held`: their user holds them anyway, so that they only get the dependency.
+    """
     made = [
         Dependency(dependency_id=0, jobs=jobs, predecessors=each, pending=each.all)
         for each, jobs in waiting.items()
@@ -125,7 +131,7 @@ async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[Predec
 
 
 async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reason]:
-    """Return the hold reasons of the jobs of these dependencies."""
+    """Return the reason for which the jobs of each dependency are held now: open predecessors, or one that failed."""
     told = zip(asked, await _progress(tx, asked), strict=True)
     return await _reasons(tx, [(each, now.failed) for each, now in told])
 
@@ -144,7 +150,7 @@ async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]
 
 
 class Dependencies:
-    """Polls all dependencies, page by page; any number of instances may. `monotonic` returns monotonic seconds."""
+    """A loop that looks at all dependencies, in pages. Several processes may run it. `monotonic` returns monotonic seconds."""
 
     def __init__(self, db: Database, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._db = db
@@ -155,7 +161,7 @@ class Dependencies:
         """Dependencies that failed to be settled, and when they are tried again."""
 
     async def look(self) -> bool:
-        """Read the next page, and settle dependencies that changed; return whether there may be more."""
+        """Look at the next page of dependencies, and release jobs or change their reason. Return whether there may be more to do."""
         began = self._monotonic()
         if began < self._not_before:
             return False
@@ -196,7 +202,7 @@ class Dependencies:
             self._set_aside[number] = self._monotonic() + SET_ASIDE_SECONDS
 
     async def forget_idle(self) -> bool:
-        """Delete a page of dependencies whose jobs were killed or removed; return whether there may be more."""
+        """Delete those dependencies of the next page whose jobs were killed or removed. Return whether there may be more."""
         now = self._monotonic()
         self._set_aside = {number: until for number, until in self._set_aside.items() if until > now}
         async with self._db.transaction() as tx:
@@ -208,7 +214,10 @@ class Dependencies:
 
 
 async def settle(tx: Transaction, number: int) -> None:
-    """Settle one dependency under its lock: release its jobs, or update their reason."""
+    """Release the jobs of one dependency if its predecessors have ended, else update their reason.
+
+    `number` is the dependency's id, which is locked. One that no longer exists is ignored.
+    """
     found = await dependency.lock(tx, number)
     if found is None:
         return

@@ -1,4 +1,4 @@
-"""Edits jobs: each gets a description of its own, and moves to the task queue that fits it."""
+"""Edits jobs: each gets its own changed description, and moves to the task queue for its new requirements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -24,7 +24,7 @@ from wms.matching.requirements import Credentials, key_of, requirements_of
 from wms.messages.commands import Control
 
 Moving = list[tuple[Job, Steps]]
-"""Locked jobs and their decided steps."""
+"""Locked jobs, each with the steps that are decided for it."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
@@ -42,12 +42,15 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class Editing:
-    """The changes of one order."""
+    """The changes that one order makes to descriptions of jobs."""
 
     def __init__(
         self, principal: Principal, changes: Changes, segments: tuple[int, ...], *, anew: bool
     ) -> None:
-        """`anew`: the jobs start over, and their earlier attempts no longer count."""
+        """`changes` are new values by field, `segments` the CPU segments of task queues.
+
+        `anew`: the jobs start over, and their earlier attempts no longer count.
+        """
         self._anew = anew
         self._principal = principal
         self._changes = changes
@@ -57,20 +60,24 @@ class Editing:
 
     @classmethod
     def of(cls, principal: Principal, control: Control, segments: tuple[int, ...]) -> Self | None:
-        """Return the changes of an order, None for none; raises InvalidDescription for wrong ones."""
+        """Return the changes that an order makes, or None if it makes none. Raise InvalidDescription for invalid values."""
         if not control.changes and control.action != "edit":
             return None
         return cls(principal, read_changes(control.changes), segments, anew=control.action == "reschedule")
 
     @property
     def words(self) -> str:
-        """The changed fields, as histories record them."""
+        """The changed fields and values as text, for the histories of the jobs."""
         return in_words(self._changes)
 
     async def apply(
         self, tx: Transaction, ledger: JobBatch, moving: Moving
     ) -> tuple[Moving, dict[JobId, str]]:
-        """Edit the jobs; return those that move, and why others are left unchanged."""
+        """Store the new descriptions of locked jobs in this transaction, and note their new task queues in `ledger`.
+
+        `moving` are the jobs with their decided steps. Return those whose changes are possible. Also return, by job id, why
+        others are left unchanged.
+        """
         if self._moves_after:
             await dependencies.check(tx, self._principal, [self._new_predecessors()])
         jobs = {found.job_id: found for found, _ in moving}

@@ -1,4 +1,4 @@
-"""The jobs of one transaction as a unit of work: locked once, moved in memory, stored once."""
+"""The jobs that one transaction changes: locked together, changed in memory, and stored together."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -16,13 +16,13 @@ from wms.job.state import Event, State
 from wms.lease import holds
 
 PAYLOADS = "job_agent"
-"""The source of payloads' events, whose ends are stored in their attempts."""
+"""The source that histories record for events that job agents report about payloads."""
 _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
 """The usual event of a job when its attempt ends by its payload."""
 
 
 class JobBatch:
-    """The jobs of one batch and their pending changes."""
+    """Some locked jobs, with the changes that are to be stored in this transaction by `write`."""
 
     def __init__(self, jobs: dict[JobId, Job], now: datetime, lease_seconds: float) -> None:
         self._locked = jobs
@@ -38,22 +38,25 @@ class JobBatch:
 
     @classmethod
     async def open(cls, tx: Transaction, job_ids: Iterable[JobId], lease_seconds: float) -> "JobBatch":
-        """Lock the jobs; those that do not exist are left out."""
+        """Lock these jobs in the database and return them as a batch. Ids that do not exist are left out.
+
+        `lease_seconds` is the length of leases that the batch accepts or renews.
+        """
         return cls(await job.lock(tx, job_ids), await tx.now(), lease_seconds)
 
     def job(self, job_id: JobId) -> Job | None:
-        """Return the job with its changes so far."""
+        """Return one job of the batch with its changes so far, or None if the batch does not have it."""
         return self._jobs.get(job_id)
 
     def held(self, attempt_id: AttemptId, pilot_id: PilotId) -> Job | None:
-        """Return the job if the pilot holds it under this epoch, else None: its lease is lost."""
+        """Return the job if this pilot holds its offer or lease for this attempt now. Else return None."""
         found = self._jobs.get(attempt_id.job_id)
         if found is None or not holds(found.lease, pilot_id, attempt_id.epoch, self._now):
             return None
         return found
 
     def accept(self, found: Job) -> None:
-        """Turn the offer into the pilot's lease; a second acceptance only renews it."""
+        """Note that the pilot accepts the offer of the job: it becomes a lease. A lease that was accepted before is renewed."""
         lease = found.lease
         assert lease is not None
         if lease.phase == "offered":
@@ -63,11 +66,14 @@ class JobBatch:
         self._renewed.add(found.job_id)
 
     def renew(self, found: Job) -> None:
-        """Renew the lease."""
+        """Note that the lease of the job is renewed, by `lease_seconds` from the transaction's time."""
         self._renewed.add(found.job_id)
 
     def end(self, found: Job, ended: AttemptEnd, steps: Steps) -> None:
-        """End the attempt and its lease."""
+        """Note that the job's attempt has ended: its lease ends and the job moves by `steps`.
+
+        An attempt that did not begin does not count. `ended` is the result to store with the attempt.
+        """
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
         began = found.has_begun or ended.ran or any(step.event is Event.START for step in steps)
@@ -85,7 +91,7 @@ class JobBatch:
             self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:
-        """Move the job by these steps."""
+        """Note that the job moves by these steps. Without steps nothing happens."""
         if steps:
             self._jobs[found.job_id] = msgspec.structs.replace(found, state=self._step(found, steps))
 
@@ -102,20 +108,20 @@ class JobBatch:
         return steps[-1].state
 
     def again_from_scratch(self, found: Job) -> None:
-        """Reset the attempts, as its user starts it over."""
+        """Note that the job has had no attempts, because its user starts it over."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0, unstarted=0)
 
     def released(self, found: Job) -> None:
-        """Reset the hand-outs that were lost before the start, as its user releases the job."""
+        """Note that no attempts were lost before the start, because the job's user releases it."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 
     def requeue(self, job_id: JobId, tq_id: TaskQueueId, user_priority: float) -> None:
-        """Put the job into another queue, as its user changed its requirements."""
+        """Put the job into another task queue with this priority, because its user changed its description."""
         for jobs in (self._locked, self._jobs):
             jobs[job_id] = msgspec.structs.replace(jobs[job_id], tq_id=tq_id, user_priority=user_priority)
 
     async def write(self, tx: Transaction, source: str) -> None:
-        """Store all changes, in few statements."""
+        """Store all noted changes in this transaction. `source` is who caused them, for the histories."""
         await attempt.accept(tx, self._renewed, self._lease_seconds)
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)
@@ -158,12 +164,12 @@ class JobBatch:
         return (counter_id for lease in leases if lease is not None for counter_id in lease.counted)
 
     def ended(self) -> Iterable[tuple[Job, AttemptEnd]]:
-        """Return the jobs whose attempts end here."""
+        """Return the jobs whose attempts end in this batch, as they were when locked, with the results."""
         return ((self._locked[job_id], each) for job_id, each in self._ended.items())
 
     @property
     def lease_seconds(self) -> float:
-        """The length of leases that are accepted or renewed here."""
+        """For how many seconds a lease holds that is accepted or renewed in this batch."""
         return self._lease_seconds
 
 

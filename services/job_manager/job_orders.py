@@ -1,4 +1,4 @@
-"""Orders of users on existing jobs: kill, hold, release, edit, reschedule, remove."""
+"""Carries out users' orders on jobs: kill, hold, release, edit, reschedule and remove."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -28,7 +28,7 @@ BATCH = 2_000
 JOBS_LIMIT = 1_000_000
 NAMED_LIMIT = 100
 EDITED_LIMIT = 10_000
-"""The most jobs of sweeps that an order gives rows, as their requirements will differ from the others'."""
+"""The most jobs of job arrays that one order may edit, if they have no rows of their own yet. Each gets a row."""
 
 
 class _Done(msgspec.Struct):
@@ -66,7 +66,10 @@ class _Order(msgspec.Struct, frozen=True):
 async def carry_out(
     tx: Transaction, principal: Principal, control: Control, segments: tuple[int, ...]
 ) -> None:
-    """Carry out an order on every selected job in the sender's reach, and answer it."""
+    """Carry out an order on the chosen jobs that the sender may change, and answer in the sender's inbox.
+
+    An order whose command id was used before only gets its answer again. `segments` are the CPU segments of task queues.
+    """
     before = await submission.taken(tx, principal.owner, [control.command_id])
     if control.command_id in before:
         answer = msgspec.json.decode(before[control.command_id].answer, type=replies.Controlled)
@@ -84,21 +87,21 @@ async def carry_out(
 
 
 async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
-    """Kill jobs of the system itself, which are in no sweep."""
+    """Kill jobs that belong to the system itself, such as test jobs (canaries). They must belong to no job array."""
     if ids:
         control = Control(command_id=CommandId("system"), action="kill", selector=Selector(), reason=reason)
         await _order(tx, ids, _Order(control, "job_manager"), _Done())
 
 
 async def hold_new(tx: Transaction, owner: str, ranges: Sequence[Range]) -> None:
-    """Hold jobs of this transaction, so that nobody ever sees them wait."""
+    """Hold new jobs of this transaction on behalf of their owner, before anybody sees them wait. `ranges` are their ids."""
     selector = Selector(ids=joined(ranges))
     control = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
     await _order_all(tx, Scope(reach="all"), _Order(control, source_of(owner)), _Done())
 
 
 def source_of(owner: str) -> str:
-    """Return the source that histories record for a user."""
+    """Return the name under which histories record a user as the source of a change."""
     return f"user {owner}"
 
 

@@ -1,4 +1,4 @@
-"""Orders for private pilots: start, stop and list. Only the token says whose they are."""
+"""Users' orders for private pilots: accept, cancel and list them. Whose pilots they are is read from the token only."""
 
 from typing import Any
 
@@ -14,11 +14,14 @@ from wms.messages.commands import StartPilots, StopPilots
 from wms.provisioning.private import PilotOrder
 
 MISSING_MOST, ORDERS_MOST = 100, 20
-"""The most missing pilots, and orders with missing pilots, of one owner."""
+"""The most pilots of one owner that are ordered and not yet sent, and the most orders with such pilots."""
 
 
 async def start(tx: Transaction, principal: Principal, order: StartPilots) -> str:
-    """Accept an order for private pilots; return the new state. Raises Rejected."""
+    """Store an order for private pilots in this transaction, and return in words what was ordered.
+
+    Raise Rejected if the sender may not order them, has too many open orders, or the computing element takes none.
+    """
     if principal.kind != "user":
         raise Rejected("NOT_ALLOWED", "only users order private pilots", "use the token of a user")
     if order.group_wide and not principal.shares_jobs:
@@ -75,7 +78,10 @@ async def _check_quota(tx: Transaction, principal: Principal, count: int) -> Non
 
 
 async def stop(tx: Transaction, principal: Principal, order: StopPilots) -> str:
-    """Withdraw orders, so that no more pilots are sent for them. Return those withdrawn."""
+    """Close the sender's orders, so that no more pilots are sent for them, and return in words which were closed.
+
+    Raise Rejected if a named order, or without names any order, is not open.
+    """
     gone = await pilot_order.withdraw(tx, scope(principal, "order_pilots"), order.orders)
     lacking = sorted(set(order.orders) - set(gone))
     if lacking or not gone:
@@ -88,7 +94,7 @@ async def stop(tx: Transaction, principal: Principal, order: StopPilots) -> str:
 async def list_orders(
     tx: Transaction, principal: Principal, query: asked.ListPilotOrders
 ) -> replies.PilotOrders:
-    """Return the orders in the asker's reach, the newest first."""
+    """Return a page of the orders for private pilots that the sender may see, the newest first."""
     reach = scope(principal, "order_pilots")
 
     async def read(after: int, limit: int) -> list[replies.PilotOrderLine]:

@@ -1,4 +1,4 @@
-"""Handles reports of job agents: offers accepted or declined, payloads begun and ended, leases renewed."""
+"""Applies the reports of job agents: accepted or declined offers, payloads that began or ended, renewed leases."""
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from datetime import UTC, datetime
@@ -30,18 +30,24 @@ log = structlog.get_logger()
 
 
 class Reports:
-    """Handles batches of `wms.job.reports`."""
+    """Applies reports of job agents to the database and answers them."""
 
     def __init__(
         self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`orders` proves who asked for a running job's output; without it none is passed on."""
+        """`terms` are the lengths of leases; `half_life_hours` is that of recorded usage, 0 if none is recorded.
+
+        `orders` are the keys that prove who asked for a running job's output. Without them such output is dropped.
+        """
         self._orders = orders
         self._terms = terms
         self._charging = UsageAccounting(half_life_hours)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
-        """Apply reports and answer each."""
+        """Apply a batch of reports in this transaction and send an answer to each pilot.
+
+        A report that names another pilot than its token is ignored. Output that was asked for is passed on to its asker.
+        """
         reports: list[tuple[Principal, Report]] = []
         for delivery in batch:
             principal, message = delivery.principal, delivery.message

@@ -1,4 +1,4 @@
-"""The job manager's loops and their parts."""
+"""Assembles the job manager: its consumers, its loops and their parts."""
 
 import time
 from functools import partial
@@ -25,11 +25,11 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 QUERY_SECONDS = 10.0
-"""The longest time of an answer, as the other queries of its partition wait."""
+"""Seconds after which the answer to a query is given up, because other queries of its partition wait."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the loops."""
+    """Register the consumers and loops of the job manager with the host."""
     waiting_quota = WaitingQuota(host.db)
     await waiting_quota.refresh()
     host.every("waiting-limits", 2.0, waiting_quota.refresh)

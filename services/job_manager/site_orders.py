@@ -1,4 +1,4 @@
-"""Operators' orders on sites and elements - ban, unban, drain, test - and their views of them."""
+"""Carries out operators' orders on sites and computing elements (ban, unban, drain, test, forget), and answers queries about them."""
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
@@ -26,9 +26,9 @@ from wms.why.notices import Since, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
-"""The most bytes of an ad in a list, and alone; of a larger ad only short values are shown."""
+"""The most bytes of an ad in a list, and of one shown alone. A larger ad is cut to its short values."""
 TERMS = HealthPolicy()
-"""Orders have no pause: these terms only bound how long a canary is out, which the pilot submitter judges."""
+"""The rules for health states by which orders move a computing element. Orders need only their defaults."""
 EVERYWHERE = CeId("", "")
 
 UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
@@ -37,7 +37,10 @@ UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is
 async def carry_out(
     tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
 ) -> tuple[str, tuple[int, ...]]:
-    """Carry out an order; return the new state in words, and the canaries that are out. Raises Rejected."""
+    """Carry out an operator's order in this transaction. Return what holds now in words, and the ids of open test jobs (canaries).
+
+    Raise Rejected if the sender is no operator, the place is unknown, or its state does not allow the order.
+    """
     if not allowed(principal, "administer", "", "", ""):
         raise Rejected("NOT_ALLOWED", "you have no right to rule sites", "operators have: right operator")
     if not await canary.is_known(tx, rule.site, rule.ce):
@@ -123,13 +126,13 @@ def _name(place: CeId) -> str:
 
 
 async def list_sites(tx: Transaction, _: Principal, query: asked.ListSites) -> replies.Sites:
-    """Return the elements that advertise themselves, or did of late."""
+    """Return a page of the computing elements that have an ad, or lately had one."""
     sites, after = await read_page(await _reader(tx, AD_BYTES), query.after, query.limit)
     return replies.Sites(query_id=query.query_id, client=query.client, sites=sites, after=after)
 
 
 async def show_site(tx: Transaction, _: Principal, query: asked.ShowSite) -> replies.SiteDetail:
-    """Return a site, or one element, with its history."""
+    """Return everything about a site, or about one computing element with its history. Raise Rejected if nothing is known of it."""
     place = CeId(query.site, query.ce)
     read = await _reader(tx, WHOLE_AD_BYTES if query.ce else AD_BYTES, place)
     elements, _after = await read_page(read, 0, asked.PAGE_LIMIT)
@@ -157,7 +160,7 @@ def _is_of(each: Any, place: CeId) -> bool:
 
 
 async def list_plans(tx: Transaction, _: Principal, query: asked.ListPlans) -> replies.Plans:
-    """Return the planner's last decision on each element."""
+    """Return a page of the last decisions on how many pilots to send to each computing element."""
     lines = [_plan_line(*each) for each in await ce_plan.read(tx)]
     plans, after = page(lines, query.after, query.limit)
     return replies.Plans(query_id=query.query_id, client=query.client, plans=plans, after=after)

@@ -1,4 +1,4 @@
-"""Charges owners with their jobs' usage, in the transaction that ends the attempts, if usage counts."""
+"""Records the processor time that jobs used, for their owners, in the transaction that ends the attempts."""
 
 from collections.abc import Iterable
 
@@ -15,14 +15,14 @@ _REMEMBERED = 100_000
 
 
 class UsageAccounting:
-    """Adds up wall time times processors; does nothing if the half-life is 0."""
+    """Adds the wall time times processors of ended attempts to their owners' usage. With a half-life of 0 it does nothing."""
 
     def __init__(self, half_life_hours: float) -> None:
         self._half_life_seconds = half_life_hours * HOUR
         self._processors = BoundedCache[TaskQueueId, int](_REMEMBERED)
 
     async def charge(self, tx: Transaction, ended: Iterable[tuple[Job, AttemptEnd]]) -> None:
-        """Charge the owners of jobs whose attempts end in this transaction."""
+        """Add the usage of these ended attempts to that of the jobs' owners, in this transaction."""
         if not self._half_life_seconds:
             return
         used = [(job, end.usage.wall_seconds) for job, end in ended if end.usage is not None]

@@ -1,1 +1,1 @@
-"""Maintenance loops: expired leases, wait reasons, canaries, retention."""
+"""Periodic work of the job manager: expired leases, wait reasons, test jobs (canaries), and deletion of old data."""

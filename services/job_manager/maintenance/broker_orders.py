@@ -1,4 +1,4 @@
-"""Orders to the broker that it has not answered in time: it is asked again, however often its message or it itself was lost."""
+"""Repeats orders to the resource broker that it has not answered in time, however often a message is lost."""
 
 import structlog
 
@@ -11,13 +11,13 @@ BATCH = 500
 
 
 class BrokerOrders:
-    """Asks the broker again; any number of instances may."""
+    """A loop that repeats such orders. Several processes may run it."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def look(self) -> bool:
-        """Ask again for jobs whose orders are due; return whether there may be more."""
+        """Send the orders again that are due. Return whether there may be more."""
         async with self._db.transaction() as tx:
             again = await brokering.ask_again(tx, BATCH)
         if again:

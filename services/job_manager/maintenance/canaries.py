@@ -1,7 +1,7 @@
-"""Canaries: small jobs of the system's own, submitted like others, that test a computing element.
+"""Canaries: short test jobs of the system itself, each submitted to try one computing element once.
 
-Each is for one element and is tried once. It does what nearly every payload needs: it starts a shell, writes and
-reads a file in its directory, and finds the usual tools. Its output stays with it, as with any job.
+A canary does what nearly every payload needs. It starts a shell, writes and reads a file in its directory, and finds the usual
+tools. Its output is kept as with any job.
 """
 
 from collections.abc import Iterable
@@ -34,7 +34,7 @@ CPU_SECONDS, WALL_SECONDS = 60, 300
 
 
 def description(element: ComputingElement) -> JobDescription:
-    """Return the description of an element's canary, with the requirements to be let in and no others."""
+    """Return the job description of a canary for this computing element. It asks only for what lets it in there."""
     return JobDescription(
         executable="/bin/sh",
         arguments=("-c", SCRIPT),
@@ -52,13 +52,16 @@ def description(element: ComputingElement) -> JobDescription:
 
 
 class Canaries:
-    """Sends canaries. Any number of instances may run: one works at a time."""
+    """Submits canaries (test jobs) and kills late ones. Several processes may run it: one works at a time."""
 
     def __init__(self, submissions: Submissions) -> None:
         self._submissions = submissions
 
     async def look(self, db: Database) -> None:
-        """Send canaries to elements that need one, and kill those that took too long."""
+        """Submit canaries to computing elements whose health state asks for one, and kill those that took too long.
+
+        Nothing happens if another process does this now.
+        """
         async with db.transaction() as tx:
             if not await canary.may_look(tx):
                 return
@@ -69,7 +72,11 @@ class Canaries:
     async def send(
         self, tx: Transaction, elements: Iterable[ComputingElement], vo: str, asked_by: str
     ) -> list[JobId]:
-        """Submit a canary for each element without one; return all that are out."""
+        """Submit a canary to each of these computing elements that has no open one.
+
+        `vo` is used unless the element takes other VOs only; `asked_by` is the operator, or empty. Return the job ids of the open
+        canaries, in the order of `elements`.
+        """
         out = {CeId(each.site, each.ce): each.job_id for each in await canary.out(tx)}
         for element in elements:
             place = element.ce_id

@@ -1,4 +1,4 @@
-"""Housekeeping: removes long-empty task queues and unreferenced sandboxes."""
+"""Deletes what is no longer used: task queues that are empty for long, and sandboxes that no job refers to."""
 
 import structlog
 
@@ -11,7 +11,7 @@ log = structlog.get_logger()
 
 
 class Housekeeping:
-    """Removes unused rows and files."""
+    """Deletes empty task queues and unused sandboxes, at the ages that the configuration gives."""
 
     def __init__(self, db: Database, queues: QueueSettings, sandboxes: SandboxStoreSettings) -> None:
         self._db = db
@@ -19,14 +19,14 @@ class Housekeeping:
         self._sandboxes = sandboxes
 
     async def remove_empty_queues(self) -> None:
-        """Remove task queues that have been empty for long."""
+        """Delete the task queues that have had no jobs for `removed_when_empty_seconds`."""
         async with self._db.transaction() as tx:
             removed = await task_queue.remove_long_empty(tx, self._queues.removed_when_empty_seconds)
         if removed:
             log.info("task queues removed", queues=removed)
 
     async def collect_sandboxes(self) -> None:
-        """Delete sandboxes that no job refers to and that are not new."""
+        """Delete the sandboxes that no job refers to, unless they are new. Without a store's URL nothing happens."""
         if not self._sandboxes.url:
             return
         async with self._db.transaction() as tx:

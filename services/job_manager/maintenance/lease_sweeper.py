@@ -1,4 +1,4 @@
-"""Takes back jobs from pilots: offers that were not accepted, leases that were not renewed."""
+"""Takes jobs back whose pilots did not accept the offer, or did not renew the lease, in time."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -25,7 +25,7 @@ SET_ASIDE_SECONDS = 60.0
 
 
 class LeaseSweeper:
-    """Sweeps expired leases; any number of instances may. `monotonic` returns monotonic seconds."""
+    """Takes back jobs whose offer or lease has expired. Several processes may run it. `monotonic` returns monotonic seconds."""
 
     def __init__(self, db: Database, terms: LeaseTerms, monotonic: Callable[[], float]) -> None:
         self._db = db
@@ -36,7 +36,10 @@ class LeaseSweeper:
         """Jobs whose leases failed to be taken back, and when they are tried again."""
 
     async def sweep(self) -> bool:
-        """Take back a batch of jobs; return whether there may be more."""
+        """Take back a batch of jobs with expired offers or leases: each returns to its queue, is held or fails.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             await self._heed_clock(tx)
             job_ids = await attempt.expired(tx, BATCH)

@@ -1,4 +1,4 @@
-"""Deletes old rows in small batches, and creates tables for the history to come."""
+"""Deletes old rows in small batches, and creates table partitions before new rows need them."""
 
 from collections.abc import Awaitable, Callable
 
@@ -13,16 +13,16 @@ from wms.db.retention import Ages, RetentionRound
 log = structlog.get_logger()
 
 AHEAD = 4
-"""Partitions created ahead: room for twenty million jobs between two rounds."""
+"""How many partitions of tables are created ahead: enough for twenty million jobs between two rounds."""
 BATCH = 2_000
 BATCHES = 50
-"""Batches of each kind in one round, so that a backlog shrinks without delaying anything."""
+"""The most batches of each kind of row that one round deletes, so that it delays nothing else."""
 SWEEPS = 100
 PARTS = 100
 
 
 class Retention:
-    """Bounds the growth of tables."""
+    """Keeps the tables from growing without end, by the ages and sizes that the configuration gives."""
 
     def __init__(self, db: Database, settings: RetentionSettings) -> None:
         self._db = db
@@ -32,14 +32,14 @@ class Retention:
         self._after_sweep = 0
 
     async def make_room(self) -> None:
-        """Create partitions before they are needed."""
+        """Create the next partitions of tables, if fewer than AHEAD are unused."""
         async with self._db.transaction() as tx:
             made = await retention.make_partitions(tx, AHEAD)
         if made:
             log.info("partitions made", tables=made)
 
     async def forget(self) -> None:
-        """Delete some old rows: submissions before their jobs, so that none names deleted jobs."""
+        """Delete a limited number of old rows of each kind. Submissions go before the jobs that they name."""
         settings = self._settings
         counts = {
             "submissions": await self._batches(
@@ -68,7 +68,7 @@ class Retention:
             log.info("old rows deleted", **{name: count for name, count in counts.items() if count})
 
     async def bound_dead_letters(self) -> None:
-        """Keep dead letters within their room, so that no sender fills the disk."""
+        """Delete the dead letters (messages that could not be handled) that exceed the configured number or size, oldest first."""
         room = LetterRoom(letters=self._settings.dead_letters_most, bytes=self._settings.dead_letters_bytes)
         async with self._db.transaction() as tx:
             gone = await dead_letter.bound(tx, room)

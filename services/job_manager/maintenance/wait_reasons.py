@@ -1,4 +1,4 @@
-"""Keeps why each task queue waits: looked at all together every few seconds, written and told when it changes."""
+"""Computes every few seconds why the jobs of each task queue wait. A reason that changes is stored and sent as an event."""
 
 import time
 from collections.abc import Mapping
@@ -24,22 +24,22 @@ from wms.why.wait_tiers import PLACED, Judgement, QueueOutlook, judge, judge_pri
 log = structlog.get_logger()
 
 SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
-"""A round is followed by a pause of so many times its computing time, and a share of its waits for the database."""
+"""After a round comes a pause: so many times its processor time, or its whole duration, whichever is longer."""
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
-"""Seconds before a change between the tiers of served queues is published, as pilots fill and empty all the time."""
+"""Seconds for which a reason in SERVED must hold before another of these replaces it, as pilots fill and empty all the time."""
 CHANCE_STEP = 0.1
 SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000
 NEWCOMERS_SECONDS = 1.0
-"""Seconds in each round for queues that take long to parse."""
+"""Seconds in each round for parsing new task queues with long requirements."""
 
 
 class WaitReasons:
-    """Computes why queues wait. Any number of instances may run: one works at a time."""
+    """Computes why task queues wait. Several processes may run it: one works at a time."""
 
     def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:
-        """`newcomers` prepares queues that take long to parse; None: all queues are added at once."""
+        """`newcomers` parses new task queues with long requirements apart. Without it they are parsed at once."""
         self._db = db
         self._newcomers = newcomers
         self._survey = Survey()
@@ -51,7 +51,7 @@ class WaitReasons:
         self._not_before = 0.0
 
     async def look(self) -> None:
-        """Compute reasons, unless the last round was long and recent."""
+        """Compute the reasons, store those that changed and send events on them. Nothing happens during the pause after a long round."""
         await self._take_newcomers(NEWCOMERS_SECONDS)
         began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:

@@ -1,1 +1,1 @@
-"""Answers to queries of users: jobs, queues, sites, pilots, shares, and why a job waits."""
+"""Answers users' queries about jobs, queues, sites, pilots and shares, and about why a job waits."""

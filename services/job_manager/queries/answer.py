@@ -1,4 +1,4 @@
-"""Answers `wms.job.queries`: users' views of jobs, queues, sites and pilots."""
+"""Handles `wms.job.queries`: finds the answer to each query of a user."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -29,22 +29,25 @@ from wms.messages.reports import StagingReport
 from wms.messages.site_inbox import Peek, inbox
 
 QUEUES_LIMIT = 10_000
-"""The most queues of a list, the fullest first."""
+"""The most task queues that can be listed in all pages together, those with the most jobs first."""
 
 
 class Queries:
-    """Handles batches of queries; `segments` are the CPU segments that jobs are grouped by."""
+    """Answers queries of users. `segments` are the CPU segments by which jobs are grouped into task queues."""
 
     def __init__(
         self, segments: tuple[int, ...], half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`orders` proves who asked for a running job's output; without it none is passed on."""
+        """`half_life_hours` is that of recorded usage, 0 if none is recorded.
+
+        `orders` are the keys that prove who asked for a running job's output. Without them pilots' answers are dropped.
+        """
         self._orders = orders
         self._segments = segments
         self._half_life_hours = half_life_hours
 
     async def handle(self, tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
-        """Answer each query."""
+        """Answer each query of the batch in its sender's inbox. A query that is refused gets the reason."""
         for delivery in batch:
             principal, query = delivery.principal, delivery.message
             if principal is None:
@@ -74,7 +77,7 @@ class Queries:
 
 
 async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claimed: str) -> None:
-    """Answer the claimed owner of a token that it was not accepted."""
+    """Answer a query whose token was refused. `claimed` is the owner in that unverified token; empty: no answer is sent."""
     if claimed:
         refuse(tx, claimed, query.query_id, query.client, fault)
 

@@ -1,4 +1,4 @@
-"""Pages of lists: as many entries as fit into a message, and where the next page begins."""
+"""Cuts lists into pages: as many entries as fit into one message, and where the next page begins."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
@@ -8,15 +8,15 @@ import msgspec
 T = TypeVar("T")
 
 REPLY_BYTES = 700_000
-"""The most bytes of a page's entries; brokers accept a million."""
+"""The most bytes of all entries of a page as JSON. Kafka accepts messages of a megabyte."""
 CHUNK = 50
-"""Entries that are read at a time, if each may be large."""
+"""How many entries are read from the database at a time."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
-    """Return the first entries that fit into so many bytes; the very first in any case."""
+    """Return as many of the first entries as take at most `room` bytes as JSON. The first is always included."""
     taken: list[T] = []
     for each in entries:
         room -= len(_encoder.encode(each)) + 1
@@ -27,7 +27,10 @@ def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
 
 
 def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], int | None]:
-    """Return the entries from index `after` on that fit a page, and the index where the next page begins, or None at the end."""
+    """Return the page of `entries` that begins at index `after`: at most `limit` entries, and one message full.
+
+    Also return the index at which the next page begins, or None on the last page.
+    """
     taken = fitting(entries[after : after + limit])
     following = after + len(taken)
     return tuple(taken), following if following < len(entries) else None
@@ -36,7 +39,10 @@ def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], i
 async def read_page(
     read: Callable[[int, int], Awaitable[Sequence[T]]], after: int, limit: int
 ) -> tuple[tuple[T, ...], int | None]:
-    """Return such a page of entries that are read in parts: `read` returns at most so many from a number on."""
+    """Return a page like `page`, of entries that are read bit by bit.
+
+    `read(after, limit)` returns at most `limit` entries from index `after` on, fewer only at the end of the list.
+    """
     entries: list[T] = []
     while len(entries) < limit:
         size = min(CHUNK, limit - len(entries))

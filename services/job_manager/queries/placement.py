@@ -1,4 +1,4 @@
-"""Where the broker has a job: in its hands, or placed at an element that it waits for."""
+"""Says in words how far the resource broker is with a job, or at which computing element it placed it."""
 
 from datetime import datetime
 
@@ -9,11 +9,14 @@ from wms.job.job import Job
 from wms.job.state import State
 
 NAMED = 3
-"""The most failed placements that are named, the last first."""
+"""The most failed placements that are named, the latest first."""
 
 
 async def told(tx: Transaction, found: Job) -> str:
-    """Return in words where the broker has a job that is Checking, or waits for its pilot."""
+    """Return in words how far the resource broker is with a job that it places, with the placements that failed.
+
+    The job is in Checking (not placed yet) or Waiting (for the pilot of its placement).
+    """
     all_ = await placement.of_job(tx, found.job_id)
     failed = _failed([each for each in all_ if not each.is_open])
     if found.state is State.CHECKING:

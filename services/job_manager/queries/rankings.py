@@ -1,4 +1,4 @@
-"""Answers about brokered jobs: their records, and how true predictions were."""
+"""Answers about jobs that the resource broker places, and about how well its predictions came true."""
 
 from collections.abc import Iterable
 
@@ -14,11 +14,14 @@ from wms.messages import queries as asked
 from wms.messages import replies
 
 REJECTED_SHOWN = 200
-"""The most rejected elements of an answer."""
+"""The most ranked computing elements in an answer, and the most rejected ones."""
 
 
 async def show_ranking(tx: Transaction, found: Job, query: asked.ShowRanking) -> replies.JobRanking:
-    """Return the record of a job that its asker may see. Raise Rejected if the broker does not place it."""
+    """Return how the resource broker ranked computing elements for a job and where it placed it.
+
+    The caller has checked that the asker may see the job. Raise Rejected if the broker does not place it.
+    """
     if not found.brokered:
         raise Rejected(
             "NOT_BROKERED",
@@ -81,7 +84,7 @@ def _placement(each: Placement) -> replies.PlacementLine:
 async def list_predictions(
     tx: Transaction, _principal: Principal, query: asked.ListPredictions
 ) -> replies.Calibrations:
-    """Return how true the predictions were; they tell of sites, not of jobs, so that everybody may see them."""
+    """Return how well the broker's predictions came true. Everybody may see it, as it concerns sites and not jobs."""
     rows = await prediction.calibration(tx, query.by)
     lines = tuple(replies.CalibrationLine(**row) for row in rows)
     return replies.Calibrations(query_id=query.query_id, client=query.client, lines=lines)

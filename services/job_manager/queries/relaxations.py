@@ -1,4 +1,4 @@
-"""Counterfactuals in the form of replies."""
+"""Finds weaker requirements with which jobs could run at more computing elements, in the form of replies."""
 
 from collections.abc import Iterable
 
@@ -13,12 +13,15 @@ SITES_SHOWN = 8
 def relaxations(
     wanted: Requirements, found: Iterable[Verdict], segments: Segments
 ) -> tuple[replies.Relaxation, ...]:
-    """Return the smallest changes that would open computing elements, the widest first."""
+    """Return the smallest changes of the requirements `wanted` with which more computing elements fit, the most slots first.
+
+    `found` is how each computing element fits now, `segments` the CPU segments of task queues.
+    """
     return tuple(relaxation(wanted, each) for each in openings(wanted, found, segments))
 
 
 def relaxation(before: Requirements, opening: Opening) -> replies.Relaxation:
-    """Return one change and the slots that it would open."""
+    """Return one change as a part of a reply. `before` are the present requirements, `opening` the changed ones with what they open."""
     sites = sorted({place.element.site for place in opening.places})
     return replies.Relaxation(
         clauses=opening.clauses,

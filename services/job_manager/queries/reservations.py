@@ -1,4 +1,4 @@
-"""Answers about reservations: those for jobs that the asker may see."""
+"""Answers about reservations of CPUs for jobs that the asker may see."""
 
 from services.job_manager.queries.paging import fitting
 from wms.agreement.agreement import Agreement
@@ -16,7 +16,7 @@ from wms.messages import replies
 async def list_reservations(
     tx: Transaction, principal: Principal, query: asked.ListReservations
 ) -> replies.Reservations:
-    """Return a page of the reservations in the asker's reach, the newest first."""
+    """Return a page of the reservations for jobs that the asker may see, the newest first."""
     found = await agreement.listed(tx, scope(principal, "see"), _sought(query), query.limit)
     lines = fitting(_line(each) for each in found)
     is_last = len(lines) == len(found) < query.limit

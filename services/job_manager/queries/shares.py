@@ -1,4 +1,4 @@
-"""Groups with their shares, waiting and running jobs, and usage; and limits with their counts."""
+"""Answers about fair shares and limits: groups with their jobs and usage, and limits with their counts."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -24,7 +24,10 @@ HOUR = 3_600.0
 async def list_shares(
     tx: Transaction, principal: Principal, query: asked.ListShares, half_life_hours: float
 ) -> replies.Shares:
-    """Return the groups of the asker's VO, or of all VOs for administrators."""
+    """Return a page of the groups of the asker's VO, or of all VOs for operators.
+
+    `half_life_hours` is that of recorded usage; 0: usage is not recorded.
+    """
     everywhere = scope(principal, "set_shares").reach == "all"
     vo = None if everywhere else principal.vo
     said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
@@ -35,7 +38,7 @@ async def list_shares(
 
 
 async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLimits) -> replies.LimitList:
-    """Return the limits, with the counts of the asker's jobs, or of all for operators."""
+    """Return a page of the limits, and of the counts that they limit. Counts of other owners are shown to operators only."""
     everything = allowed(principal, "administer", "", "", "")
     limits = [
         replies.LimitLine(

@@ -1,4 +1,4 @@
-"""Why a job is in its state, by the functions with which matcher and planner decide."""
+"""Explains why a job is in its state, with the functions by which matcher and pilot submitter decide."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -45,18 +45,21 @@ from wms.why.wait_tiers import judge, judge_private, standing
 
 CES_LIMIT = 200
 AWAITED_SHOWN = 10
-"""The most predecessors that are named."""
+"""The most predecessors of a held job that are named."""
 
 Losses: TypeAlias = Mapping[CeId, PilotLosses]
-"""Losses of pilots by element."""
+"""How many pilots were lost lately, by computing element."""
 States: TypeAlias = Mapping[CeId, ElementHealth]
-"""Health by element, or by site with an empty `ce`."""
+"""Health by computing element, or by site with an empty `ce`."""
 
 
 async def explain_job(
     tx: Transaction, found: Job, query: WhyJob, segments: tuple[int, ...]
 ) -> replies.JobWhy:
-    """Return the explanation: a sentence and its evidence."""
+    """Return the reply that explains the state of a job: a sentence, advice, and the evidence.
+
+    For a job that waits for any pilot, the evidence is how each computing element fits it.
+    """
     if found.state is State.WAITING and not found.brokered:
         return await _explain_waiting(tx, found, query, segments)
     last = (await read_model.history(tx, found.job_id))[-1]

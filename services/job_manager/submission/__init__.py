@@ -1,1 +1,1 @@
-"""Submissions: parsed, checked against quotas and against the sites' offers, stored and answered."""
+"""Submissions of jobs: parsed, checked against limits and computing elements, stored and answered."""

@@ -1,4 +1,4 @@
-"""Accepts submissions: each is validated and stored as a whole, and answered; many of one owner in few statements."""
+"""Accepts submissions: each as a whole or not at all. Those of one owner are stored together in few statements."""
 
 import hashlib
 from collections import Counter
@@ -34,7 +34,10 @@ _KIND = attrgetter("kind")
 
 
 class ReceivedSubmission(msgspec.Struct, frozen=True):
-    """A Submit, its sender and its preparation: a refusal, or None if it was not prepared."""
+    """A submission as received: its command, its sender, and the result of its preparation.
+
+    `prepared` is a refusal if the preparation found a fault, and None if it was not prepared yet.
+    """
 
     principal: Principal
     command: Submit
@@ -42,23 +45,26 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
 
     @property
     def identity(self) -> Identity:
-        """Return the owner of the jobs."""
+        """Owner, group and VO of the jobs, from the sender's token."""
         return self.principal.identity
 
     @property
     def credentials(self) -> Credentials:
-        """Return the certificate credentials of the sender's token."""
+        """Certificate subject and VOMS attributes from the sender's token."""
         return Credentials(self.principal.certificate_subject, self.principal.fqans)
 
     @property
     def is_allowed(self) -> bool:
-        """Whether the sender may submit."""
+        """Whether the sender's rights allow to submit jobs. Nobody may submit as the owner of the test jobs (canaries)."""
         mine = self.principal.owner != canary.OWNER
         return mine and allowed(self.principal, "submit", *self.identity)
 
 
 class Submissions:
-    """Accepts submissions."""
+    """Checks, stores and answers submissions. `segments` are the CPU segments by which jobs are grouped into task queues.
+
+    `foresight` checks whether jobs can run anywhere, `admission` whether the limits on waiting jobs have room.
+    """
 
     def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
         self.foresight = foresight
@@ -67,7 +73,10 @@ class Submissions:
         self._reader = DescriptionReader()
 
     async def take(self, tx: Transaction, submissions: Sequence[ReceivedSubmission]) -> None:
-        """Accept or refuse each submission, and answer it."""
+        """Store or refuse each submission in this transaction, and send the answer to its owner's inbox.
+
+        A submission that is repeated with the same id gets its earlier answer.
+        """
         if any(each.prepared is None for each in submissions):
             await self.foresight.look(tx)
         by_owner: dict[tuple[Identity, Credentials], list[ReceivedSubmission]] = {}
@@ -81,7 +90,7 @@ class Submissions:
             await self._take_from(tx, identity, mine)
 
     async def place(self, tx: Transaction, identity: Identity, submit: Submit) -> Ranges:
-        """Accept a submission of the system itself, without an answer, and return the ids."""
+        """Store a submission of the system itself, without an answer. Return the ranges of its job ids. Raise Rejected if it is wrong."""
         prepared = _found(done(self.prepare(identity, Credentials(), submit)))
         order = _order({}, submit, prepared)
         return (await store(tx, identity, [order]))[submit.command_id]
@@ -89,7 +98,7 @@ class Submissions:
     def prepare(
         self, identity: Identity, credentials: Credentials, submit: Submit
     ) -> Generator[None, None, PreparedSubmission | Rejected]:
-        """Prepare a submission, in steps, without the database."""
+        """Parse and check a submission without the database, in steps. The result is the prepared submission, or why it is refused."""
         try:
             return (yield from self._judge(identity, credentials, submit))
         except Rejected as fault:
@@ -171,7 +180,7 @@ R = TypeVar("R")
 
 
 def done(steps: Generator[None, None, R]) -> R:
-    """Run all steps and return their result."""
+    """Run a generator of steps to its end and return its result."""
     while True:
         try:
             next(steps)

@@ -1,4 +1,7 @@
-"""Brokered jobs of new submissions: each gets a row and a task queue of its own, and goes to the broker before anybody sees it wait."""
+"""New jobs that the resource broker places: each gets its own row and task queue, and goes to the broker.
+
+This happens in the transaction of their submission, before any pilot can have them.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -19,14 +22,14 @@ from wms.matching.binding import bound
 from wms.matching.grouping import Requirements, key
 
 BROKERED_LIMIT = 2_000
-"""The most brokered jobs of one submission: each has a task queue of its own."""
+"""The most jobs of one submission that the resource broker may place. Each has its own task queue."""
 
 _EVERYBODY = Scope(reach="all")
 _SOURCE = "job_manager"
 
 
 def check(jobs: Iterable[Read]) -> None:
-    """Raise Rejected for more brokered jobs than one submission may have."""
+    """Raise Rejected if a submission has more jobs for the resource broker than BROKERED_LIMIT. `jobs` are its descriptions."""
     count = sum(each.kind.jobs for each in jobs if is_brokered(each.kind.description))
     if count > BROKERED_LIMIT:
         raise Rejected(
@@ -39,7 +42,10 @@ def check(jobs: Iterable[Read]) -> None:
 async def send(
     tx: Transaction, orders: Mapping[CommandId, NewSubmission], ids: Mapping[CommandId, Ranges]
 ) -> None:
-    """Send the brokered jobs of submissions of this transaction to the broker; those that are held go once they are released."""
+    """Send the new jobs of this transaction that the resource broker places to it. Held ones are sent once they are released.
+
+    `orders` are the submissions, and `ids` the ranges of their job ids, by command id.
+    """
     mine = {
         job_id: required
         for name, order in orders.items()

@@ -1,4 +1,4 @@
-"""Long lists of parameters: checked and stored in parts as they come, and found by the submission that names them."""
+"""Long parameter lists of job arrays: checked and stored in parts as they arrive, and found again by their submission."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,27 +24,27 @@ from wms.messages.commands import AddChunks, LongLists, Submit
 
 UNUSED_PARTS = 1_000
 UNUSED_BYTES = 4 * PARAMETERS_LIMIT
-"""The most bytes of one owner's unused parts: four of the largest lists."""
+"""The most bytes of one owner's parts that no submission has used yet: four of the largest lists."""
 
 _decoder = msgspec.json.Decoder(list[str])
 
 
 class KeptPart(msgspec.Struct, frozen=True):
-    """A stored part: its number, and its number of jobs. Each of its values was validated."""
+    """A stored part of parameter lists, whose values were checked. `kept` is its number in the database, `count` its number of jobs."""
 
     kept: int
     count: int
     samples: dict[str, tuple[str, ...]]
-    """Sample values by name, for the rules of the description that will use this part."""
+    """Some values of each list, by name. With them the description that will use this part is checked."""
     size: int = 0
-    """Bytes of all values."""
+    """The number of bytes of all values."""
 
 
 Parts = dict[CommandId, KeptPart]
 
 
 async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:
-    """Store a part, or refuse it, and answer."""
+    """Store a part of parameter lists in this transaction, or refuse it. The answer goes to the sender's inbox."""
     try:
         await _keep(tx, principal, message)
     except Rejected as fault:
@@ -111,7 +111,7 @@ def _are_regular(counts: Sequence[set[int]]) -> bool:
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
-    """Return the unused parts that these submissions name."""
+    """Return those stored parts which these submissions of the owner name and which none has used yet, by command id."""
     named = [part for submit in submits for lists in submit.lists for part in lists.parts]
     if not named:
         return {}
@@ -126,7 +126,10 @@ async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
 
 
 def joined(parts: Parts, lists: LongLists, description: JobDescription) -> tuple[KeptPart, ...]:
-    """Return the parts of one description, or raise their fault."""
+    """Return the parts of one description's lists, in order. `parts` are those that were found.
+
+    Raise Rejected if one is missing or used twice, or if they do not fit each other or the description.
+    """
     missing = [each for each in lists.parts if each not in parts]
     if missing or len(set(lists.parts)) < len(lists.parts):
         raise Rejected(

@@ -1,4 +1,4 @@
-"""Parses the descriptions of a submission, and names every problem of each."""
+"""Parses the job descriptions of a submission, and reports every problem of each."""
 
 from collections.abc import Generator
 
@@ -15,20 +15,23 @@ from wms.jobdesc.validation import validate
 from wms.messages.commands import Submit
 
 AT_A_GLANCE = 64
-"""Descriptions of known kinds in one step."""
+"""How many descriptions like earlier ones are parsed in one step."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
 class DescriptionReader:
-    """Parses descriptions; those of known kinds in a fast way."""
+    """Parses job descriptions. It remembers earlier ones, so that further ones which differ little from them are parsed fast."""
 
     def __init__(self) -> None:
         self._kinds = Kinds()
 
     def read(self, submit: Submit) -> Generator[None, None, list[Read]]:
-        """Return, in steps, the descriptions as they are stored; raises Rejected if one is wrong or there are too many."""
+        """Parse all job descriptions of a submission, in steps, and return them in the form in which they are stored.
+
+        Raise InvalidDescription with all problems of all descriptions, or Rejected for too many jobs.
+        """
         found: list[Read] = []
         problems: list[Problem] = []
         for n, job in enumerate(submit.jobs):

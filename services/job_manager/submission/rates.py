@@ -1,4 +1,4 @@
-"""Submission rates: the bytes that each owner may send."""
+"""Limits how many bytes each owner may submit."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
@@ -11,7 +11,10 @@ from wms.messages.commands import AddChunks, Command, Submit
 
 
 class Rates:
-    """Counts the bytes of owners. `monotonic` returns monotonic seconds, `now` the wall-clock time for people."""
+    """Counts the bytes that each owner submits, and refuses what is too much.
+
+    `monotonic` returns monotonic seconds. `now` returns the wall-clock time, which is only shown to people.
+    """
 
     def __init__(
         self, settings: SubmissionSettings, monotonic: Callable[[], float], now: Callable[[], datetime]
@@ -21,7 +24,10 @@ class Rates:
         self._now = now
 
     def admit(self, decoded: Decoded[Command]) -> Rejected | None:
-        """Count a message against its owner's rate, or return why it is refused."""
+        """Count a received submission against its owner's rate. Return None if it is accepted, or why it is refused.
+
+        Other commands are always accepted.
+        """
         message = decoded.delivery.message if decoded.delivery is not None else None
         if not isinstance(message, Submit | AddChunks):
             return None

@@ -1,4 +1,4 @@
-"""Stores new submissions: their jobs, sweeps, task queues and answers, in few statements over arrays."""
+"""Stores new submissions in the database: their jobs, job arrays, task queues and answers, in few statements."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, chain
@@ -26,31 +26,34 @@ _encoder = msgspec.json.Encoder()
 
 
 class PreparedSubmission(msgspec.Struct, frozen=True):
-    """A prepared Submit: parsed, validated and checked, without the database."""
+    """A submission that is parsed and checked, as far as that is possible without the database.
+
+    `required` are the requirements of each kind of description, `foreseen` what keeps some jobs from running.
+    """
 
     digest: bytes
     jobs: list[Read]
     required: dict[Kind, Requirements]
     count: int
-    """The number of jobs of the descriptions."""
+    """The number of jobs of all its descriptions together."""
     foreseen: tuple[replies.Foreseen, ...]
     predecessors: dict[Kind, Predecessors] = {}
-    """The predecessors of kinds that start after others."""
+    """The jobs after which the jobs of a description start, by its kind. Kinds without predecessors are left out."""
 
 
 class NewSubmission(msgspec.Struct, frozen=True):
-    """A new, valid Submit, with the parts of its long lists."""
+    """A valid submission that was not stored before, with the stored parts of its parameter lists."""
 
     command: Submit
     prepared: PreparedSubmission
     kept: dict[int, tuple[parameter_lists.KeptPart, ...]]
-    """The parts of the descriptions' long lists, by the descriptions' places."""
+    """Stored parts of parameter lists, by the position of their description in the submission."""
 
 
 async def store(
     tx: Transaction, identity: Identity, orders: Sequence[NewSubmission]
 ) -> dict[CommandId, Ranges]:
-    """Store submissions of one owner, and return the ids of the jobs of each."""
+    """Store submissions of one owner in this transaction. Return the ranges of their job ids, by command id."""
     jobs = [job for order in orders for job in order.prepared.jobs]
     required = {kind: wanted for order in orders for kind, wanted in order.prepared.required.items()}
     queues = await task_queue.find_or_make(tx, {key_of(wanted): wanted for wanted in required.values()})
@@ -99,7 +102,10 @@ async def _store_alone(
 async def hold(
     tx: Transaction, owner: str, orders: Mapping[CommandId, NewSubmission], ids: Mapping[CommandId, Ranges]
 ) -> None:
-    """Hold the jobs of submissions that ask for it, and those that start after others."""
+    """Hold the new jobs of submissions that ask for it, and those that start after other jobs.
+
+    `orders` are the stored submissions, and `ids` the ranges of their job ids, by command id.
+    """
     held = [name for name, order in orders.items() if order.command.hold]
     if held:
         await job_orders.hold_new(tx, owner, [each for name in held for each in ids[name]])

@@ -1,4 +1,4 @@
-"""Submit check: could these jobs run anywhere? Kept for each distinct requirements until ads change."""
+"""Checks at submission whether jobs can run at any computing element. Results are remembered until ads change."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -24,14 +24,17 @@ from wms.why.wait_tiers import contradiction, judge, standing
 FRESH_SECONDS = 1.0
 REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024
 TOLD = 10
-"""The most distinct obstacles that a submission's answer names."""
+"""The most different obstacles that the answer to a submission names."""
 
 
 Steady: TypeAlias = tuple[ComputingElement, str]
 
 
 class SubmitCheck:
-    """Checks whether known elements could run jobs, ever and now; `clock` returns monotonic seconds."""
+    """Checks whether any known computing element can run given jobs, now or ever.
+
+    `segments` are the CPU segments of task queues. `clock` returns monotonic seconds.
+    """
 
     def __init__(self, segments: tuple[int, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self._segments = segments
@@ -49,12 +52,12 @@ class SubmitCheck:
         """Bytes of the kept expressions."""
 
     async def look(self, tx: Transaction) -> None:
-        """Read the computing elements, unless it was done just now."""
+        """Read the computing elements from the database, unless they were read within the last second."""
         if self.is_due():
             self.learn(await wait_reason.known(tx))
 
     def is_due(self) -> bool:
-        """Return whether the elements are to be read again; then they are not for a while."""
+        """Return whether the computing elements must be read again. If so, the caller reads them: they are not due for a second."""
         now = self._clock()
         if now - self._looked_at < FRESH_SECONDS:
             return False
@@ -62,7 +65,7 @@ class SubmitCheck:
         return True
 
     def learn(self, elements: Iterable[KnownElement]) -> None:
-        """Take the present computing elements. Not while another thread calls `foresee`."""
+        """Use these computing elements from now on. Must not run while another thread calls `foresee`."""
         known = [KnownElement(fixed(each.element), each.fresh) for each in elements]
         if known != self._known:
             self._known = known
@@ -87,7 +90,10 @@ class SubmitCheck:
         self._asking.clear()
 
     def foresee(self, wanted: Mapping[Requirements, int]) -> Generator[None, None, tuple[Foreseen, ...]]:
-        """Return, in steps, the obstacles that keep jobs from running anywhere now or ever, by requirements and their number."""
+        """Find, in steps, why jobs can run nowhere. `wanted` are requirements with their numbers of jobs.
+
+        The result is one obstacle for each requirements that no computing element meets, at most TOLD.
+        """
         hopeless: list[Foreseen] = []
         for each, count in wanted.items():
             if each not in self._runs:
@@ -152,7 +158,7 @@ def _counted(foreseen: Foreseen, jobs: int) -> Foreseen:
 
 
 def in_words(foreseen: Iterable[Foreseen]) -> tuple[str, ...]:
-    """Return a line on each obstacle: its jobs, and what would help."""
+    """Return one line of text for each obstacle: how many jobs it concerns, what it is, and what would help."""
     return tuple(map(_in_words, foreseen))
 
 

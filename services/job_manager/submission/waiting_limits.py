@@ -1,4 +1,4 @@
-"""Quotas on waiting jobs: a submission that would exceed one is refused whole, with the numbers."""
+"""Limits on waiting jobs: a submission that would exceed one is refused whole, with the numbers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from wms.errors import Rejected
 from wms.ids import CommandId, Identity
 
 SETTLED_AFTER = timedelta(seconds=10)
-"""Until then other job managers may not know a new limit, so that its room is counted each time."""
+"""For so long after a limit was set, other job managers may not know it. Meanwhile waiting jobs are counted each time."""
 COUNTED_FOR = timedelta(seconds=1)
-"""The greatest age of a count by which a submission is refused, so that repeated refusals cost little."""
+"""The greatest age of a count of waiting jobs by which a submission is refused."""
 
 
 class _Rule(NamedTuple):
@@ -22,14 +22,14 @@ class _Rule(NamedTuple):
 
 
 class WaitingQuota:
-    """The recent limits on waiting jobs."""
+    """The limits on waiting jobs of owners, groups and VOs, as they were last read."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         self._rules: dict[Whose, _Rule] = {}
 
     async def refresh(self) -> None:
-        """Read the limits."""
+        """Read the limits on waiting jobs from the database."""
         async with self._db.transaction() as tx:
             said = await limit.said(tx)
         self._rules = {
@@ -41,9 +41,9 @@ class WaitingQuota:
     async def refused(
         self, tx: Transaction, identity: Identity, sizes: Mapping[CommandId, int]
     ) -> dict[CommandId, Rejected]:
-        """Return the refused ones of submissions of so many jobs each; the others get their room.
+        """Return which submissions of one owner exceed a limit on waiting jobs, with the reason, by command id.
 
-        The submissions are checked in their order.
+        `sizes` are their numbers of jobs. They are checked in their order; those accepted use up room in this transaction.
         """
         rules = dict(self._concerning(identity))
         if not rules or not sizes:
