@@ -1,1 +1,1 @@
-"""The job agent, which runs inside a pilot: requests jobs, runs and watches their payloads, and reports on them."""
+"""The job agent: the program that runs in a pilot. It requests jobs, runs and watches their payloads, and reports on them."""

@@ -15,10 +15,10 @@ from wms.telemetry import logs
 
 
 def main() -> None:
-    """Run one pilot's agent until it ends.
+    """Run the job agent of one pilot until it ends.
 
-    The process exits with code 2 if something is rejected, such as the configuration or the token. It exits with 75 if a
-    service is unavailable or the agent itself fails.
+    The process exits with code 2 if something is rejected, such as the configuration or the token. It exits with 75 if a service
+    is unavailable or the agent itself fails.
     """
     path = config_file("job_agent", sys.argv[1:])
     fast_start.started()

@@ -1,9 +1,8 @@
-"""The job agent: requests jobs while it has free slots, runs them under leases, reports on them, drains and ends.
+"""The job agent of one pilot: requests jobs while slots are free, runs them under leases, reports, drains and ends.
 
-Control of a job passes to the agent in two phases. A report accepts the offer, and the payload starts only when the answer
-grants the lease. From then on the shepherd kills the payload by itself when the lease ends. The lease is counted from
-the first sending of the report that accepted or renewed it. So the payload has ended before the server may assign the
-job to another pilot.
+A job passes to the agent in two phases. A report accepts the offer, and the payload starts only when the answer grants the lease.
+From then on the shepherd, a process beside the agent, kills the payload when the lease ends. The lease is counted from the first
+sending of the report that accepted or renewed it. So the payload has ended before another pilot may get the job.
 """
 
 import asyncio
@@ -35,17 +34,20 @@ from wms.runtime.pilot_config import PilotConfig
 log = structlog.get_logger()
 
 STOP_SECONDS = 1.0
-"""Seconds before the end of its lease at which a payload is killed: time to process the answer and to end the payload."""
+"""How many seconds before the end of its lease a payload is killed, so that it has ended by then."""
 CHECK_SECONDS = 1.0
-"""Seconds between two checks that the broker still belongs to the same cluster."""
+"""Seconds between two checks that Kafka can be reached and is still the same cluster."""
 IDLE_REPORT_SECONDS = 5.0
 CUT_OFF_SECONDS = 900.0
-"""Seconds without any message from the services after which an agent with no running payload drains."""
+"""Seconds without any message from the services after which an agent drains that runs no payload."""
 GOODBYE_SECONDS = 5.0
 
 
 class Agent:
-    """The agent of one pilot: connects its slots, its leases, its match requests and its reports."""
+    """The job agent of one pilot. It connects slots, leases, match requests and reports.
+
+    `link` sends and receives its messages; `workplace` is where its payloads run.
+    """
 
     def __init__(self, config: PilotConfig, link: KafkaLink, workplace: Workplace) -> None:
         self._pilot = config.pilot
@@ -71,7 +73,7 @@ class Agent:
     # --- its life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Run until the pilot has drained, or until the system is gone."""
+        """Request and run jobs until the pilot has drained, or until `abandon`."""
         loops = (
             self._reporter.run(),
             self._keep_link(),
@@ -93,7 +95,10 @@ class Agent:
             await self._hang_up()
 
     def drain(self, reason: str) -> None:
-        """Accept no more jobs, give back those not started, and stop running payloads after the grace period."""
+        """Take no more jobs, return those that are not started, and stop running payloads after the grace period.
+
+        `reason` is reported. A second call has no effect.
+        """
         if self._draining:
             return
         self._draining = reason
@@ -105,7 +110,7 @@ class Agent:
         self._changed.set()
 
     def told_to_end(self) -> None:
-        """Drain at the first order to end; at the second, kill all payloads at once and end within a few seconds."""
+        """Process a signal to end. The first one drains; the second kills all payloads at once and ends within a few seconds."""
         if not self._draining:
             self.drain("told to end")
         else:
@@ -113,7 +118,7 @@ class Agent:
             self._slots.stop_all(self._stopped, grace=0.0, keep_output=False)
 
     def abandon(self) -> None:
-        """End at once without any report, since the system is gone; all payloads are killed."""
+        """End at once without any report, because the system that sent the pilot is gone. All payloads are killed."""
         log.warning("the system is gone", jobs=len(self._holdings))
         self._abandoned = True
         self._ended.set()

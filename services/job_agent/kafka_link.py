@@ -1,6 +1,6 @@
-"""The link between a job agent and the services: sends match requests and reports, and receives orders.
+"""The connection of a job agent to the services over Kafka: sends match requests and reports, and receives orders.
 
-A link may lose messages without a notice. A sender that needs an answer sends its message again under the same id.
+It may lose messages unnoticed. A sender that needs an answer sends its message again under the same id.
 """
 
 import asyncio
@@ -22,21 +22,21 @@ from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
 log = structlog.get_logger()
 
 SEND_SECONDS = 5.0
-"""Seconds that the broker has to take a message; after them the message counts as not sent and is sent again later."""
+"""Seconds within which Kafka must take a message. Otherwise it counts as not sent."""
 
 
 class OrderCodec(Codec[ToAgent | None]):
-    """A decoder of the orders that the services signed for one pilot; messages without a valid signature are counted."""
+    """A decoder of the messages that services signed for one pilot with its key. Messages without a valid signature are counted."""
 
     def __init__(self, site: str, key: PilotKey) -> None:
         super().__init__(ToAgent)
         self._topic = site_inbox_of(site).name
         self._key = key
         self.refused = 0
-        """The number of messages without a valid signature of the services."""
+        """How many messages came without a valid signature of the services."""
 
     def decode(self, payload: bytes) -> ToAgent | None:
-        """Return the order, or None if it was forged; raise Rejected if it is signed and cannot be decoded."""
+        """Return the message, or None if its signature is not valid. Raise Rejected if it is signed but cannot be decoded."""
         try:
             order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
         except Rejected as fault:
@@ -52,7 +52,7 @@ class OrderCodec(Codec[ToAgent | None]):
 
 
 class KafkaLink:
-    """The link of an agent at a trusted site: Kafka topics, with the pilot's token in every message."""
+    """The Kafka connection of one job agent. The pilot's token is in every message that it sends."""
 
     def __init__(
         self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
@@ -68,16 +68,16 @@ class KafkaLink:
 
     @property
     def refused(self) -> int:
-        """The number of received messages that no service had signed for this pilot."""
+        """How many received messages were ignored, because no service had signed them for this pilot."""
         return self._codec.refused
 
     @property
     def is_open(self) -> bool:
-        """Whether the link is connected, as far as the agent knows."""
+        """Whether the connection is open, as far as is known."""
         return self._opened is not None
 
     def renew(self, renewal: TokenRenewal) -> None:
-        """Use the renewed token from now on; ignore one that expires no later than the token in use."""
+        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""
         try:
             token = self._key.opened(renewal.sealed)
         except Rejected as fault:
@@ -88,7 +88,10 @@ class KafkaLink:
             log.info("new token taken")
 
     async def open(self) -> None:
-        """Connect, after closing an old connection; from then on all orders to the pilot arrive. Raise Unavailable if it fails."""
+        """Connect to Kafka, after closing an old connection. From then on all messages to the pilot arrive.
+
+        Raise Unavailable if Kafka cannot be reached.
+        """
         await self.close()
         kafka = Kafka(self._settings, self._pilot_id)
         inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, key=self._pilot_id)
@@ -102,27 +105,27 @@ class KafkaLink:
         self._opened = kafka, inbox
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Close the connection, if it is open."""
         if self._opened is not None:
             (kafka, inbox), self._opened = self._opened, None
             await inbox.close()
             await kafka.close()
 
     async def ask(self, request: MatchRequest) -> None:
-        """Send a match request; raise Unavailable if the broker does not take it."""
+        """Send a match request. Raise Unavailable if Kafka does not take it in time or the connection is closed."""
         await self._send(requests.TOPIC, encode(request))
 
     async def report(self, report: Report | Peeked) -> None:
-        """Send a report, or a part of a payload's output; raise Unavailable if the broker does not take it."""
+        """Send a report, or a part of a payload's output. Raise Unavailable if Kafka does not take it or the connection is closed."""
         await self._send(reports.TOPIC, encode(report))
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
-        """Return the orders that arrived for the pilot within the timeout, without those that the services did not sign."""
+        """Wait at most `timeout_seconds` for messages to the pilot and return them. Those without a valid signature are left out."""
         _, inbox = self._ends()
         return [order for order in await inbox.poll(timeout_seconds) if order is not None]
 
     async def check(self) -> None:
-        """Raise Unavailable if the broker is gone, or belongs to another cluster now."""
+        """Raise Unavailable if Kafka cannot be reached or is another cluster than before."""
         kafka, _ = self._ends()
         if await kafka.read_cluster_id() != kafka.cluster_id:
             raise Unavailable("the broker is another cluster now")

@@ -1,4 +1,4 @@
-"""The jobs that a pilot has accepted, holds under a lease or runs, and the processors, memory and disk that they take."""
+"""The jobs that a pilot has accepted and not finished, and the processors, memory and disk that they take."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,14 +15,14 @@ PAST_LIMIT = 4_096
 
 
 class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
-    """One attempt of a job on this pilot, from the acceptance of its offer on, before and under its lease."""
+    """One attempt of a job on this pilot, from the acceptance of its offer to its end. Its fields change."""
 
     attempt_id: AttemptId
     description: JobDescription
     fault: str = ""
-    """The reason why this agent cannot read the job's description; empty if it can."""
+    """Why this agent cannot read the job's description. Empty if it can."""
     expires_at: float | None = None
-    """The end of the lease in seconds of the shepherd's clock; None until the lease is granted."""
+    """The end of the lease, in seconds since boot as `shepherd.now` returns them. None until the lease is granted."""
     ready_at: float = 0.0
     kill_ordered: bool = False
     lost: bool = False
@@ -33,17 +33,17 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
 
     @property
     def disk_mb(self) -> int:
-        """The disk that the job requested, in MiB; 0 if it requested none."""
+        """The disk space that the job requested, in MiB. 0 if it requested none."""
         return self.description.disk_mb or 0
 
     @property
     def memory_mb(self) -> int:
-        """The memory that the job requested, in MiB; 0 if it requested none."""
+        """The memory that the job requested, in MiB. 0 if it requested none."""
         return self.description.memory_mb or 0
 
 
 class LeasedJobs:
-    """All jobs that a pilot has accepted and not finished, given its number of slots and its memory in MiB."""
+    """All jobs that a pilot has accepted and not finished. `slots` and `memory_mb` (MiB) are the pilot's for all of them."""
 
     def __init__(self, slots: int, memory_mb: int) -> None:
         self._slots = slots
@@ -59,15 +59,15 @@ class LeasedJobs:
         return iter(list(self._all.values()))
 
     def get(self, attempt_id: AttemptId) -> LeasedJob | None:
-        """Return the leased job of an attempt; None if the pilot does not hold it, or no longer."""
+        """Return the job of an attempt. None if the pilot does not hold it now."""
         return self._all.get(attempt_id)
 
     def knows(self, attempt_id: AttemptId) -> bool:
-        """Return whether the pilot holds an attempt, or held it before. This identifies an offer that arrives twice."""
+        """Return whether the pilot holds or held this attempt, so that its offer has arrived before."""
         return attempt_id in self._all or attempt_id in self._past
 
     def take(self, offered: DecodedOffer) -> LeasedJob:
-        """Add an offered job to those that the pilot holds, and return it."""
+        """Add an offered job that the pilot accepts, and return it. It has no lease yet."""
         attempt_id = offered.attempt_id
         holding = self._all[attempt_id] = LeasedJob(
             attempt_id=attempt_id,
@@ -93,18 +93,18 @@ class LeasedJobs:
 
     @property
     def staging(self) -> tuple[StagingReport, ...]:
-        """How far the transfers are of the jobs whose files move now."""
+        """How far the file transfers of running jobs are. Only jobs whose files move now have an entry."""
         found = (each.payload.staging.report for each in self.running if each.payload)
         return tuple(each for each in found if each)
 
     @property
     def granted(self) -> list[LeasedJob]:
-        """The jobs under a lease, running or not."""
+        """The jobs whose lease was granted, running or not."""
         return [each for each in self._all.values() if each.expires_at is not None]
 
     @property
     def processors(self) -> int:
-        """Return the number of slots of all leased jobs, whether they run yet or not."""
+        """The number of slots that all held jobs take, running or not."""
         return processors(self._all.values())
 
     @property
@@ -119,26 +119,26 @@ class LeasedJobs:
 
     @property
     def disk_mb(self) -> int:
-        """The disk that all held jobs requested together, in MiB."""
+        """The disk space that all held jobs requested together, in MiB."""
         return sum(each.disk_mb for each in self._all.values())
 
     @property
     def free_memory_mb(self) -> int:
-        """The pilot's memory that running jobs did not request, in MiB; at least 0."""
+        """The pilot's memory that no running job requested, in MiB; at least 0."""
         return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
 
     # --- the queue of jobs that may start ---
 
     def make_ready(self, holding: LeasedJob, now: float) -> None:
-        """Append a job with a granted lease to the queue of jobs that may start."""
+        """Append a job with a granted lease to the queue of jobs that may start. `now` is in seconds since boot."""
         holding.ready_at = now
         self._line.append(holding)
 
     def next_to_start(self) -> LeasedJob | None:
-        """Remove and return the first job of the queue if free slots and memory suffice for it; else return None.
+        """Remove and return the first job of the queue, if the free slots and memory suffice for it. Else return None.
 
-        No later job overtakes it, since a job of many slots would otherwise wait for ever. A job with a range of processors
-        gets the free slots that it can use.
+        No later job overtakes it, since a job of many slots would otherwise wait for ever. A job with a range of processors gets
+        the free slots that it can use.
         """
         if not self._line or not self._fits(self._line[0]):
             return None
@@ -162,7 +162,10 @@ class LeasedJobs:
         return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
 
     def stale(self, ahead: int, since: float) -> list[LeasedJob]:
-        """Return the queued jobs behind the first `ahead` processors that have waited since the time `since` or longer."""
+        """Return queued jobs that were fetched too far ahead: they are to be given back to other pilots.
+
+        They stand behind the first `ahead` processors of the queue, and were queued at the time `since` or earlier.
+        """
         place, found = 0, []
         for each in self._line:
             place += each.processors
@@ -172,10 +175,10 @@ class LeasedJobs:
 
     @property
     def line(self) -> list[LeasedJob]:
-        """The jobs under a lease that wait for free slots, in the order in which they will start."""
+        """The queue of jobs with a lease that wait for free slots, in the order in which they will start."""
         return list(self._line)
 
 
 def processors(holdings: Iterable[LeasedJob]) -> int:
-    """Return the number of slots that these jobs take together."""
+    """Return how many slots these jobs take together."""
     return sum(each.processors for each in holdings)

@@ -1,4 +1,4 @@
-"""The match requests of a pilot: at most one is open, and it is sent again under the same id until it is answered."""
+"""The match requests of a pilot, by which it asks for jobs. At most one is open; it is repeated until it is answered."""
 
 import random
 import uuid
@@ -26,7 +26,7 @@ AGAIN_SECONDS = 5.0
 """Seconds without an answer after which a match request is sent again."""
 LOOK_SECONDS = 1.0
 REMEMBERED = 64
-"""The number of latest match requests whose offers are still accepted. A large offer comes in parts, some of them late."""
+"""For how many of the latest match requests offers are still accepted. A large offer comes in parts, some of them late."""
 
 
 class _Asked(msgspec.Struct):
@@ -38,7 +38,7 @@ class _Asked(msgspec.Struct):
 
 
 class MatchRequests:
-    """The match requests of one pilot: their size, their time, and the selection of jobs from the offers."""
+    """Decides when a pilot asks for how many jobs, and which offered jobs it accepts."""
 
     def __init__(
         self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: NodeJudge
@@ -57,13 +57,13 @@ class MatchRequests:
 
     @property
     def ahead(self) -> int:
-        """The number of processors for which jobs may be fetched ahead, to wait here until running jobs end."""
+        """For how many processors jobs may be fetched ahead, to wait in this pilot until running jobs end."""
         ages = [now() - each.began_at for each in self._holdings.running]
         return self._pace.ahead(self._config.pilot.slots, ages)
 
     @property
     def seconds_left(self) -> float:
-        """Seconds left of the pilot's lifetime; negative once it is over."""
+        """How many seconds are left of the pilot's lifetime. Negative once it is over."""
         return self._config.pilot.lifetime_seconds - (now() - self._began_at)
 
     @property
@@ -76,7 +76,7 @@ class MatchRequests:
         return None if self._last is None or self._last.answered else self._last
 
     async def ask(self) -> float:
-        """Send a match request, or the open one again, if one is due; return the seconds until the next check."""
+        """Send a match request, or the open one again, if one is due. Return the seconds until the next call is useful."""
         if self._open is not None:
             if not self.waiting:
                 self._open.request = msgspec.structs.replace(self._open.request, again=True)
@@ -93,20 +93,19 @@ class MatchRequests:
         return LOOK_SECONDS
 
     def ask_again(self) -> None:
-        """Make the open request due again, since the broker that had the request or its answer is gone."""
+        """Make the open request due at once, because the Kafka connection broke and its answer may be lost."""
         if self._open is not None:
             self._open.sent_at = 0.0
 
     def expects(self, offer: Offer) -> bool:
-        """Return whether the offer answers one of this pilot's recent match requests."""
+        """Return whether the offer answers one of this pilot's latest match requests."""
         return offer.request_id in self._asked
 
     def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
-        """Return the jobs of an offer to accept and those to decline; jobs that the pilot already knows are in neither list.
+        """Note that an offer arrived. Return its jobs in two lists: those to accept and those to decline.
 
-        Offers for earlier requests count, too: a large offer comes in parts, and its first part closes the request. One that
-        found nothing stands with the matcher for a while, so that jobs that come are offered for it. Jobs
-        beyond the room are declined. A request that was sent twice may bring twice the jobs, and jobs may prove long.
+        Jobs that the pilot knows already are in neither. Offers for earlier requests count too, as a large offer comes in parts.
+        Jobs for which the pilot has no room are declined.
         """
         self.refused_last = False
         self._not_before = 0.0  # where jobs have come, more may have
@@ -125,11 +124,12 @@ class MatchRequests:
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:
-        """Process the answer that no job fits: the next request follows after a pause that differs between pilots."""
+        """Process the answer that no job fits. The next request follows after a pause, with a random part."""
         if self._open is None or answer.request_id != self._open.request.request_id:
             return
         self._open.answered = True
         self.refused_last = True
+        """Whether the last answer offered no job. Only after such an answer a pilot counts as idle."""
         self._not_before = now() + answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
         log.debug("no match", code=answer.code, reason=answer.reason)
 

@@ -1,9 +1,8 @@
-"""The worker node of a pilot: its measured properties, sent with every match request and checked before an offer is accepted.
+"""The worker node of a pilot: its measured properties, which are sent with match requests and decide on offers.
 
-An element's ad describes all its hosts, and the resources requested from the batch system may be less than a job requires. So
-the matcher also uses the properties that pilots send of their nodes. Before an offer is accepted, the agent evaluates the
-job's requirements with the same functions. Terms that reference no property of the node are not evaluated again: the matcher
-did so with an ad newer than the pilot's own.
+The ad of a computing element describes all its hosts. The batch system may have given less than a job requires. So the matcher
+also uses the properties that pilots send of their nodes. Before an offer is accepted, the agent evaluates those parts of the
+job's requirements again that refer to such properties.
 """
 
 import importlib.util
@@ -32,14 +31,17 @@ if TYPE_CHECKING:
     from wms.matching.ads import Words
 
 UNFIT_LIMIT = 100
-"""The number of kinds of requirements that a pilot remembers its node to fail."""
+"""How many different requirements a pilot remembers that its node does not meet."""
 LISTED_LIMIT = 1_000
-"""The most values of a list attribute that is sent; attributes with longer lists are left out."""
+"""The most values of a list attribute of the node. Attributes with longer lists are not sent."""
 _REASON_LENGTH = 400
 
 
 class NodeJudge:
-    """The evaluation of offered jobs' requirements against the properties of the pilot's node."""
+    """Evaluates the requirements of offered jobs on the properties of the pilot's node.
+
+    `measured` replaces the measurement, for tests. `isolation` says how payloads are isolated; empty if unknown.
+    """
 
     def __init__(
         self, config: PilotConfig, measured: Mapping[str, Value] | None = None, *, isolation: str = ""
@@ -53,14 +55,17 @@ class NodeJudge:
 
     @property
     def unfit(self) -> tuple[str, ...]:
-        """The kinds of requirements that this node fails, sent with match requests so that such jobs are not offered again."""
+        """Identifiers of the requirements that this node did not meet.
+
+        They are sent with match requests, so that jobs with the same requirements are not offered again.
+        """
         return tuple(self._unfit)
 
     @cached_property
     def told(self) -> Told:
-        """The properties of the node for match requests, as (name, value) pairs in the order of their names in lower case.
+        """The properties of the node for match requests: (name, value) pairs, sorted by name in lower case.
 
-        Measured values replace those that were requested from the batch system.
+        Measured values replace those that were requested of the batch system.
         """
         measured = measure(self._config) if self._measured is None else self._measured
         measured = {**measured, **self._isolation}
@@ -73,9 +78,9 @@ class NodeJudge:
         )
 
     def fault(self, offered: DecodedOffer) -> str:
-        """Return the first term of a job's requirements that is not true on this node, with its values; empty if all are.
+        """Return the first part of a job's requirements that is not true on this node, with its values. Empty if all are true.
 
-        Empty, too, if the job's description cannot be read.
+        Also empty if the job's description cannot be read.
         """
         if offered.fault or not offered.description.requirements:
             return ""  # an unreadable description is reported once the lease is granted
@@ -145,19 +150,19 @@ def _looks_at_credentials(term: "NodeOfTree") -> bool:
 
 
 ISOLATION = "WMSIsolation"
-"""The name of the node attribute for the isolation of payloads; its values are `namespaces` and `none`."""
+"""The name of the node attribute that says how payloads are isolated: `namespaces` or `none`."""
 _NO_LIBRARY = "this pilot has no library to evaluate ClassAd expressions, and takes no jobs with requirements"
 
 
 def can_evaluate() -> bool:
-    """Return whether `classad2`, the library that evaluates ClassAd expressions, is installed."""
+    """Return whether `classad2`, the library that evaluates ClassAd expressions, is installed here."""
     return importlib.util.find_spec("classad2") is not None
 
 
 def measure(config: PilotConfig) -> dict[str, Value]:
-    """Return the measured properties of this node, which replace those of its element's ad; most names are of GLUE 1.3.
+    """Return the measured properties of this node, by name. They replace those in the ad of its computing element.
 
-    Memory is in MiB, the clock in MHz.
+    Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz.
     """
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
@@ -173,12 +178,15 @@ def measure(config: PilotConfig) -> dict[str, Value]:
 
 
 def clock_mhz(cpuinfo: str) -> int:
-    """Return the clock of the fastest processor in MHz from the text of /proc/cpuinfo; 0 if the text has none."""
+    """Return the clock of the fastest processor in MHz, from the text of /proc/cpuinfo. 0 if it has none."""
     return int(max(map(float, re.findall(r"^cpu MHz\s*:\s*([0-9.]+)", cpuinfo, re.MULTILINE)), default=0.0))
 
 
 def gpus(environment: Mapping[str, str], devices: Path) -> int:
-    """Return the number of NVIDIA devices in `CUDA_VISIBLE_DEVICES`; without that variable, the number in `devices`."""
+    """Return how many NVIDIA GPUs this process may use: those in the variable CUDA_VISIBLE_DEVICES of `environment`.
+
+    Without that variable, count the device files in the directory `devices`, usually /dev.
+    """
     given = environment.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
         return len([each for each in given.split(",") if each.strip() not in ("", "-1", "NoDevFiles")])

@@ -1,4 +1,4 @@
-"""A job offered to the pilot, with its description decoded once for all modules that use it."""
+"""A job offered to the pilot, with its description decoded."""
 
 import msgspec
 
@@ -13,23 +13,23 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     job: OfferedJob
     description: JobDescription
-    """The description of this job; placeholders of a sweep are replaced."""
+    """The description of this one job. If it belongs to a job array, its own index and parameters are filled in."""
     fault: str = ""
-    """The reason why this agent cannot read the description; `description` is then empty. Empty if it can."""
+    """Why this agent cannot read the description; the field `description` is then a placeholder. Empty if it can."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """Return the id of the offered attempt."""
+        """The job and epoch of the offer."""
         return self.job.attempt_id
 
     def slots(self, all_: int) -> int:
-        """Return the least number of slots that the job takes on a pilot with `all_` slots."""
+        """Return the least number of slots that the job takes on a pilot that has `all_` slots."""
         description = self.description
         return all_ if description.whole_node else description.min_processors or description.processors
 
 
 def read(job: OfferedJob) -> DecodedOffer:
-    """Decode the description of an offered job; an unreadable description gives an offer with a `fault`."""
+    """Decode the description of an offered job. If it cannot be read, the result has a `fault`; nothing is raised."""
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)
         own = expand(description, job.array_index or 0, job.parameters)

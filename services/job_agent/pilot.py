@@ -1,4 +1,4 @@
-"""One pilot on its node: reads its token, creates its workplace, and runs its agent until it ends."""
+"""Runs one pilot on its node: takes its token, sets up its workplace, and runs its job agent to the end."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,11 @@ PR_SET_DUMPABLE = 4
 
 
 def take_credential(path: Path) -> PilotCredential:
-    """Return the pilot's token and key, and remove their file.
+    """Read the pilot's token and key from a file, delete the file, and return them.
 
     Payloads may run as the same user. They must find the token neither in a file nor in this process's memory.
 
-    Raises:
-        Rejected: NO_TOKEN if the file cannot be read, or the fault of the token.
-
+    Raise Rejected if the file cannot be read or the token is faulty.
     """
     shepherd.prctl(PR_SET_DUMPABLE, 0)
     try:
@@ -39,7 +37,10 @@ def take_credential(path: Path) -> PilotCredential:
 
 
 async def run(config: PilotConfig, credential: PilotCredential) -> None:
-    """Run the pilot's agent until it ends by itself, after SIGTERM or SIGINT, or with the system that sent the pilot."""
+    """Run the pilot's job agent until it has ended. SIGTERM and SIGINT make it drain.
+
+    It also ends if the pilot has a lock file (`lifeline`) and the holder of the lock ends.
+    """
     pilot = config.pilot
     async with _workplace(config) as workplace:
         link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
@@ -73,7 +74,7 @@ async def _hold_on(lock_file: str, agent: Agent) -> None:
 
 
 def crash_words(error: BaseException) -> str:
-    """Return one sentence on an error that ended the agent: its class, its text, and the file and line of its origin."""
+    """Return one sentence on an error that ended the agent: its class, text, and the line that raised it."""
     import textwrap
     import traceback
 

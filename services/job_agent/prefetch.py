@@ -1,4 +1,4 @@
-"""The number of jobs to fetch ahead, estimated from the run times of recent jobs."""
+"""Estimates how many jobs a pilot should fetch ahead, from the run times of recent jobs."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -6,24 +6,24 @@ from statistics import median, median_low
 
 REMEMBERED = 8
 AHEAD_LIMIT = 8
-"""The most jobs fetched ahead per slot. Jobs of a pilot that dies wait for their leases to end."""
+"""The most jobs fetched ahead for each slot. If the pilot dies, these wait until their leases end."""
 
 
 class Prefetch:
-    """An estimate of the usual run time of jobs, from the last few that ended and the ages of those that run now."""
+    """Estimates how many jobs to fetch ahead, so that slots stay busy for `ahead_seconds` without a new request."""
 
     def __init__(self, ahead_seconds: float) -> None:
         self._ahead_seconds = ahead_seconds
         self._recent: deque[float] = deque(maxlen=REMEMBERED)
 
     def ended(self, seconds: float) -> None:
-        """Record the run time of a job that ended, in seconds."""
+        """Record that a job has ended after this run time in seconds."""
         self._recent.append(seconds)
 
     def usual_seconds(self, ages: Iterable[float]) -> float:
-        """Return the usual run time of a job in seconds, infinite until a job has ended.
+        """Return the usual run time of a job in seconds. Infinite until a job has ended.
 
-        `ages` are the seconds for which running jobs have run; the result is at least their median.
+        `ages` are the seconds for which running jobs have run. The result is at least their median.
         """
         if not self._recent:
             return float("inf")
@@ -31,7 +31,7 @@ class Prefetch:
         return max(median(self._recent), median_low([*ages] or [0.0]))
 
     def ahead(self, slots: int, ages: Iterable[float]) -> int:
-        """Return the number of single-processor jobs that keep `slots` slots busy for the configured time ahead.
+        """Return how many single-processor jobs to fetch ahead for a pilot with `slots` slots.
 
         `ages` are the seconds for which running jobs have run.
         """

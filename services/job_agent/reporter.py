@@ -1,4 +1,4 @@
-"""The reports of a pilot: collected for a moment, sent together, and sent again until they are answered."""
+"""The reports of a pilot to the job manager: events are collected, sent together, and repeated until answered."""
 
 import asyncio
 import uuid
@@ -19,27 +19,24 @@ from wms.messages.site_inbox import Answer
 log = structlog.get_logger()
 
 RESEND_AFTER_SECONDS = 3.0
-"""Seconds after which an unanswered report is sent again; doubled after each time, up to four times this value.
-
-More messages would slow a slow receiver further.
-"""
+"""Seconds after which a report without an answer is sent again. Each time they double, up to four times this value."""
 GATHER_SECONDS = 0.005
 """Seconds within which events are collected into one report."""
 START_SECONDS = 0.1
-"""Seconds that the start of a payload may wait for other events of the same report. Many payloads have ended by then."""
+"""Seconds that the report of a payload's start may wait for other events. Many payloads have ended by then."""
 RESULTS_SECONDS = 0.1
-"""The least seconds between two reports with results; twice this value while earlier results are unanswered.
+"""The least number of seconds between two reports with results. It doubles while earlier results have no answer.
 
-With short jobs, one report so carries many results, and a slow receiver gets more of them at once.
+So with short jobs one report carries many results.
 """
 RESULTS_BYTES = 600_000
-"""The most bytes of results in one report. A message must be smaller than a megabyte."""
+"""The most bytes of results in one report. Kafka accepts messages of a megabyte."""
 PASSING_KEPT = 3
-"""The number of latest unanswered reports that only renew leases to keep; newer ones supersede the older ones."""
+"""How many unanswered reports are remembered that only renew leases. Newer ones replace older ones."""
 
 
 class PilotStatus(msgspec.Struct, frozen=True):
-    """The state of the pilot itself, which every report carries."""
+    """The state of the pilot itself, which every report contains: its slots, busy slots, and free memory in MiB."""
 
     state: Literal["running", "draining", "ended"]
     slots: int
@@ -51,17 +48,17 @@ class PilotStatus(msgspec.Struct, frozen=True):
 
 
 class ReportInFlight(msgspec.Struct):
-    """A report that was sent or is about to be, and has no answer yet."""
+    """A report that was sent, or is about to be, and has no answer yet."""
 
     report: Report
     first_at: float
-    """The time of the first sending in seconds of the shepherd's clock; leases granted for the report count from it."""
+    """When it was first sent, in seconds since boot. Leases that its answer grants are counted from then."""
     again_at: float
     pause: float = RESEND_AFTER_SECONDS
 
     @property
     def passing(self) -> bool:
-        """Whether the report may be lost, since it only renews leases or states the pilot's status, as the next one will."""
+        """Whether it may be lost, because it only renews leases or gives the pilot's state, as the next one does."""
         told = self.report
         return not (
             told.accept or told.decline or told.unfit or told.start or told.finish or told.state == "ended"
@@ -69,7 +66,10 @@ class ReportInFlight(msgspec.Struct):
 
 
 class Reporter:
-    """The reports of one agent: collected, sent, and sent again until they are answered."""
+    """Collects the events of one job agent and sends them as reports. `standing` returns the pilot's present state.
+
+    Its methods for events return at once; `run` sends the reports.
+    """
 
     def __init__(self, link: KafkaLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
         self._link = link
@@ -93,37 +93,37 @@ class Reporter:
     # --- events to report ---
 
     def accept(self, attempt_ids: list[AttemptId]) -> None:
-        """Accept offered attempts in the next report."""
+        """Report that the pilot accepts these offers."""
         self._accept += attempt_ids
         self._due.set()
 
     def decline(self, attempt_ids: list[AttemptId]) -> None:
-        """Give back offered attempts, or granted ones whose payloads were not started, in the next report."""
+        """Report that the pilot returns these attempts: offers, or jobs with a lease whose payloads were not started."""
         self._decline += attempt_ids
         self._due.set()
 
     def unfit(self, attempt_id: AttemptId, text: str) -> None:
-        """Give back an offered attempt whose requirements the node fails, with the reason, in the next report."""
+        """Report that the pilot returns an offer, because its node does not meet the job's requirements. `text` says why."""
         self._unfit.append(Unfit(job_id=attempt_id.job_id, epoch=attempt_id.epoch, text=storable(text)))
         self._due.set()
 
     def start(self, attempt_id: AttemptId) -> None:
-        """Report that the payload of an attempt runs, together with other events if any follow at once."""
+        """Report that the payload of this attempt runs. The report waits a moment for other events."""
         self._start.append(attempt_id)
         self._due_within(START_SECONDS)
 
     def renew(self, attempt_ids: list[AttemptId]) -> None:
-        """Request the renewal of leases in the next report."""
+        """Ask for the renewal of the leases of these attempts."""
         self._renew |= dict.fromkeys(attempt_ids)
         self._due.set()
 
     def finish(self, result: Result) -> None:
-        """Report the result of a job; results that follow each other closely share a report."""
+        """Report the result of an attempt. Results that follow each other closely share a report."""
         self._finish.append((result, len(msgspec.json.encode(result))))
         self._results_due()
 
     def tell_standing(self) -> None:
-        """Report the pilot's status, even if there are no other events to report."""
+        """Report the pilot's state, even if there is nothing else to report."""
         self._hello = True
         self._due.set()
 
@@ -131,18 +131,18 @@ class Reporter:
 
     @property
     def owes(self) -> bool:
-        """Whether an event is unsent, or a report is unanswered that must not be lost."""
+        """Whether an event is not sent yet, or a report has no answer that must not be lost."""
         untold = self._accept or self._decline or self._unfit or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
     async def silence(self) -> None:
-        """Wait until every report that must not be lost has been sent and answered."""
+        """Wait until every report that must not be lost was answered."""
         while self.owes:
             self._heard.clear()
             await self._heard.wait()
 
     async def run(self) -> None:
-        """Send new reports, and unanswered ones again, until cancelled."""
+        """Send reports, and again those without an answer, until cancelled."""
         while True:
             if await self._wait() and self._something:
                 await self._send(self._next())
@@ -151,13 +151,13 @@ class Reporter:
                     await self._send(sent)
 
     def send_all_again(self) -> None:
-        """Make all unanswered reports due again, since the broker that had them is gone."""
+        """Make all reports without an answer due at once, because the Kafka connection broke."""
         for sent in self._unanswered.values():
             sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
         self._due.set()
 
     def answered(self, answer: Answer) -> ReportInFlight | None:
-        """Record an answer; return the report that it answers, or None if that report is unknown or already answered."""
+        """Record an answer. Return the report that it answers, or None if that is unknown or was answered before."""
         sent = self._unanswered.pop(answer.report_id, None)
         self._heard.set()
         if self._finish:

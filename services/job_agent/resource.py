@@ -1,4 +1,4 @@
-"""The resource description in a pilot's match requests: the memory, disk, processors and tags that it offers to jobs."""
+"""Describes what a pilot offers to jobs in its match requests: memory, disk, processors, platforms and tags."""
 
 import shutil
 from functools import cache
@@ -9,15 +9,14 @@ from wms.site import WHOLE_NODE, Resource, Told
 
 
 def memory_mb(config: PilotConfig) -> int:
-    """Return the pilot's memory for all its jobs in MiB: the configured value, or else the memory of the machine."""
+    """Return the pilot's memory for all its jobs in MiB: as configured, or that of the machine if that is 0."""
     return config.resource.memory_mb or look().memory_mb
 
 
 def disk_mb(config: PilotConfig, taken_mb: int = 0) -> int:
-    """Return the free disk for one more job in MiB, less the `taken_mb` promised to others; 0 if the disk cannot be read.
+    """Return the free disk space for one more job in MiB. 0 if the disk cannot be read, else at least 1.
 
-    The value is rounded down to two digits and is at least 1. Free space changes all the time, and each new value costs
-    the matcher work.
+    `taken_mb` is promised to other jobs. The result is rounded down to two digits, since each new value costs the matcher work.
     """
     directory = config.pilot.directory
     free = _free_mb(directory)
@@ -58,9 +57,10 @@ def describe(
     unfit: tuple[str, ...] = (),
     node: Told = (),
 ) -> Resource:
-    """Return the resource that `free` slots offer now, less the memory and disk that held jobs requested.
+    """Return what `free` slots of the pilot offer to jobs now, for a match request.
 
-    `seconds_left` is the rest of the pilot's lifetime and bounds the CPU time.
+    `memory_taken_mb` and `disk_taken_mb` (MiB) are requested by the jobs that it holds. `seconds_left` of its lifetime limits the
+    CPU time. `unfit` and `node` are the requirements that its node does not meet, and the node's properties.
     """
     resource = config.resource
     return Resource(

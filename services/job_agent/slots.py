@@ -1,4 +1,4 @@
-"""The pilot's slots: start payloads once leases are granted, end them on order, and report their results."""
+"""The slots of a pilot: payloads are started once their leases are granted, ended on order, and their results reported."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,7 +23,10 @@ LOST = Reason(Code.LEASE_EXPIRED, "the lease was lost")
 
 
 class Slots:
-    """The running of a pilot's leased jobs: one task for each payload, within the task group of the agent."""
+    """Starts and ends the payloads of a pilot's leased jobs, one task for each.
+
+    `on_end` is called after each end. `group`, the task group of the agent, must be set before the first start.
+    """
 
     def __init__(
         self,
@@ -45,12 +48,12 @@ class Slots:
         self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
         self.ended = 0
-        """The number of payloads that have ended, whoever ended them."""
+        """How many payloads have ended, for whatever reason."""
 
     # --- leases ---
 
     def on_each(self, holdings: list[LeasedJob], action: Callable[[LeasedJob], None]) -> None:
-        """Apply an action to each job; if it raises, only that job is ended, as a fault of the agent."""
+        """Call `action` with each of these jobs. If it raises, that job alone is ended, as a fault of the agent."""
         for holding in holdings:
             try:
                 action(holding)
@@ -67,9 +70,9 @@ class Slots:
             payload.kill(agent_fault(error), grace=0.0)
 
     def grant(self, holding: LeasedJob, until: float) -> None:
-        """Grant or extend a job's lease until a time in seconds of the shepherd's clock; queue the job at the first grant.
+        """Grant or extend the lease of a job. At the first grant the job is queued for a free slot.
 
-        A job whose description is unreadable, or that is to be killed, ends here instead.
+        `until` is in seconds since boot. A job that is to be killed, or whose description cannot be read, ends at once instead.
         """
         # Answers may come in another order than their reports were sent in.
         fresh, holding.expires_at = holding.expires_at is None, max(until, holding.expires_at or 0.0)
@@ -83,7 +86,7 @@ class Slots:
             self._holdings.make_ready(holding, now())
 
     def lose(self, holding: LeasedJob) -> None:
-        """End a job whose lease the pilot has lost: kill its payload at once, keep no output, and report nothing."""
+        """End a job whose lease the pilot has lost. Its payload is killed at once; nothing is stored or reported."""
         log.info(
             "lease lost",
             job=holding.attempt_id.job_id,
@@ -97,7 +100,7 @@ class Slots:
             holding.payload.kill(LOST, grace=0.0, keep_output=False)
 
     def kill(self, holding: LeasedJob) -> None:
-        """End a job on its user's order; a job without a lease yet ends once the lease is granted."""
+        """End a job on its user's order and report that. A job without a lease ends once its lease is granted."""
         holding.kill_ordered = True
         if holding.payload is not None:
             holding.payload.kill(KILLED)
@@ -105,7 +108,7 @@ class Slots:
             self._finish_unbegun(holding, KILLED)
 
     def give_back(self, unbegun: list[LeasedJob]) -> None:
-        """Give jobs back that were not started, for other pilots to run; this does not count as one of their attempts."""
+        """Return these jobs, which were not started, to their queues for other pilots. It does not count as an attempt."""
         for each in unbegun:
             self._holdings.drop(each)
         if unbegun:
@@ -119,7 +122,7 @@ class Slots:
     # --- payloads ---
 
     def fill(self) -> None:
-        """Start queued jobs in their order while slots and memory suffice; give back those whose leases have ended."""
+        """Start queued jobs in their order while free slots and memory suffice. Those whose leases have ended are returned."""
         while (holding := self._holdings.next_to_start()) is not None:
             if holding.expires_at is None or now() >= holding.expires_at:
                 self.give_back([holding])
@@ -127,7 +130,10 @@ class Slots:
                 self.on_each([holding], self._begin)
 
     def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End every running payload for this reason: by SIGKILL after `grace` seconds at the latest."""
+        """End every running payload for this reason: SIGTERM now, SIGKILL after `grace` seconds.
+
+        Without `keep_output` their outputs are not stored.
+        """
 
         def stop(holding: LeasedJob) -> None:
             if holding.payload is not None:
@@ -136,7 +142,7 @@ class Slots:
         self.on_each(self._holdings.running, stop)
 
     def cancel(self) -> None:
-        """Cancel the tasks of all payloads, which kills the payloads; nothing is reported."""
+        """Cancel the tasks of all payloads. This kills the payloads; nothing is reported."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,1 +1,1 @@
-"""One payload from its directory to its end: started by the shepherd, watched, ended with the reason named."""
+"""One payload, the program of a job: prepared in its directory, started, watched, and ended with a reason."""

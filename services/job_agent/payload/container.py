@@ -53,16 +53,19 @@ _KEPT_FLAGS = {"nosuid": NOSUID, "nodev": NODEV, "noexec": NOEXEC}
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 15, 38
 EMPTY = "mode=755,size=1m,nr_inodes=4k"
-"""Mount options of the empty file system over a hidden directory; it becomes read-only once its shown parts are mounted."""
+"""The mount options of the empty file system that covers a hidden directory.
+
+It becomes read-only once the parts that payloads may see are mounted in it.
+"""
 TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
 REPLACED = (*TEMPORARY, SHARED_MEMORY)
 TASKS_FILE, TASKS_KERNEL = "/proc/sys/kernel/pid_max", (6, 14)
-"""The file that bounds the processes and threads of a PID namespace, and the first kernel (6.14) that bounds each namespace.
+"""The file that limits the processes and threads of a PID namespace, and the first kernel that limits each (6.14).
 
-On older kernels the bound is the whole machine's.
+On older kernels the limit is the whole machine's.
 """
 TASKS_LEAST = 1_024
-"""The least bound of processes and threads. The kernel reserves the first 300 process ids."""
+"""The smallest limit of processes and threads that is set. The kernel reserves the first 300 process ids."""
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
 _CREDENTIALS = struct.Struct("3i")
@@ -94,7 +97,10 @@ def _enter(descriptor: int, kind: int) -> None:
 
 
 def clone(flags: int) -> int:
-    """Fork a child into new namespaces; return its pid, or 0 in the child. Raise OSError if the kernel refuses."""
+    """Fork this process into new namespaces, given as flags of clone(2). Return the child's pid, or 0 in the child.
+
+    Raise OSError if the kernel refuses.
+    """
     call = _CLONE_CALLS.get(platform.machine())
     if call is None:
         raise OSError(errno.ENOSYS, "no namespaces are known of this kind of machine")
@@ -109,7 +115,11 @@ def clone(flags: int) -> int:
 
 
 def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
-    """Start a container; return its pid and the socket to it. Raise OSError if the kernel forbids it."""
+    """Start a container for payloads. Return the pid of its first process, and a socket for orders to it and its messages.
+
+    `settings` say which directories are hidden and as whom payloads run. `spawn` starts a program, `explain` words an error.
+    Raise OSError if the kernel refuses.
+    """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
     ids = os.getuid(), os.getgid()
@@ -129,7 +139,10 @@ def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int
 
 
 def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: int) -> None:
-    """Send an order to a container, with the pipes for the payload's output. Raise OSError if the container has ended."""
+    """Send the order to start a payload to a container, with the write ends of pipes for the payload's output.
+
+    Raise OSError if the container has ended.
+    """
     data = json.dumps(order).encode()
     if len(data) <= PACKET_BYTES:
         socket.send_fds(container, [data], [stdout, stderr])
@@ -143,7 +156,7 @@ def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: i
 
 
 def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Return a message of a container and the pid that it names, or None if the container has ended.
+    """Return the next message of a container and the pid that it names (0 for none). None if the container has ended.
 
     Raise BlockingIOError if there is no message yet.
     """
@@ -169,7 +182,7 @@ def _be_init(init: Init, ids: tuple[int, int]) -> NoReturn:
 
 
 class Init:
-    """The init process of a container, which makes the namespaces and starts one payload after the other."""
+    """The first process of a container. It makes the namespaces and starts one payload after another."""
 
     def __init__(
         self, shepherd: socket.socket, settings: dict[str, Any], spawn: Spawn, explain: Explain
@@ -187,7 +200,7 @@ class Init:
         self._open_jobs = -1
         """A descriptor of the jobs' directory that can be written to; in the template the directory is covered."""
         self._covers: set[int] = set()
-        """The device numbers of the empty file systems over hidden directories."""
+        """The device numbers of the empty file systems that cover hidden directories."""
         self._mount_points = -1
         """A descriptor of the empty directory in place of the jobs' directory, for making mount points."""
         self._made: list[str] = []
@@ -196,7 +209,10 @@ class Init:
         self._is_in_memory = bool(self._shown_temporary) or _is_temporary(self._jobs)
 
     def tell(self, what: str, pid: int = 0, **more: object) -> None:
-        """Send a message to the shepherd, with a pid as the sender's credentials; end this process if the shepherd is gone."""
+        """Send a message to the shepherd, with `pid` as the sender. End this process if the shepherd has ended.
+
+        `what` is the kind of message and `more` its fields.
+        """
         sender = _CREDENTIALS.pack(pid or os.getpid(), os.getuid(), os.getgid())
         data = json.dumps({"is": what, **more}).encode()
         try:
@@ -207,7 +223,10 @@ class Init:
     # --- once ---
 
     def settle_in(self, ids: tuple[int, int]) -> None:
-        """Set up the process's user and the mount namespace that all payloads share, and report that the container is ready."""
+        """Prepare this process and the mount namespace that payloads get copies of, and report that the container is ready.
+
+        `ids` are the user and group of the pilot, outside of the new user namespace.
+        """
         self._be_alone()
         if self._uid is None:
             _map_ids(*ids)
@@ -256,6 +275,7 @@ class Init:
         }
         mount(self._jobs, self._jobs, flags=BIND)
         self._open_jobs = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
+        """A writable descriptor of the directory with all jobs. The mount namespace that payloads get copies of covers the directory."""
         _remount(self._jobs, writable=True)
         for path in hidden:
             if _empty(path):
@@ -270,6 +290,7 @@ class Init:
         if _is_below(self._jobs, path):
             os.makedirs(self._jobs, mode=0o755, exist_ok=True)
             self._mount_points = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
+            """A descriptor of the empty directory that covers the directory with all jobs. Mount points of payloads are made in it."""
             # The writable file system lies below this mount and is not visible.
             mount(path, path, flags=BIND)
         mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
@@ -278,7 +299,7 @@ class Init:
     # --- for each payload ---
 
     def serve(self) -> None:
-        """Run one payload after the other until the shepherd ends."""
+        """Run one payload after another, as ordered, until the shepherd ends."""
         while True:
             data, descriptors = _received(self._shepherd)
             if not descriptors:
@@ -418,7 +439,7 @@ class Init:
 
 
 class EncloseError(Exception):
-    """A payload's namespaces or mounts could not be made; the fault is the node's."""
+    """The namespaces or mounts for a payload could not be made. The node is at fault, not the job."""
 
 
 class _Used:

@@ -1,4 +1,4 @@
-"""The environment variables of a payload, built from an empty set so that they hold no secret of the agent."""
+"""Builds the environment variables of a payload from an empty set, so that it has no secret of the agent."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,8 +24,8 @@ def environment_of(
 ) -> dict[str, str]:
     """Return a payload's environment: a few harmless variables of the agent, those of the user, and `WMS_*`.
 
-    `passed` names further variables of the agent that the site passes to payloads. The user's variables replace the agent's,
-    but not `WMS_*`.
+    `agent` and `user` are the variables of the agent and of the job description. `passed` names further variables of the agent
+    that payloads get. The user's replace the agent's, but not `WMS_*`. `work` and `scratch` are the payload's directories.
     """
     base = {name: agent[name] for name in (*PASSED, *passed) if name in agent}
     places = {"HOME": str(work), "TMPDIR": str(scratch), "PWD": str(work)}

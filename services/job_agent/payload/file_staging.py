@@ -1,4 +1,7 @@
-"""The files by URL of one payload: fetched before it starts, sent after it has ended, for as long as its lease lasts."""
+"""Transfers the files that a job names by URL: inputs before its payload starts, outputs after it has ended.
+
+Transfers end when the job is killed or loses its lease.
+"""
 
 import asyncio
 import contextlib
@@ -19,13 +22,13 @@ from wms.transfer.stage_in import StageIn, TransferProgress, TransferSite
 from wms.transfer.stage_out import StageOut
 
 WATCH_SECONDS = 0.2
-"""Seconds within which a transfer ends after its job was killed or lost its lease."""
+"""The longest time in seconds that a transfer goes on after its job was killed or lost its lease."""
 T = TypeVar("T")
 Part: TypeAlias = Literal["stage_in", "stage_out"]
 
 
 class FileStaging:
-    """The stage-in and stage-out of one attempt."""
+    """The transfers of inputs (stage-in) and outputs (stage-out) of one attempt."""
 
     def __init__(
         self,
@@ -35,7 +38,10 @@ class FileStaging:
         disk_bytes: int | None,
         stopped: Callable[[], Reason | None],
     ) -> None:
-        """`stopped` returns the reason why the attempt must end; None while it holds its lease and nobody killed it."""
+        """`stopped` returns why the attempt must end, or None while it may go on. `disk_bytes` limits all inputs together.
+
+        `site` has the site's rules and settings for transfers.
+        """
         self._stopped = stopped
         self._attempt_id = attempt_id
         self._parallel = site.limits.parallel
@@ -48,19 +54,23 @@ class FileStaging:
         self.fetched: tuple[Transferred, ...] = ()
         self.delivered: tuple[Transferred, ...] = ()
         self.missed: tuple[str, ...] = ()
-        """Why optional outputs were not delivered."""
+        """Why optional outputs were not sent, one text for each."""
 
     async def fetch(self, work: Path) -> None:
-        """Fetch the inputs into `work`. Raises StoppedError, Rejected, or OSError if the node's disk fails."""
+        """Fetch the inputs into the directory `work`.
+
+        Raise StoppedError if the attempt must end, Rejected if an input cannot be had, OSError if the node's disk fails.
+        """
         try:
             self.fetched = tuple(await self._run(self._stage_in.run(work), self._stage_in.progress))
         except LocalDiskError as error:
             raise OSError(str(error)) from None
 
     async def deliver(self, take: Callable[[list[str]], Mapping[str, Path]]) -> Reason | None:
-        """Send the outputs; return why the attempt has failed, None if it has not.
+        """Send the outputs. Return why the attempt has failed, or None if it has not.
 
-        `take` returns where the named files are that are there; it may block, and raises Rejected for one that must not be sent.
+        `take` gets the names of outputs and returns the paths of those that exist. It may block, and raises Rejected for a file
+        that must not be sent.
         """
         if not self._names:
             return None
@@ -78,7 +88,7 @@ class FileStaging:
 
     @property
     def measured(self) -> tuple[HostTransfer, ...]:
-        """What the transfers told of storage hosts, those with the most bytes first."""
+        """How fast files moved from and to each storage host: stage-in first, and in each part the most bytes first."""
         return (
             *measured_hosts("stage_in", self.fetched, self._parallel),
             *measured_hosts("stage_out", self.delivered, self._parallel),
@@ -86,7 +96,7 @@ class FileStaging:
 
     @property
     def report(self) -> StagingReport | None:
-        """How far the transfers are; None while none runs."""
+        """How far the present transfers are, for a report of the pilot. None while none runs."""
         found = self.progress
         if found is None:
             return None
@@ -104,6 +114,7 @@ class FileStaging:
         """Run the transfers; raise StoppedError within WATCH_SECONDS of the attempt's stop."""
         task = asyncio.create_task(transfers)
         self.progress = progress
+        """How far the present transfers are. None while none runs."""
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=WATCH_SECONDS)
@@ -116,7 +127,7 @@ class FileStaging:
 
 
 class StoppedError(Exception):
-    """Transfers were ended since their attempt was."""
+    """Transfers were broken off, because their attempt must end for `reason`."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.text)
@@ -130,9 +141,9 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
 
 
 def measured_hosts(part: Part, moved: Sequence[Transferred], parallel: int) -> list[HostTransfer]:
-    """Return for each storage host its files, their bytes, and the seconds that they took together, those with the most bytes first.
+    """Return for each storage host the files that moved, their bytes and the seconds they took together, most bytes first.
 
-    Files moved up to `parallel` at a time, so that they took that much less than the sum of their times.
+    Up to `parallel` files moved at a time, so that they took less than the sum of their times.
     """
     hosts: dict[str, list[Transferred]] = {}
     for each in moved:
@@ -151,7 +162,7 @@ def measured_hosts(part: Part, moved: Sequence[Transferred], parallel: int) -> l
 
 
 def input_fault(error: StoppedError | Rejected) -> Reason:
-    """Return the reason for a job whose inputs cannot come: one for which it is held if its user can mend it."""
+    """Return the reason to report for a job whose inputs cannot be fetched. With some reasons the job is held, for its user to mend."""
     if isinstance(error, StoppedError):
         return error.reason
     code = next((each for each in HOLDING if each == error.code), Code.INPUT_FAILED)
@@ -159,7 +170,10 @@ def input_fault(error: StoppedError | Rejected) -> Reason:
 
 
 def lease_over(deadline: float | None) -> Reason | None:
-    """Return the reason of the end if the lease is over; `deadline` is in seconds of `shepherd.now()`."""
+    """Return the reason LEASE_EXPIRED if the lease has ended, else None.
+
+    `deadline` is in seconds since boot, as `shepherd.now` returns them. None: there is no lease.
+    """
     if deadline is None or now() < deadline:
         return None
     return Reason(Code.LEASE_EXPIRED, "its lease was not renewed in time")

@@ -1,6 +1,6 @@
-"""The isolation of payloads: separate namespaces where the kernel allows the pilot to make them.
+"""Settings for the isolation of payloads: separate namespaces, where the kernel allows the pilot to make them.
 
-`python -m services.job_agent.payload.isolation` prints one line: why this machine cannot isolate payloads, empty if it can.
+`python -m services.job_agent.payload.isolation` prints why this machine cannot isolate payloads: an empty line if it can.
 """
 
 import asyncio
@@ -21,27 +21,27 @@ from wms.runtime.pilot_config import PilotConfig
 Mode = Literal["auto", "required", "none"]
 
 OTHER_USER = "nobody"
-"""The user that runs the payloads of a pilot that itself runs as root."""
+"""The user as whom payloads run if the pilot itself runs as root."""
 SECRETS = (".ssh", ".gnupg", ".globus", ".aws", ".kube", ".docker", ".arc")
-"""Directories of a home directory that hold keys or credentials, and are hidden from payloads."""
+"""Names of directories in a home directory that hold keys or credentials. They are hidden from payloads."""
 MIB = 1024 * 1024
 SHM_LEAST, SHM_MOST = 64, 1024
-"""The least and the most size of each payload's /dev/shm in MiB."""
+"""The least and the greatest size of each payload's /dev/shm, in MiB."""
 
 
 class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings for isolating payloads from the pilot and from each other."""
+    """How payloads are isolated from the pilot and from each other."""
 
     mode: Mode = "auto"
     hidden: tuple[str, ...] = ()
-    """Directories that are empty for payloads, except their own directories below."""
+    """Directories that payloads see as empty, except for their own directories in them."""
     shm_mb: int = SHM_LEAST
 
     @classmethod
     def of(cls, config: PilotConfig) -> Self:
-        """Return the isolation that a pilot's configuration requests.
+        """Return the isolation for a pilot with this configuration.
 
-        Hidden are the configured directories, those of the jobs and the token, a local sandbox store, and credentials.
+        Hidden are the configured directories, that of all jobs, that of the token, a local sandbox store, and credentials.
         """
         pilot = config.pilot
         store = urlsplit(config.sandboxes.url)
@@ -58,7 +58,10 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settings(self, jobs: Path) -> dict[str, object] | None:
-        """Return the settings for a shepherd's containers, with `jobs` above the jobs' directories; None for no containers."""
+        """Return the settings for containers, or None if payloads are not to be isolated.
+
+        `jobs` is the directory with the directories of all jobs.
+        """
         if self.mode == "none":
             return None
         owner = payload_owner()
@@ -74,7 +77,7 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def payload_owner() -> tuple[int, int] | None:
-    """Return the user and group ids of contained payloads; None if these run as the pilot's own user."""
+    """Return the user and group ids as which isolated payloads run. None if it is the pilot's own user."""
     if os.geteuid() != 0:
         return None
     try:
@@ -85,7 +88,7 @@ def payload_owner() -> tuple[int, int] | None:
 
 
 async def fault_here() -> str:
-    """Return the reason why this machine cannot contain payloads; empty if it can."""
+    """Try to isolate a payload on this machine. Return why that fails, or an empty text."""
     with tempfile.TemporaryDirectory() as directory:
         async with Processes(PayloadIsolation().settings(Path(directory))) as processes:
             return processes.isolation_fault

@@ -1,4 +1,4 @@
-"""The limits of a payload, and its end when it uses more: of memory, disk, CPU time or processes."""
+"""The limits of a payload's memory, disk, CPU time and processes, and its end if it exceeds one."""
 
 from typing import Protocol
 
@@ -10,13 +10,13 @@ from wms.jobdesc.description import JobDescription
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 PROCESSES = 1_000
-"""Processes for each processor that a job asked for: far more than programs have, far fewer than a node can bear."""
+"""How many processes a payload may have at a time for each processor that its job requested."""
 TASKS_PER_PROCESS = 4
-"""The kernel's own bound in a container counts threads, too."""
+"""How many threads are allowed for each process, where the kernel limits both together."""
 
 
 GRACE_SECONDS = 0.5
-"""Seconds between SIGTERM and SIGKILL."""
+"""Seconds from SIGTERM to SIGKILL when a payload is ended."""
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
 URGENT_GRACE_SECONDS = 0.2
 # One that forks without end starts more while it is asked at all.
@@ -28,32 +28,32 @@ GRACE_BY_REASON = {
 
 
 class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one payload; None stands for no limit."""
+    """The limits of one payload. None stands for no limit."""
 
     cpu_seconds: float | None = None
-    """User and system CPU time of all its processes, those that ended included."""
+    """User and system CPU time of all its processes together, with those that have ended."""
     wall_seconds: float | None = None
     memory_bytes: int | None = None
     """Resident memory of all its processes together."""
     disk_bytes: int | None = None
     """Disk space allocated in its directory."""
     processes: int | None = None
-    """RLIMIT_NPROC: counted by the kernel over all processes of the user."""
+    """The kernel's limit RLIMIT_NPROC, which counts all processes of the user."""
     living: int = PROCESSES
-    """The number of processes that may live at a time."""
+    """How many of its processes may live at the same time."""
     file_bytes: int | None = None
-    """RLIMIT_FSIZE: the size of one file."""
+    """The kernel's limit RLIMIT_FSIZE: the largest size of one file."""
     output_bytes: int = 100 * MIB
-    """The size of all files of the output sandbox, before they are packed."""
+    """The largest size of all files for the output sandbox, before they are packed."""
 
     @property
     def tasks(self) -> int:
-        """Processes and threads that live at a time: where the kernel can, it refuses to start more."""
+        """How many of its processes and threads may live at the same time. The kernel refuses more, where it can."""
         return self.living * TASKS_PER_PROCESS
 
 
 class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that a payload uses at one moment."""
+    """What a payload uses at one moment: CPU time since its start, memory, disk space and living processes."""
 
     cpu_seconds: float = 0.0
     memory_bytes: int = 0
@@ -62,7 +62,7 @@ class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limits_of(description: JobDescription) -> PayloadLimits:
-    """Return what the job asked for, as limits; of memory what it may use at most, if it says so."""
+    """Return the limits of a payload by what its job description requests. Memory is limited to `max_memory_mb` if that is given."""
     memory_mb = description.max_memory_mb or description.memory_mb
     return PayloadLimits(
         cpu_seconds=description.cpu_time,
@@ -81,13 +81,13 @@ class _Kill(Protocol):
 
 
 def enforce(limits: PayloadLimits, usage: PayloadUsage, kill: _Kill) -> None:
-    """Kill a payload that uses more than a limit allows; the limit that it broke says how much grace it gets."""
+    """Call `kill` if the usage exceeds a limit, with the reason and the seconds of grace for that limit."""
     if reason := struck(limits, usage):
         kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
 
 
 def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
-    """Return which limit the usage is over, and by what, or None."""
+    """Return which limit the usage exceeds, as a reason with the numbers. None if it exceeds none."""
     if usage.processes > limits.living:
         return Reason(
             Code.PROCESS_LIMIT, f"had {usage.processes:,} processes of the {limits.living:,} that it may have"
@@ -104,12 +104,12 @@ def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
 
 
 def wall_struck(limit: float) -> Reason:
-    """Return the reason of a payload that ran for all the wall time it asked for."""
+    """Return the reason for ending a payload that has run for its whole wall time limit, `limit` seconds."""
     return Reason(Code.WALL_LIMIT, f"ran for the {seconds(limit)} of wall time asked for and had not ended")
 
 
 def nearness(limits: PayloadLimits, usage: PayloadUsage) -> float:
-    """Return how near the usage is to the nearest limit watched by sampling: 1 is at it."""
+    """Return how near the usage is to its nearest limit: 1 at the limit, 0 for no use or no limits."""
     pairs = [
         (usage.memory_bytes, limits.memory_bytes),
         (usage.cpu_seconds, limits.cpu_seconds),
@@ -120,7 +120,7 @@ def nearness(limits: PayloadLimits, usage: PayloadUsage) -> float:
 
 
 def size(number: float) -> str:
-    """Return a number of bytes for people."""
+    """Return a number of bytes as text for people, such as `1.5 GiB`."""
     for unit, name in ((GIB, "GiB"), (MIB, "MiB"), (KIB, "KiB")):
         if number >= unit:
             return f"{number / unit:.1f} {name}"
@@ -128,7 +128,7 @@ def size(number: float) -> str:
 
 
 def seconds(number: float) -> str:
-    """Return a duration for people."""
+    """Return a duration in seconds as text for people, such as `2.5 min`."""
     return f"{number:.1f} s" if number < 120 else f"{number / 60:.1f} min"
 
 

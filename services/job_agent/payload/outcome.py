@@ -1,4 +1,4 @@
-"""The outcome of a payload and the result reported for it: the reason of its end, whose fault it was, and a text."""
+"""How a payload ended, and the result that is reported for it: outcome, reason, text and usage."""
 
 import textwrap
 from collections.abc import Sequence
@@ -13,24 +13,24 @@ from wms.messages.reports import TRANSFERS_LIMIT, HostTransfer, Result, Usage
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
-"""The reasons of ends that neither the payload nor its user caused; the job is tried again."""
+"""Reasons for an end that neither the payload nor its user caused. Such a job is tried again."""
 TAIL_CHARACTERS = 4_096
 FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
 
 
 class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of a payload: the reason of its end, its exit code or signal, its usage and its outputs."""
+    """How a payload ended: the reason, its exit code or signal, its usage and its outputs."""
 
     reason: Reason
-    """DONE, EXIT_CODE or SIGNAL if the payload ended by itself; else the cause of its end, or of its failure to start."""
+    """DONE, EXIT_CODE or SIGNAL if the payload ended by itself. Else why it was ended or could not start."""
     began: bool = True
     """Whether the payload's program was started."""
     exit_code: int | None = None
     signal: int | None = None
     usage: Usage = Usage()
     output: SandboxRef | None = None
-    """The stored sandbox of `stdout.txt`, `stderr.txt` and the files that the output patterns chose; None if not stored."""
+    """The stored sandbox with the payload's printed output and the chosen files. None if it could not be stored."""
     unmatched: tuple[str, ...] = ()
     """The output patterns that matched no file."""
     left: UnmatchedFiles = UnmatchedFiles()
@@ -38,15 +38,15 @@ class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     refused: tuple[str, ...] = ()
     """Texts «name: reason» for matched outputs that could not be stored."""
     missed: tuple[str, ...] = ()
-    """Why optional outputs were not sent to their URLs."""
+    """Why optional outputs were not sent to their URLs, one text for each."""
     stdout_tail: str = ""
     stderr_tail: str = ""
     transfers: tuple[HostTransfer, ...] = ()
-    """What its transfers by URL told of storage hosts."""
+    """How fast its files moved from and to each storage host."""
 
 
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
-    """Return the result to report for a payload with this outcome."""
+    """Return the result to report for an attempt whose payload ended like this."""
     code = outcome.reason.code
     return Result(
         job_id=attempt_id.job_id,
@@ -68,13 +68,13 @@ def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
 
 
 def agent_fault(error: Exception) -> Reason:
-    """Return the reason for a job that a fault of the agent ended: one sentence with the error, without a traceback."""
+    """Return the reason for a job that ended by a software fault of the agent: one sentence with the error."""
     words = " ".join(f"{type(error).__name__}: {error}".split())
     return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
 
 
 def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:
-    """Return the result to report for a job that ended before its payload started."""
+    """Return the result to report for an attempt that ended for this reason before its payload started."""
     return result_of(attempt_id, PayloadOutcome(reason=reason, began=False))
 
 
@@ -106,7 +106,7 @@ def _left_words(left: UnmatchedFiles) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text with characters replaced that no message or database may hold: NUL and lone surrogates."""
+    """Return the text with characters replaced that messages or the database cannot hold: NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 

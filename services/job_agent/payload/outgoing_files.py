@@ -1,4 +1,7 @@
-"""The outputs that a payload left, taken out of its reach before they are sent: no link of the payload's is followed out."""
+"""Takes the output files of an ended payload out of its reach before they are sent.
+
+Links that the payload made cannot lead to files outside of its directory.
+"""
 
 import os
 import stat
@@ -10,10 +13,10 @@ from wms.errors import Rejected
 
 
 def take(work: Path, names: Iterable[str], to: Path, owner: int | None) -> dict[str, Path]:
-    """Link the named files below `work` into the new directory `to`; return where each is that is there. Blocking.
+    """Make hard links to the named files below `work` in the new directory `to`. Return their paths by name. Blocking.
 
-    A link inside `work` is followed to a file inside. Raises Rejected for what is no regular file, lies outside, or belongs to
-    another user than `owner` (None: any).
+    Missing files are left out. Raise Rejected for a file outside of `work`, for what is no regular file, and for another user's
+    file. `owner` is the user to whom files must belong; None: anyone.
     """
     to.mkdir(mode=0o700)
     return {name: path for n, name in enumerate(names) if _taken(work, name, path := to / str(n), owner)}
@@ -44,7 +47,11 @@ def _judge(name: str, found: os.stat_result, owner: int | None) -> None:
 
 
 def place(work: Path, name: str, captured: Path | None, owner: tuple[int, int] | None) -> None:
-    """Give what a payload printed the name that its job wants, below `work`, unless a file has that name. Blocking."""
+    """Give the captured output of a payload the file name `name` below `work` that its job wants. Blocking.
+
+    `captured` is the file with the output; None: it printed nothing. `owner` is the user and group of the new file. Nothing
+    happens if a file has that name or it leads out of `work`.
+    """
     relative = Path(name)
     if relative.is_absolute() or ".." in relative.parts:
         return

@@ -1,7 +1,7 @@
-"""The captured output of a payload: readable while the payload prints, and joined into one file at its end.
+"""The captured standard output or error of a payload: readable while it prints, and joined at its end.
 
-The shepherd keeps the head of the output and the last few segments as files (see `Stream` there). These files need no other
-state. So any process can read them at any time, and they outlive the shepherd.
+The shepherd, which starts payloads, stores the beginning of the output and its last few segments as files. So any process can
+read them at any time.
 """
 
 import os
@@ -20,17 +20,17 @@ BLOCK = 4_096
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive bytes of an output, with their offset and the size of the output so far."""
+    """Consecutive bytes of a payload's output."""
 
     data: bytes
     offset: int
-    """The position of the first byte, counted from the beginning of the output."""
+    """The position of the first of these bytes, from the beginning of the output."""
     total: int
-    """The number of bytes printed so far, including those that were not kept."""
+    """How many bytes the payload has printed so far, with those that were not stored."""
 
     @property
     def next_offset(self) -> int:
-        """The offset at which the next read continues."""
+        """The position after these bytes, at which the next read goes on."""
         return self.offset + len(self.data)
 
 
@@ -41,7 +41,10 @@ class _Piece(msgspec.Struct, frozen=True):
 
 
 class Captured:
-    """One captured output stream of a payload; all methods block, but are quick."""
+    """The captured standard output or error of one payload. Its methods block for a short time.
+
+    `path` is the file with its beginning, `capture` how many bytes are stored at most.
+    """
 
     def __init__(self, path: Path, capture: int) -> None:
         self.path = path
@@ -49,14 +52,13 @@ class Captured:
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes that the files of the output take on the disk, rounded up."""
+        """The most bytes on disk that the files of this output may take."""
         return 2 * self._capture + (SEGMENTS_KEPT + 2) * BLOCK
 
     def read(self, max_bytes: int, offset: int | None = None) -> Chunk:
-        """Return at most `max_bytes` of the output from `offset` on, or the last ones without an offset.
+        """Return at most `max_bytes` of the output, from the position `offset` on, or the last ones if it is None.
 
-        Bytes that were not kept are skipped; the chunk's offset is that of its first byte. The chunk is empty if there are no
-        further bytes.
+        Bytes that were not stored are skipped, so that the chunk may begin later. It is empty if there are no more bytes.
         """
         pieces = self._pieces()
         total = _end(pieces)
@@ -74,11 +76,14 @@ class Captured:
         return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
 
     def text(self, limit: int) -> str:
-        """Return at most the last `limit` characters of the output; bytes that are not UTF-8 are replaced."""
+        """Return the last `limit` characters of the output or fewer. Bytes that are not UTF-8 are replaced."""
         return self.read(limit).data.decode("utf-8", "replace")[-limit:]
 
     def finish(self) -> Path | None:
-        """Return one file with the whole output, or with its beginning and end and a line on the gap; None if there is none."""
+        """Return one file with the whole output, after the payload's end. None if there is no output.
+
+        If a part was not stored, a line between beginning and end says how much is missing.
+        """
         pieces = self._pieces()
         if not pieces:
             return None

@@ -1,4 +1,4 @@
-"""The upload of a payload's outputs: the files that its output patterns choose, and its stdout and stderr."""
+"""Stores the outputs of an ended payload in the sandbox store: chosen files, and what it printed."""
 
 import asyncio
 
@@ -16,19 +16,23 @@ UPLOAD_PAUSE_SECONDS = 0.5
 
 
 class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """The outputs that a payload left, the sandbox stored of them, and the fault if some could not be stored."""
+    """What became of the outputs of a payload: the files found, the stored sandbox, and why some are not stored."""
 
     harvest: Harvest
     output: SandboxRef | None
-    """The sandbox in the store; None if nothing could be stored."""
+    """The sandbox in the store. None if nothing could be stored."""
     fault: Reason | None
-    """The reason why some chosen files are not stored; None if all are."""
+    """Why some of the chosen files are not stored. None if all are."""
 
 
 async def keep_outputs(
     workdir: Workdir, store: SandboxStore, patterns: tuple[str, ...], allowed: int
 ) -> KeptOutputs:
-    """Store the outputs of an ended payload, chosen files of at most `allowed` bytes; retry while the store is unavailable."""
+    """Store the files that `patterns` choose and what the payload printed, as one sandbox. Faults are in the result.
+
+    If the chosen files have more than `allowed` bytes, only the printed output is stored. It is tried again while the store is
+    unavailable.
+    """
     for attempt in range(1, UPLOAD_TRIES):
         try:
             return await asyncio.to_thread(_kept, workdir, store, patterns, allowed)

@@ -1,7 +1,7 @@
-"""The agent's connection to the shepherd: starts payload processes, signals them, and receives their ends.
+"""Starts, signals and kills the processes of payloads through the shepherd, a process beside the agent, and receives their ends.
 
 If the shepherd dies, its payloads die with it: the agent finds their processes by their marks and kills them. Their ends are
-reported as `lost`, and the next spawn starts a new shepherd.
+reported as `lost`, and the next start of a payload starts a new shepherd.
 """
 
 import asyncio
@@ -41,13 +41,13 @@ from wms.errors import Unavailable
 INSIST_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 SPAWN_SECONDS = 20.0
-"""Seconds that the loading of a program may take. The shepherd is blocked meanwhile: if it hangs, all payloads do."""
+"""Seconds within which a program must be loaded. Meanwhile the shepherd can do nothing else."""
 SWEEP_SECONDS = 5.0
 SWEEP_PAUSE = 0.02
 
 
 class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
-    """An error by the fault of the job: its program could not be started. The text is the reason."""
+    """The program of a job could not be started, by the fault of the job. The text says why."""
 
 
 def _first_mark() -> int:
@@ -58,16 +58,16 @@ def _first_mark() -> int:
 
 
 class Process:
-    """A started payload process and its descendants."""
+    """The main process of a payload, with its descendants. `started` and `ended` are futures."""
 
     def __init__(self, identity: int, mark: int, link: "_Link") -> None:
         self.mark = mark
-        """The resource limit by which all descendants of the process are found; see the shepherd."""
+        """The value of a resource limit by which all descendants of the process are recognised. No other payload has the same."""
         self.pid = 0
         self.container = 0
-        """The pid of its container, the init of its PID namespace, which all its processes end with; 0 if not contained."""
+        """The pid of the first process of its container: if that ends, all its processes do. 0 if it has no container."""
         self.stray_seconds = 0.0
-        """CPU seconds of ended descendants that no living process of the payload has counted."""
+        """CPU seconds of ended descendants that no living process of the payload has in its own account."""
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[ProcessEnd] = loop.create_future()
@@ -76,11 +76,11 @@ class Process:
         self._link = link
 
     def signal(self, number: int) -> None:
-        """Send a signal to the payload's process group."""
+        """Send the signal `number` to the payload's process group. It is not sent if the payload has ended."""
         self._link.send({"op": "signal", "id": self._identity, "signal": number})
 
     def kill(self) -> None:
-        """Kill the process and all its descendants at once; the agent does so itself if the shepherd is slow."""
+        """Kill the process and all its descendants now. If the shepherd does not do it within seconds, the agent does."""
         if self.killing or self.ended.done():
             return
         self.killing = True
@@ -88,9 +88,9 @@ class Process:
         asyncio.get_running_loop().call_later(INSIST_SECONDS, self._insist)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Set the deadline at which the shepherd kills the payload, in seconds of `shepherd.now()`; None removes it.
+        """Set the time at which the shepherd kills the payload, in seconds since boot as `shepherd.now` returns them.
 
-        The shepherd does this even if the agent hangs by then.
+        None removes it. The shepherd kills it even if the agent hangs by then.
         """
         self._link.send({"op": "deadline", "id": self._identity, "at": boot_seconds})
 
@@ -268,10 +268,10 @@ def _emptied(containers: set[int]) -> int:
 
 
 class Processes:
-    """The payload processes of an agent, started through one shepherd at a time; a dead shepherd is replaced.
+    """Starts the payload processes of one agent through a shepherd. A shepherd that died is replaced at the next start.
 
-    With settings (see container.py) processes run in containers where the node allows it; else `isolation_fault` is the
-    reason. If containers are `required`, or were once made, no process is started outside of one.
+    `containing` are settings for containers, which isolate payloads; None: no containers. If containers cannot be made,
+    `isolation_fault` says why. With `required`, or after one was made, no payload is started outside of one.
     """
 
     def __init__(self, containing: dict[str, object] | None = None, *, required: bool = False) -> None:
@@ -295,11 +295,11 @@ class Processes:
 
     @property
     def shepherd_pid(self) -> int | None:
-        """The process id of the last started shepherd; None before the first."""
+        """The process id of the latest shepherd. None before the first one."""
         return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
 
     async def spawn(self, order: SpawnOrder) -> Process:
-        """Start a process and return it once its program runs.
+        """Start a payload process as ordered, and return it once its program runs.
 
         Raise NotStarted with the reason if the job is at fault, Unavailable if the node is.
         """

@@ -1,4 +1,4 @@
-"""A payload: one job's program run in its own place, watched, and ended with the reason named."""
+"""Runs the payload of one attempt: makes its directory, starts and limits its program, and stores its outputs."""
 
 import asyncio
 import contextlib
@@ -45,9 +45,9 @@ NAMESPACES, NOT_ISOLATED = "namespaces", "none"
 
 
 class Workplace:
-    """What all payloads of one agent share; entered, it has a shepherd and a sampler.
+    """What all payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as a context.
 
-    `passed` names variables of the agent's environment that payloads may see beyond the usual few.
+    `root` is the directory for the jobs' directories. `passed` names variables of the agent's environment that payloads get too.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Workplace:
         self.sampler = UsageSampler()
         self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
         self.readers = Threads(1, "tails")
-        """Reads of what payloads print, which are quick and do not wait for transfers."""
+        """A thread that reads what payloads print, so that this does not wait for transfers."""
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -93,37 +93,37 @@ class Workplace:
 
     @property
     def isolation_words(self) -> str:
-        """How payloads are isolated: by namespaces, or not at all."""
+        """How payloads are isolated from each other: `namespaces` or `none`."""
         contained = self.isolation.mode != "none" and not self.processes.isolation_fault
         return NAMESPACES if contained else NOT_ISOLATED
 
     @property
     def owner(self) -> tuple[int, int] | None:
-        """The user and group to whom payloads' files belong, if not to the agent's."""
+        """The user and group ids to whom payloads' files belong. None if it is the agent's own user."""
         return payload_owner() if self.isolation_words == NAMESPACES else None
 
     async def __aexit__(self, *_: object) -> None:
-        """End every payload that still runs, and the shepherd."""
+        """End all payloads that still run and the shepherd, and delete spare directories."""
         await self._stack.aclose()
         self.readers.close()
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
-        """Run as long as limits are watched; raises when that fails, for then no payload should run on."""
+        """Wait as long as limits of payloads are watched. Raise the error if that fails, since then no payload should go on."""
         await self.sampler.watch()
 
     def payload(
         self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: PayloadLimits | None = None
     ) -> "Payload":
-        """Return a payload to run: the description is one job's, its placeholders replaced.
+        """Return the payload of an attempt, ready to run. `limits` replace those that the description requests.
 
-        `limits` replace what the description asks for.
+        `description` is that of this one job, with index and parameters of a job array filled in.
         """
         return Payload(self, job_id, epoch, description, limits or limits_of(description))
 
 
 class Payload:
-    """One attempt of one job: `run` it once, `kill` it at any time, `clean` after it."""
+    """The payload of one attempt: `run` it once, `kill` it at any time, and `clean` up after it."""
 
     def __init__(
         self,
@@ -153,17 +153,17 @@ class Payload:
 
     @property
     def pid(self) -> int | None:
-        """The main process, while it runs."""
+        """The pid of its main process. None unless it runs."""
         return self._process.pid if self._process and not self._process.ended.done() else None
 
     @property
     def has_begun(self) -> bool:
-        """Whether its program was started."""
+        """Whether its program was started, also if it has ended."""
         return self._process is not None
 
     @property
     def usage_now(self) -> Usage:
-        """What it uses, as last sampled; CPU time as user time."""
+        """What it has used so far, as last sampled. All CPU time counts as user time."""
         if self._watched is None:
             return Usage()
         seen = self._watched.usage
@@ -175,9 +175,10 @@ class Payload:
         )
 
     async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> PayloadOutcome:
-        """Prepare, start, watch and end the payload and keep its outputs; `on_start` is told its pid.
+        """Prepare the directory, start the program, watch it to its end and store its outputs. Return how it ended.
 
-        Whatever goes wrong with the job is in the outcome; raises for our own faults alone. Cancelled, it kills.
+        `on_start` is called with its pid once it runs. Faults of the job or node are in the outcome; only software faults are
+        raised. If the call is cancelled, the payload is killed.
         """
         process = await self._started()
         if isinstance(process, Reason):
@@ -191,10 +192,10 @@ class Payload:
         return await self._outcome(ended, self._reason(ended))
 
     def kill(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End the payload: SIGTERM to its group at once, SIGKILL to all of it after `grace` seconds.
+        """End the payload: SIGTERM to its process group now, SIGKILL to all its processes after `grace` seconds.
 
-        The first reason is the outcome's; a later call can only hasten the end. One that comes after the end changes
-        nothing.
+        The first `reason` is that of the outcome; a later call can only hasten the end. After its end nothing happens, except
+        that transfers of its outputs stop. Without `keep_output` its outputs are not stored.
         """
         has_ended = self._process is not None and self._process.ended.done()
         if has_ended and self.staging.progress is None:
@@ -205,9 +206,9 @@ class Payload:
             self._end(self._process, grace)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Have the shepherd kill it at that time of `shepherd.now()`, should nobody move the time by then.
+        """Set the end of its lease, at which the shepherd kills it, in seconds since boot as `shepherd.now` returns them.
 
-        For leases: it holds even while the agent hangs. The outcome's reason is then LEASE_EXPIRED.
+        None: no end. It is killed even if the agent hangs. The reason is then LEASE_EXPIRED.
         """
         self._deadline = boot_seconds
         if self._process is not None:
@@ -216,12 +217,12 @@ class Payload:
     async def tail(
         self, stream: Literal["stdout", "stderr"], max_bytes: int, offset: int | None = None
     ) -> Chunk:
-        """Return what it printed, from `offset` on or the last of it, while it runs and until it is cleaned."""
+        """Return a part of what it printed, from the position `offset` on, or the last `max_bytes`. Possible until `clean`."""
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
         return await self._at.readers.run(captured.read, max_bytes, offset)
 
     def clean(self) -> None:
-        """Remove its directory; blocking."""
+        """Remove its directory, after its end. Blocking."""
         # What even SIGKILL did not end may write there yet.
         self._place.remove(spare=self._over is not None and not self._over.stuck and not self._over.lost)
 

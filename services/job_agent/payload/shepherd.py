@@ -68,7 +68,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 UMASK = 0o077
 MARKS = 1 << 40
-"""The number of marks that one shepherd may use, from its first mark downwards. Other shepherds have other first marks."""
+"""How many marks one shepherd may use, counted down from its first. Each of its payloads has another mark."""
 NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
 PIPE_BYTES = 65_536
 DRAIN_READS = 32
@@ -90,33 +90,36 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 def now() -> float:
-    """Return the seconds since boot, suspension included. All deadlines use this clock, which is the same in every process."""
+    """Return the seconds since boot, with those in which the machine was suspended. Deadlines of payloads use this clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def prctl(option: int, value: int) -> None:
-    """Set an attribute of this process by prctl(2); raise OSError if the kernel refuses."""
+    """Set an attribute of this process by prctl(2). Raise OSError if the kernel refuses."""
     if _prctl(option, value, 0, 0, 0):
         raise OSError(errno.EINVAL, f"prctl({option}, {value})")
 
 
 def head_bytes(capture: int) -> int:
-    """Return the bytes kept of an output's beginning if `capture` bytes are kept in all."""
+    """Return how many bytes of a payload's output are stored from its beginning, if `capture` bytes are stored in all."""
     return max(capture // 2, 1)
 
 
 def segment_bytes(capture: int) -> int:
-    """Return the size in bytes of the segments that follow the head if `capture` bytes are kept in all."""
+    """Return the size in bytes of each later file of a payload's output, if `capture` bytes are stored in all."""
     return max(capture // 8, 1)
 
 
 def segment_path(path: str, index: int) -> str:
-    """Return the path of a segment of the output at `path`; segment 0 is the head."""
+    """Return the path of the file with number `index` of the payload's output at `path`. 0 is the file with its beginning."""
     return path if index == 0 else f"{path}.{index}"
 
 
 def mark_of(pid: int) -> int | None:
-    """Return the mark of a process or zombie; None if it is gone or belongs to another user."""
+    """Return the mark of a process: its hard limit RLIMIT_RTTIME, which identifies the payload that it belongs to.
+
+    None if the process is gone or belongs to another user.
+    """
     try:
         return resource.prlimit(pid, resource.RLIMIT_RTTIME)[1]
     except OSError:
@@ -124,13 +127,16 @@ def mark_of(pid: int) -> int | None:
 
 
 def marked(marks: Container[int]) -> list[tuple[int, int]]:
-    """Return (pid, mark) of every process on the machine that has one of these marks, zombies included."""
+    """Return (pid, mark) of every process on this machine that has one of these marks, zombies included.
+
+    A mark is the resource limit by which the processes of a payload are recognised.
+    """
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     return [(pid, mark) for pid in pids if (mark := mark_of(pid)) is not None and mark in marks]
 
 
 def send_signal(pid: int, number: int) -> None:
-    """Send a signal to a process; do nothing if it is gone or belongs to another user."""
+    """Send the signal `number` to a process. Nothing happens if it is gone or belongs to another user."""
     try:
         os.kill(pid, number)
     except (ProcessLookupError, PermissionError):
@@ -175,7 +181,10 @@ def _children_by_parent(parent: int) -> list[int]:
 
 
 class Stream:
-    """One output stream of a payload, copied from its pipe into files of bounded size."""
+    """Standard output or error of a payload, copied from a pipe into files of limited size.
+
+    `descriptor` is the pipe, `path` the first file, `capture` how many bytes are stored in all.
+    """
 
     def __init__(self, descriptor: int, path: str, capture: int) -> None:
         self.descriptor = descriptor
@@ -189,7 +198,7 @@ class Stream:
         self._broken = False
 
     def pump(self) -> bool:
-        """Copy the bytes of one read from the pipe; return False at the end of the output."""
+        """Copy what one read of the pipe gives. Return False at the end of the output, True otherwise."""
         try:
             data = os.read(self.descriptor, PIPE_BYTES)
         except BlockingIOError:
@@ -198,7 +207,7 @@ class Stream:
         return bool(data)
 
     def drain(self) -> None:
-        """Copy the rest of the output after the payload's end, and close the pipe and the file."""
+        """After the payload's end, copy the rest of the output, and close the pipe and the file."""
         try:
             # Bounded, for a writer that is not the payload's may hold the pipe.
             for _ in range(DRAIN_READS):
@@ -249,7 +258,7 @@ class Stream:
 
 
 class Charge:
-    """A running payload: its main process, its mark, its outputs, its deadline and the resources that it used."""
+    """One running payload as the shepherd sees it: main process, mark, outputs, deadline and used resources."""
 
     def __init__(self, identity: int, pid: int, mark: int, began_at: float, streams: list[Stream]) -> None:
         self.identity = identity
@@ -269,14 +278,14 @@ class Charge:
         self.max_rss_bytes = 0
 
     def add(self, usage: resource.struct_rusage) -> None:
-        """Add the resources of an ended process of the payload, which this process waited for."""
+        """Add the CPU time and memory of an ended process of this payload, given by wait4(2)."""
         self.user_seconds += usage.ru_utime
         self.system_seconds += usage.ru_stime
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
 
 
 class Cell:
-    """A container of the shepherd: its pid, its socket, and the payload in it if there is one."""
+    """One container as the shepherd sees it: the pid of its first process, its socket, and its payload, if any."""
 
     def __init__(self, pid: int, link: socket.socket) -> None:
         self.pid = pid
@@ -284,12 +293,15 @@ class Cell:
         self.charge: Charge | None = None
         self.is_ready = False
         self.error: str | None = None
-        """The reason why the container accepts no more payloads; None while it does."""
+        """Why the container takes no more payloads. None while it does."""
         self.buried = False
 
 
 class Shepherd:
-    """The shepherd's event loop: receives orders, starts payloads, copies their outputs and reports their ends."""
+    """The event loop of the shepherd, the process beside an agent that starts payloads and ends all their processes.
+
+    `agent` is the socket to the agent. `first_mark` is the resource limit from which marks of payloads are counted down.
+    """
 
     def __init__(self, agent: socket.socket, first_mark: int) -> None:
         self._agent = agent
@@ -313,7 +325,7 @@ class Shepherd:
         self._idle: list[Cell] = []
 
     def run(self) -> None:
-        """Run until the agent is gone or SIGTERM arrives, and all payloads have ended."""
+        """Serve the agent until it ends or SIGTERM arrives, and all payloads have ended."""
         self._post_guard()
         self._watch_signals()
         self._agent.setblocking(False)
@@ -807,7 +819,7 @@ def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tu
 
 
 def containers() -> Any:
-    """Return the module `container` beside this file; it is loaded at the first use, where payloads are isolated."""
+    """Return the Python module `container` in this directory. It is loaded at the first call, as not every pilot needs it."""
     global _containers  # noqa: PLW0603 - a module is one
     if _containers is None:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -856,7 +868,7 @@ def _bear(mark: int) -> None:
 
 
 class LimitError(Exception):
-    """A limit of a payload could not be set."""
+    """A resource limit of a payload could not be set."""
 
 
 def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> int:
@@ -1012,7 +1024,7 @@ def _inherit() -> None:
 
 
 def main() -> None:
-    """Run the shepherd on the socket named on the command line."""
+    """Run the shepherd. The command line gives the descriptor of the socket to the agent, and the first mark."""
     agent = socket.socket(fileno=int(sys.argv[1]))
     agent.set_inheritable(False)
     prctl(PR_SET_CHILD_SUBREAPER, 1)

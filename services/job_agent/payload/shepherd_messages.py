@@ -1,4 +1,4 @@
-"""The messages between the agent and its shepherd as structs. The shepherd has no dependencies and writes plain JSON."""
+"""The messages between an agent and its shepherd (the process that starts payloads), as structs. On the wire they are JSON."""
 
 from typing import TypeAlias
 
@@ -8,7 +8,7 @@ from services.job_agent.payload import shepherd
 
 
 class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """An order to start a process: its program, environment, directories, outputs and limits."""
+    """The order to start a payload: program, arguments, environment, directories, output files and limits."""
 
     argv: tuple[str, ...]
     cwd: str
@@ -16,31 +16,31 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str
     stderr: str
     stdin: str = ""
-    """The file that is the standard input; empty for none."""
+    """The path of the file that is its standard input. Empty for none."""
     stdout_capture: int = 10 * 1024 * 1024
-    """The bytes of the output to keep, half of them from its beginning and half from its end."""
+    """How many bytes of its standard output are stored: half from the beginning and half from the end."""
     stderr_capture: int = 10 * 1024 * 1024
     scratch: str = ""
-    """The directory that a contained process has as its `/tmp`. It can write to no other directory of the disk but `cwd`."""
+    """The directory that an isolated payload has as its `/tmp`. Besides it, it can write only to `cwd` on disk."""
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
-    """Resource limits by their names in Python's `resource` module, without `RLIMIT_`."""
+    """Resource limits of the kernel, by their names in Python's module `resource` without `RLIMIT_`."""
     tasks: int = 0
-    """The most processes and threads, for a contained process on a kernel that counts them per container; 0: no bound."""
+    """The most processes and threads of an isolated payload, if the kernel can limit them for it alone. 0: no limit."""
     deadline: float | None = None
-    """The time at which the process is killed, in seconds of `shepherd.now()`; None for no deadline.
+    """The time at which the payload is killed, in seconds since boot as `shepherd.now` returns them. None: never.
 
-    A later order may change the deadline. A process is not started after it.
+    It can be changed later. A payload is not started after its deadline.
     """
 
 
 class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a process, and the resources that it and all its descendants used."""
+    """How the main process of a payload ended, and the resources that it and all its descendants used."""
 
     exit_code: int | None = None
     signal: int | None = None
     wall_seconds: float = 0.0
-    """The run time of the main process, in seconds."""
+    """Seconds from the start to the end of the main process."""
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_bytes: int = 0
@@ -48,13 +48,13 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     expired: bool = False
     """Whether the process was killed at its deadline."""
     stuck: int = 0
-    """The number of processes that even SIGKILL did not end."""
+    """How many of its processes did not end even by SIGKILL."""
     lost: bool = False
-    """Whether the process ended because the shepherd died."""
+    """Whether it was killed because the shepherd died."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
-    """The message that the program of a process runs, with the pids of its main process and its container (0 for none)."""
+    """The shepherd reports that a payload runs. `pid` is its main process, `container` the first of its container (0: none)."""
 
     id: int
     pid: int
@@ -62,13 +62,13 @@ class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
 
 
 class Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
-    """The message whether payloads can be contained; `error` is the reason if they cannot, else empty."""
+    """The shepherd reports whether it can isolate payloads in containers: `error` says why not, or is empty."""
 
     error: str
 
 
 class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
-    """The message that a program could not be started; `fault` is «job» or «node»."""
+    """The shepherd reports that a program could not be started. `fault` is `job` or `node`, whichever is at fault."""
 
     id: int
     error: str
@@ -76,7 +76,7 @@ class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_
 
 
 class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
-    """The message that a descendant of a process ended without its own parent waiting for it, with its CPU seconds."""
+    """The shepherd reports the CPU seconds of an ended descendant of a payload that its parent had not waited for."""
 
     id: int
     user_seconds: float
@@ -84,13 +84,13 @@ class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
 
 
 class Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
-    """The answer to a ping, which shows that the shepherd lives."""
+    """The shepherd's answer to a ping, which shows that it does not hang."""
 
     id: int
 
 
 class Exited(ProcessEnd, frozen=True, kw_only=True, tag_field="is", tag="exited"):
-    """The message that a process and all its descendants ended."""
+    """The shepherd reports that a payload and all its descendants have ended."""
 
     id: int
 
@@ -102,10 +102,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def encoded(order: dict[str, object]) -> bytes:
-    """Return an order to the shepherd as one line of JSON."""
+    """Return an order to the shepherd as a line of JSON, with the line's end."""
     return _encoder.encode(order) + b"\n"
 
 
 def decoded(line: bytes) -> FromShepherd:
-    """Return the message in a line of JSON from the shepherd."""
+    """Return the message in a line of JSON that the shepherd sent."""
     return _decoder.decode(line)

@@ -1,4 +1,4 @@
-"""Work directories that payloads left unchanged, kept for the next payloads.
+"""Keeps directories that payloads left unchanged, for the next payloads.
 
 To make and remove the directories of a short job costs a node more than the rest of the job. For each new directory, ext4
 searches past all that were removed within the last seconds.
@@ -16,7 +16,10 @@ MODE = 0o700
 
 
 class SpareWorkdirs:
-    """Spare directories `root/.spare/N`, each with the subdirectories `names`. Methods block and may run in any thread."""
+    """Unused payload directories below `root/.spare`, each with the empty subdirectories `names`.
+
+    The methods block, and may be called in any thread.
+    """
 
     def __init__(self, root: Path, names: tuple[str, ...]) -> None:
         self._place = root / ".spare"
@@ -25,7 +28,7 @@ class SpareWorkdirs:
         self._numbers = count(1)
 
     def make(self, path: Path) -> None:
-        """Move a spare directory to `path`, or make a new one if there is no spare; `path` must not exist."""
+        """Make the directory `path` with its subdirectories, of a spare one if there is one. `path` must not exist."""
         try:
             self._kept.popleft().rename(path)
         except (IndexError, FileNotFoundError):
@@ -34,7 +37,7 @@ class SpareWorkdirs:
                 (path / name).mkdir(mode=MODE)
 
     def keep(self, path: Path) -> bool:
-        """Keep a directory as a spare if it is unchanged and there are not too many; return whether it was kept."""
+        """Move the directory `path` to the spare ones, if its payload left it unchanged and there is room. Return whether it was moved."""
         spare = self._place / str(next(self._numbers))
         try:
             if len(self._kept) >= LIMIT or not self._untouched(path):
@@ -47,7 +50,7 @@ class SpareWorkdirs:
         return True
 
     def clear(self) -> None:
-        """Remove all spare directories."""
+        """Delete all spare directories."""
         self._kept.clear()
         shutil.rmtree(self._place, ignore_errors=True)
 

@@ -1,7 +1,7 @@
-"""The sampling of the resources that payloads use, for all payloads of the agent at once.
+"""Samples the CPU time, memory, disk and processes that payloads use, for all payloads of an agent together.
 
-New payloads and those near a limit are sampled more often than others. A sample reads `/proc/PID/stat` once for each process,
-since psutil reads several files. The mark of a process, one system call, identifies its payload (see the shepherd).
+New payloads and those near a limit are sampled more often than others. The processes of a payload are recognised by their mark, a
+resource limit (see `shepherd`).
 """
 
 import asyncio
@@ -36,17 +36,20 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Tree(msgspec.Struct):
-    """The resources that all processes of one payload use together: CPU seconds, resident bytes, and the living pids."""
+    """What all processes of one payload use together: CPU seconds, resident memory in bytes, and the pids of living ones."""
 
     cpu_seconds: float = 0.0
     rss_bytes: int = 0
     pids: list[int] = msgspec.field(default_factory=list)
     proc: str = "/proc"
-    """The directory of the proc file system in which these pids are valid."""
+    """The proc file system in which these pids are valid: that of the payload's container, if it has one."""
 
 
 def look(marks: Iterable[int]) -> dict[int, Tree]:
-    """Return the resources that the processes of each mark use; blocking, about 2 microseconds a process of the machine."""
+    """Return what the processes with each of these marks use. Blocking: about 2 microseconds for each process of the machine.
+
+    A mark is the resource limit by which the processes of a payload are recognised.
+    """
     trees = {mark: Tree() for mark in marks}
     for pid, mark in shepherd.marked(trees):
         with contextlib.suppress(OSError, ValueError, IndexError):
@@ -55,7 +58,7 @@ def look(marks: Iterable[int]) -> dict[int, Tree]:
 
 
 def look_into(container: int) -> Tree:
-    """Return the resources that all processes of a container use, except its init; blocking. It does not depend on marks."""
+    """Return what all processes in a container use, except its first. Blocking. `container` is the pid of that first process."""
     tree = Tree(proc=f"/proc/{container}/root/proc")
     with contextlib.suppress(OSError):
         for name in os.listdir(tree.proc):  # noqa: PTH208 - the names alone
@@ -83,7 +86,10 @@ def _add(tree: Tree, pid: int) -> None:
 
 
 def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
-    """Return the bytes of memory of these processes, shared pages counted once; None if the kernel does not report them."""
+    """Return the bytes of memory of these processes together, with shared pages counted once.
+
+    `proc` is the proc file system in which the pids are valid. None if the kernel does not tell.
+    """
     total = 0
     for pid in pids:
         try:
@@ -98,7 +104,7 @@ def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
 
 
 def disk_bytes(directories: Iterable[Path]) -> int:
-    """Return the bytes on disk below these directories, a file with several names counted once; blocking."""
+    """Return the bytes on disk below these directories. A file with several names counts once. Blocking."""
     total = 0
     seen: set[tuple[int, int]] = set()
     waiting = [str(directory) for directory in directories]
@@ -117,7 +123,7 @@ def disk_bytes(directories: Iterable[Path]) -> int:
 
 
 def unlinked_bytes(tree: Tree) -> int:
-    """Return the bytes on disk of files that have no name any more and that these processes have open; blocking."""
+    """Return the bytes on disk of deleted files that these processes still have open. Blocking."""
     found: dict[tuple[int, int], int] = {}
     for pid in tree.pids:
         for entry in _entries(f"{tree.proc}/{pid}/fd"):
@@ -138,7 +144,10 @@ def _entries(directory: str) -> list["os.DirEntry[str]"]:
 
 
 class Watched:
-    """A payload whose usage is sampled: its limits and its last measured usage."""
+    """A payload whose usage is sampled: its limits and its last usage.
+
+    `measure` returns the bytes of its directories. `on_usage` is called after each sample, `on_fault` if sampling it fails.
+    """
 
     def __init__(
         self,
@@ -162,12 +171,12 @@ class Watched:
 
     @property
     def age(self) -> float:
-        """Seconds since the start of the sampling, or until its end if it has ended."""
+        """Seconds since its sampling began, until now or until `stop`."""
         return (self._until or time.monotonic()) - self._since
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """Catch errors within the context and report them as a fault of this payload alone, which ends it."""
+        """In this context an error is passed to `on_fault` of this payload and not raised, to spare other payloads."""
         try:
             yield
         except Exception as error:
@@ -175,21 +184,21 @@ class Watched:
             self._on_fault(error)
 
     def stop(self) -> None:
-        """Record the end of the payload, after which its age no longer grows."""
+        """Note that the payload has ended: its age no longer grows."""
         self._until = time.monotonic()
 
     @property
     def urgent(self) -> bool:
-        """Whether the payload is to be sampled often: it is young, when usage changes fast, or near a limit."""
+        """Whether it is to be sampled often, because it is new or near a limit."""
         return self.age < YOUNG_SECONDS or nearness(self.limits, self.usage) > NEAR
 
     @property
     def disk_due(self) -> float:
-        """The time of the next measurement of its disk in seconds of the monotonic clock; infinite without a disk limit."""
+        """When its disk is to be measured next, in monotonic seconds. Infinite without a disk limit."""
         return self._disk_due if self.limits.disk_bytes is not None else float("inf")
 
     def saw(self, tree: Tree) -> None:
-        """Record the resources that the payload's processes use, and check its limits."""
+        """Record a sample of its processes and call `on_usage`, which checks the limits."""
         self.tree = tree
         memory = tree.rss_bytes
         if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
@@ -204,13 +213,13 @@ class Watched:
         self._on_usage()
 
     def disk_used(self) -> int:
-        """Return the bytes on disk in the payload's directories and in open files without a name; blocking."""
+        """Measure its directories and the deleted files that it has open, and return their bytes on disk. Blocking."""
         return self.measure() + unlinked_bytes(self.tree)
 
     def saw_disk(self, used: int, walk_seconds: float) -> None:
-        """Record the bytes on disk, set the time of the next measurement, and check the limits.
+        """Record `used` bytes on disk, and call `on_usage`, which checks the limits.
 
-        `walk_seconds` is the time that the measurement took.
+        `walk_seconds` is how long the measurement took: the next one follows later after a long one.
         """
         self.usage = msgspec.structs.replace(self.usage, disk_bytes=used)
         self._disk_due = time.monotonic() + max(DISK_REST_SHORTEST, DISK_REST_PER_WALK * walk_seconds)
@@ -218,7 +227,7 @@ class Watched:
 
 
 class UsageSampler:
-    """The sampler of all payloads of an agent, which runs from entering its context until leaving it."""
+    """Samples all payloads of an agent, from entering it as a context until leaving it."""
 
     def __init__(self) -> None:
         self._watched: set[Watched] = set()
@@ -238,7 +247,7 @@ class UsageSampler:
         self._threads.close()
 
     async def watch(self) -> None:
-        """Wait until the sampler ends; raise the error if the sampling itself failed."""
+        """Wait until sampling stops. Raise the error if it failed."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             if not task.cancelled():
@@ -246,7 +255,7 @@ class UsageSampler:
 
     @contextlib.contextmanager
     def watching(self, watched: Watched) -> Iterator[None]:
-        """Sample a payload for as long as the context lasts."""
+        """Sample this payload as long as the context lasts."""
         self._watched.add(watched)
         self._changed.set()
         try:

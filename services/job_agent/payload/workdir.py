@@ -1,4 +1,4 @@
-"""A payload's directories on disk: made, filled with its inputs, searched for outputs, and removed."""
+"""The directories of one payload on disk: made, filled with its inputs, searched for outputs, and removed."""
 
 import asyncio
 import contextlib
@@ -27,7 +27,7 @@ REMOVE_SECONDS = 600.0
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that a payload left: those that its patterns chose, the others, its stdout and stderr, and their disk bytes."""
+    """The files that a payload left: chosen by output patterns (`selection`), others (`left`), and what it printed."""
 
     selection: Selection
     left: UnmatchedFiles
@@ -38,10 +38,10 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workdir:
-    """The directory `<root>/<job>.<epoch>/` of a payload, which runs in `work` below it and has `tmp` as scratch directory.
+    """The directory `<root>/<job>.<epoch>/` of a payload. The payload runs in its `work` and has its `tmp` for scratch files.
 
-    The captured stdout and stderr lie beside `work`. So a payload finds only its own files in `work`, and its printed output
-    does not count against its disk limit.
+    The captured standard output and error lie beside `work`. So the payload finds only its own files in `work`. What it prints
+    does not count against its disk limit. `owner` is the user and group of its files; None: the agent's.
     """
 
     def __init__(
@@ -66,11 +66,14 @@ class Workdir:
 
     @property
     def measured(self) -> tuple[Path, ...]:
-        """The directories whose content counts against the disk limit."""
+        """The directories whose content counts against the payload's disk limit."""
         return (self.work, self.scratch)
 
     def disk_bytes(self) -> int:
-        """Return the bytes on disk that count against the limit; blocking. The captured output counts only beyond its own limit."""
+        """Return how many bytes on disk count against the payload's disk limit. Blocking.
+
+        What it printed counts only as far as it exceeds the limits of captured output.
+        """
         beside = 0
         with contextlib.suppress(OSError):
             for entry in self.directory.iterdir():
@@ -82,10 +85,10 @@ class Workdir:
     async def prepare(
         self, store: SandboxStore, description: JobDescription, stage_in: Callable[[Path], Awaitable[object]]
     ) -> str:
-        """Make the directories, unpack the input sandboxes in their order, fetch the inputs, and return the program to execute.
+        """Make the directories, unpack the input sandboxes into them and fetch the inputs. Return the program to execute.
 
-        `stage_in` fetches the inputs into a directory. Raise OSError if the node's disk fails, Rejected or Unavailable as
-        `download` does, and what `stage_in` raises.
+        `stage_in` fetches the inputs given by URL into a directory; its errors are passed on. Raise OSError if the node's disk
+        fails, Rejected for a faulty sandbox, Unavailable if the store cannot be reached.
         """
         if not description.input_sandbox and not description.inputs:
             return await asyncio.to_thread(self._make, description.executable)
@@ -100,7 +103,7 @@ class Workdir:
         return await asyncio.to_thread(self._filled, description.executable)
 
     def check_stdin(self, name: str) -> None:
-        """Raise Rejected unless the standard input is a file in `work`, or none is wanted; blocking."""
+        """Raise Rejected unless the standard input `name` is a file in `work`. An empty name is accepted. Blocking."""
         if name and not (os.path.realpath(self.work / name) + "/").startswith(
             f"{os.path.realpath(self.work)}/"
         ):
@@ -109,7 +112,10 @@ class Workdir:
             raise Rejected("NO_STDIN", f"the standard input {name!r} is not among the job's inputs")
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
-        """Return the files that the payload left; blocking. Raise Rejected for a pattern that leads out of `work`."""
+        """Find the files that the payload left, and those among them that `patterns` choose as outputs. Blocking.
+
+        Raise Rejected for a pattern that leads out of `work`.
+        """
         selection = _without_printed(select(self.work, patterns) if patterns else Selection(files={}))
         return Harvest(
             selection=selection,
@@ -121,21 +127,21 @@ class Workdir:
         )
 
     def name_printed(self, description: JobDescription) -> None:
-        """Give stdout and stderr the names in `work` that the description says, if no file has them; blocking."""
+        """Give the captured standard output and error the file names that the description wants, unless files have them. Blocking."""
         for name, captured in ((description.stdout, self.stdout), (description.stderr, self.stderr)):
             if name:
                 outgoing_files.place(self.work, name, captured.finish(), self._owner)
 
     def outgoing(self, names: Iterable[str]) -> dict[str, Path]:
-        """Take the named files out of the payload's reach, and return where they are; blocking.
+        """Take the named output files out of the payload's reach. Return the new paths by name, without missing files. Blocking.
 
-        Raise Rejected for one that must not be sent, OSError if the node's disk fails.
+        Raise Rejected for a file that must not be sent, OSError if the node's disk fails.
         """
         owner = None if self._owner is None else self._owner[0]
         return outgoing_files.take(self.work, names, self.directory / OUTGOING, owner)
 
     def remove(self, *, spare: bool = False) -> None:
-        """Remove the directory, whatever file modes the payload set; blocking. With `spare`, keep an unchanged one for reuse."""
+        """Delete the directory, whatever file modes the payload set. Blocking. With `spare`, an unchanged one may be kept for reuse."""
         if not (spare and self._spares.keep(self.directory)):
             self._remove()
 
