@@ -1,4 +1,4 @@
-"""`wms.resource.ads`: the ads of computing elements. Key: site and computing element."""
+"""The topic `wms.resource.ads`: the ads by which sites describe their computing elements. Key: site and computing element."""
 
 from typing import Annotated, TypeAlias
 
@@ -15,18 +15,21 @@ Several: TypeAlias = Annotated[list[Scalar | Record], msgspec.Meta(max_length=10
 
 
 class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
-    """The ad of a computing element in its present state; it expires `lifetime_seconds` after it was received."""
+    """An advertiser's description (ad) of a computing element now. It expires `lifetime_seconds` after it was received."""
 
     element: ComputingElement
     advertised_at: Moment
     """The time of the ad by the site's clock. An older ad never replaces a newer one of the same element."""
     lifetime_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 900.0
     attributes: Annotated[dict[GivenName, Scalar | Several | Record], msgspec.Meta(max_length=1_000)] = {}
-    """Attributes that jobs' expressions may reference, by the names of GLUE 1.3: `other.GlueCEPolicyMaxCPUTime` is in minutes."""
+    """Attributes that expressions of jobs may reference, by their names in GLUE 1.3: `other.GlueCEPolicyMaxCPUTime` is in minutes."""
     expressions: Annotated[dict[GivenName, Expression], msgspec.Meta(max_length=100)] = {}
-    """Attributes that are expressions, as text, such as `AuthorizationCheck`."""
+    """Attributes whose values are ClassAd expressions, as text, such as `AuthorizationCheck`."""
     requirements: Expression = ""
-    """The site's requirements of a job (`other`); empty for none. Conditions on job counters belong in the element's `rule`."""
+    """A ClassAd expression that a job (`other`) must meet to run there; empty for none.
+
+    Conditions on the number of jobs there belong in the element's `rule`.
+    """
     observed_at: Moment | None = None
     """The time at which the ad's source counted jobs; jobs and pilots sent later are not in its counts. None: `advertised_at`."""
     rank: Expression = ""
@@ -34,7 +37,7 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):
-    """The immediate end of an element's ad, before its lifetime is over."""
+    """The end of a computing element's ad before its lifetime is over. `advertised_at` is the time by the site's clock."""
 
     site: GivenName
     ce: GivenName

@@ -1,6 +1,7 @@
-"""`wms.agreement.offers` and `wms.agreement.decisions`: reservations of CPUs, in two phases. Keys: the site; the job.
+"""The topics `wms.agreement.offers` (key: the site) and `wms.agreement.decisions` (key: the job): reservations of CPUs.
 
-The messages are signed by services, and may come twice. The table of agreements is the truth: who misses a decision reads it there.
+A site first grants a temporary reservation, which the resource broker confirms or cancels. The messages are signed by services
+and may arrive twice. The database's table of agreements decides: who misses a decision reads it there.
 """
 
 import msgspec
@@ -16,18 +17,21 @@ DECISIONS_TOPIC = "wms.agreement.decisions"
 
 
 class Reserve(AgreementTerms, frozen=True, kw_only=True, tag="reserve"):
-    """An offer: the site is asked to reserve CPUs, and answers by a decision. A second one with the same id takes no effect."""
+    """The resource broker asks a site to reserve CPUs for a job. The site answers with an AgreementDecided.
+
+    A second one with the same `agreement_id` has no effect.
+    """
 
 
 class Confirm(msgspec.Struct, frozen=True, kw_only=True, tag="confirm"):
-    """The reservation is needed: a temporary agreement becomes confirmed, if it has not expired."""
+    """The resource broker needs the reservation: a Temporary agreement becomes Confirmed, unless it has expired."""
 
     agreement_id: AgreementId
     site: GivenName
 
 
 class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
-    """The reservation is not needed any more, whether or not it was confirmed."""
+    """The resource broker no longer needs the reservation, confirmed or not: the site frees it."""
 
     agreement_id: AgreementId
     site: GivenName
@@ -36,7 +40,7 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
 
 
 class AgreementDecided(msgspec.Struct, frozen=True, kw_only=True, tag="agreement-decision"):
-    """The new state of an agreement: the site's answer to an offer, or what became of it later."""
+    """The new state of an agreement: the site's answer to a Reserve, or a later change, with its reason."""
 
     agreement_id: AgreementId
     job_id: JobId
@@ -46,9 +50,9 @@ class AgreementDecided(msgspec.Struct, frozen=True, kw_only=True, tag="agreement
     start_at: Moment | None = None
     ends_at: Moment | None = None
     reservation: Line = ""
-    """The name by which the batch system knows the reservation; empty if it does not."""
+    """The batch system's name of the reservation; empty if the batch system does not know of it."""
     expires_at: Moment | None = None
-    """When a temporary agreement expires."""
+    """The time at which a Temporary agreement expires if it is not confirmed."""
     code: AgreementReason
     text: Explanation = ""
 

@@ -1,7 +1,7 @@
-"""`wms.broker.jobs`: jobs that the broker is to place, and placements that failed. Key: the job.
+"""The topic `wms.broker.jobs`: jobs for which the resource broker is to choose a computing element. Key: the job.
 
-The messages are hints that services sign; the database decides. A job that is still Checking when its order is due is asked
-for again, so that a lost message costs a minute.
+The messages are hints that services sign; the database decides. The order for a job that stays in Checking is sent again, so that
+a lost message costs a minute.
 """
 
 import msgspec
@@ -13,11 +13,14 @@ TOPIC = "wms.broker.jobs"
 
 
 class BrokerJob(msgspec.Struct, frozen=True, kw_only=True, tag="broker-job"):
-    """A job in Checking that is to be placed. It may arrive twice or late: then the job has moved on, and `seq` is not its last move."""
+    """The order to the resource broker to place a job that is in Checking.
+
+    It may arrive twice or late. Then the job has moved on, and `seq` is not the number of its last move.
+    """
 
     job_id: JobId
     seq: Sequence
-    """The number of the job's move to Checking."""
+    """The number, in the job's history, of its move to Checking."""
     at: Moment
     owner: Name
     owner_group: Name
@@ -25,11 +28,11 @@ class BrokerJob(msgspec.Struct, frozen=True, kw_only=True, tag="broker-job"):
 
 
 class PlacementFailed(msgspec.Struct, frozen=True, kw_only=True, tag="placement-failed"):
-    """A placement that did not start its job, which is Checking again and is to be placed at the next best element."""
+    """A placement did not start its job. The job is in Checking again, and is to be placed at the next best computing element."""
 
     job_id: JobId
     seq: Sequence
-    """The number of the job's move to Checking."""
+    """The number, in the job's history, of its move back to Checking."""
     attempt: Count
     """The number of the failed placement, from 1."""
     site: Name

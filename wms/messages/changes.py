@@ -1,7 +1,7 @@
-"""`wms.queue.changes`: jobs that entered or left the task queues, for the matchers' indexes. One partition.
+"""The topic `wms.queue.changes`: jobs that entered or left the task queues, for the matchers' queue indexes. One partition.
 
-The messages are hints; the database decides. A matcher that misses one finds the job at its next load. If a matcher tries to
-claim a job that is gone, Postgres refuses the claim.
+The messages are hints; the database decides. A matcher that misses one finds the job when it next loads its index. If it tries to
+claim a job that no longer waits, the database refuses.
 """
 
 from typing import Annotated, TypeAlias
@@ -20,38 +20,38 @@ Ranges: TypeAlias = Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_00
 
 
 class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
-    """Jobs that now wait in a queue, with its requirements for a matcher that does not know the queue yet."""
+    """Jobs that now wait in one task queue. The queue's requirements are included for matchers that do not know it yet."""
 
     tq_id: TaskQueueId
     requirements: Requirements
     user_priority: Priority
     job_ids: Jobs
     ranges: Ranges = ()
-    """Further jobs that now wait, from sweeps: ranges of ids, both ends included."""
+    """Further waiting jobs, of job arrays: ranges of ids, both ends included."""
 
 
 class JobsEntered(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-entered"):
-    """Jobs that now wait in many queues. A matcher that does not know a queue reads its requirements from the database."""
+    """Jobs that now wait in many task queues. A matcher that does not know a queue reads its requirements from the database."""
 
     levels: Annotated[tuple[tuple[TaskQueueId, Priority, Jobs], ...], msgspec.Meta(max_length=100_000)]
-    """Task queue, user priority, jobs."""
+    """For each task queue and user priority: the ids of the jobs."""
 
 
 class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
-    """Jobs that no longer wait although no matcher took them: killed, held, removed."""
+    """Jobs that no longer wait, although no matcher gave them to a pilot: they were killed, held or removed."""
 
     job_ids: Jobs
     ranges: Ranges = ()
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
-    """The keys of limits that have room again: (site, computing element, attribute, value) each."""
+    """Limits that have room again, by the keys of their counters. Matchers look again at the jobs that these held back."""
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(max_length=100_000)]
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):
-    """The notice that shares or limits have changed, so that matchers read them now instead of a few seconds later."""
+    """The shares of groups or the limits have changed. Matchers read them now, and not a few seconds later."""
 
 
 Change = Entered | JobsEntered | Left | Opened | RulesChanged

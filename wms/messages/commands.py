@@ -1,6 +1,6 @@
-"""`wms.job.commands`: commands of users. Key: the owner, so that one user's commands keep their order.
+"""The topic `wms.job.commands`: commands of users. Key: the owner, so that one user's commands keep their order.
 
-Parts of long lists have the command's id as their key. They may arrive in any order before the Submit that names them.
+Only AddChunks has the command's id as its key. Such parts may arrive in any order before the Submit that names them.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -26,24 +26,24 @@ from wms.messages.limits import Key, Kind, Limit
 TOPIC = "wms.job.commands"
 
 SUBMIT_LIMIT = 2_000
-"""The most descriptions in one Submit; a tool splits more over several, with a command id each."""
+"""The most job descriptions in one Submit. A tool sends more of them in several, each with a command id of its own."""
 
 CHUNKS_LIMIT = 1_000
-"""The most chunks in one AddChunks; the size limit of a message keeps them to a third of it anyway."""
+"""The most chunks of parameter lists in one AddChunks. The size limit of a message allows only about a third of it."""
 
 LISTS_LIMIT = 20
-"""The most lists in one description."""
+"""The most parameter lists in one job description."""
 PARTS_LIMIT = 100_000
-"""The most parts of the lists of one description."""
+"""The most AddChunks commands for the parameter lists of one job description."""
 
 RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
 CHANGES_LIMIT = 64
 Changes: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=CHANGES_LIMIT)]
-"""Fields of a job description with their new values, as JSON; parsed like the fields of a submission."""
+"""Fields of a job description with their new values as JSON. They are checked like those of a submission."""
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
-    """The selection of jobs that meet all of the given conditions. A selector without conditions selects no job."""
+    """A choice of jobs: those that meet all given conditions. Without any condition no job is chosen."""
 
     ids: Annotated[tuple[JobRange, ...], msgspec.Meta(max_length=1_000)] = ()
     """Ranges of job ids, both ends included."""
@@ -51,37 +51,46 @@ class Selector(msgspec.Struct, frozen=True, kw_only=True):
     states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
     site: Name | None = None
     name: Name | None = None
-    """A pattern with `*` and `?`."""
+    """A pattern for the job's name, with `*` and `?`."""
     job_group: Name | None = None
     submission: Name | None = None
-    """The id of a submission of the sender, or of `owner` if given; selects its jobs."""
+    """The command id of a Submit; chooses the jobs of that submission by the sender, or by `owner` if given."""
     changed_since: Moment | None = None
-    """The time since which a job must have been submitted or have changed its state."""
+    """Only jobs that were submitted, or changed their state, at this time or later."""
     everything: bool = False
-    """Whether to select every job that the sender may act on; never a default."""
+    """Whether to choose every job on which the sender may act. Never set by default."""
 
 
 class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
-    """A part of parameter lists too long for one message, stored for a Submit that names this command."""
+    """A part of the parameter lists of a job array, too long for one message. It is kept for a Submit that names its command id."""
 
     command_id: CommandId
     chunks: Annotated[tuple[RawLists, ...], msgspec.Meta(max_length=CHUNKS_LIMIT)]
-    """Lists by name, each as JSON, with the values of the jobs that follow those of the previous part. A chunk has the values of a
-    thousand jobs; only in the last part may it have fewer. Raw, so that an error in a value can be reported with its place."""
+    """Parameter lists by name, each as JSON, with the values of the jobs that follow those of the previous part.
+
+    A chunk has the values of a thousand jobs; only in the last part may it have fewer. They are raw JSON, so that an error in a
+    value can be reported with its place.
+    """
     client: Client = ""
 
 
 class LongLists(msgspec.Struct, frozen=True):
-    """The commands that carry the parameter lists of one description of a Submit; the description itself has `array` and no lists."""
+    """Where the parameter lists of one job description of a Submit are: in AddChunks commands.
+
+    The description itself has `array` and no lists.
+    """
 
     job: Count
-    """The position of the description in the Submit, from 0."""
+    """The position of the job description in the Submit, from 0."""
     parts: Annotated[tuple[CommandId, ...], msgspec.Meta(max_length=PARTS_LIMIT)]
     """The ids of the AddChunks commands, in order."""
 
 
 def of_one_each(lists: tuple[LongLists, ...]) -> str:
-    """Return the fault of a Submit's lists, empty if there is none: descriptions and parts must each be named once."""
+    """Return what is wrong with the `lists` of a Submit, as text, or an empty text.
+
+    No job description may be named twice, and no AddChunks command.
+    """
     jobs = [each.job for each in lists]
     if len(set(jobs)) < len(jobs):
         return "names one description twice"
@@ -90,18 +99,19 @@ def of_one_each(lists: tuple[LongLists, ...]) -> str:
 
 
 class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
-    """A request to accept jobs, all or none; a command id takes effect once."""
+    """A request to accept new jobs: all of them or none. Repeated with the same command id, it has no further effect."""
 
     command_id: CommandId
     jobs: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=SUBMIT_LIMIT)]
     """Job descriptions as JSON objects; parsed one by one, so that every error of every description can be reported."""
     client: Client = ""
-    """The id of the user's tool that waits for the reply."""
+    """The id of the user's tool that waits for the reply; empty if none waits."""
     lists: Annotated[
         tuple[LongLists, ...], msgspec.Meta(max_length=SUBMIT_LIMIT, extra={RULE: of_one_each})
     ] = ()
+    """For descriptions with parameter lists too long for this message: the AddChunks commands that contain them."""
     strict: bool = False
-    """Whether to refuse all jobs if some job could run nowhere now."""
+    """Whether to refuse all jobs if one of them could run nowhere at present."""
     rehearsal: bool = False
     """Whether to check the jobs without storing them. A reply without ids means that they would be accepted."""
     hold: bool = False
@@ -109,7 +119,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
 
 
 class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
-    """An action on the selected jobs. Jobs whose state forbids it are left as they are and are listed in the reply."""
+    """A user's action on the chosen jobs. A job whose state does not allow it stays as it is and is listed in the reply."""
 
     command_id: CommandId
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
@@ -124,7 +134,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
 
 
 class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
-    """New values of a group's share, which override the configuration file; absent values stay as they are."""
+    """A new fair share for a group, which overrides the configuration file. Fields that are None stay as they are."""
 
     command_id: CommandId
     vo: GivenName
@@ -137,7 +147,7 @@ class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
 
 
 class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
-    """The return of a group's share to the configuration file, or to the default."""
+    """A group's fair share is again that of the configuration file, or else the default."""
 
     command_id: CommandId
     vo: GivenName
@@ -146,7 +156,7 @@ class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
 
 
 class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
-    """A new limit, which replaces any of its kind with the same key and overrides the configuration file."""
+    """A new limit on jobs. It replaces a limit of the same kind and key, also one of the configuration file."""
 
     command_id: CommandId
     limit: Limit
@@ -154,7 +164,10 @@ class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
 
 
 class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
-    """The removal of a limit, even one from the configuration file; with `reset`, the return to the file's limit."""
+    """The limit with this kind and key no longer holds, even if it is in the configuration file.
+
+    With `reset` the limit of the file holds again, if there is one.
+    """
 
     command_id: CommandId
     kind: Kind
@@ -166,8 +179,8 @@ class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
 class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     """An operator's action on a site, or on one of its computing elements.
 
-    `ban`, `drain`: no pilots and no jobs are sent there, and running jobs go on to their end; with a ban, pilots that have not begun
-    are called back. `unban`: it is used like any other again. `test`: a canary tests it now. `forget`: its ad is removed until it
+    `ban` and `drain`: no pilots or jobs are sent there, and running jobs go on to their end. A ban also cancels pilots that have
+    not begun. `unban`: it is used again. `test`: a short test job (canary) tries it now. `forget`: its ad is removed until it
     advertises itself again.
     """
 
@@ -181,28 +194,28 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
 
 
 ORDERED_AT_ONCE = 100
-"""The most pilots in one order."""
+"""The most private pilots that one StartPilots may order."""
 
 
 class StartPilots(msgspec.Struct, frozen=True, kw_only=True, tag="start-pilots"):
-    """An order for private pilots, which take only the sender's jobs, or the jobs of the sender's group if it shares them.
+    """A user's order for private pilots. They take only jobs of the sender, or of the sender's group if it shares its jobs.
 
-    `group_wide`: the pilots are the group's from the beginning; the group must share its jobs. Pilots not sent within
-    `within_seconds` are cancelled.
+    `group_wide`: they take the jobs of the whole group, which must share them. Pilots not sent within `within_seconds` are
+    cancelled.
     """
 
     command_id: CommandId
     count: Annotated[int, msgspec.Meta(ge=1, le=ORDERED_AT_ONCE)] = 1
     site: Name = ""
     ce: Name = ""
-    """The computing element; empty for any with room."""
+    """The computing element; empty for any that has room."""
     group_wide: bool = False
     within_seconds: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 3_600.0
     client: Client = ""
 
 
 class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
-    """The cancellation of pilots not yet sent, for these orders, or without any for all of the sender's orders."""
+    """Cancels those private pilots of the sender's orders that are not yet sent. `orders` are the ids; empty for all orders."""
 
     command_id: CommandId
     orders: Annotated[tuple[JobNumber, ...], msgspec.Meta(max_length=100)] = ()

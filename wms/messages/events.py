@@ -1,4 +1,4 @@
-"""`wms.job.events`: facts about jobs, for any subscriber. Key: the job's lane, so that its facts keep their order."""
+"""The topic `wms.job.events`: what happened to jobs, for any subscriber. Key: the job's lane, so that its events keep their order."""
 
 from typing import Annotated
 
@@ -12,7 +12,10 @@ TOPIC = "wms.job.events"
 
 
 class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
-    """One move of a job. It may arrive twice or late: `seq` rises by one a move, and readers drop a `seq` they have processed."""
+    """One state change of a job. It may arrive twice or late.
+
+    `seq` rises by one with each change of the job. A reader ignores a `seq` that it has processed.
+    """
 
     job_id: JobId
     seq: Sequence
@@ -28,13 +31,13 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
 
 
 class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-moved"):
-    """Moves made in one transaction, in their order; each has the meaning of a single JobEvent."""
+    """State changes of one transaction, in their order. Each means the same as a JobEvent sent alone."""
 
     events: Annotated[tuple[JobEvent, ...], msgspec.Meta(max_length=10_000)]
 
 
 class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
-    """Consecutive new jobs that were received and wait: the first two moves (`seq` 1 and 2) of each, in one message."""
+    """New jobs with consecutive ids were received and wait now: the first two changes (`seq` 1 and 2) of each."""
 
     first: JobId
     count: Count
@@ -45,7 +48,7 @@ class JobsQueued(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-queued"):
 
 
 class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
-    """A change of the reason why the jobs of a task queue wait. Key: the queue, as `tq-<id>`."""
+    """The reason why the jobs of a task queue wait has changed. `waiting` is their number. Key: `tq-<id>`."""
 
     tq_id: TaskQueueId
     at: Moment
@@ -59,7 +62,7 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
 
 
 class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
-    """The same move of consecutive jobs of a sweep that no pilot has had: a JobEvent of each, in one message."""
+    """The same state change of consecutive jobs of a job array, none of which a pilot has had. It stands for a JobEvent of each."""
 
     first: JobId
     count: Count
@@ -75,7 +78,7 @@ class SweepMoved(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-moved"):
 
 
 class ElementState(msgspec.Struct, frozen=True, kw_only=True, tag="element-state"):
-    """A change of state of a computing element, or with `ce` empty of a whole site. Key: `ce-<site>-<ce>`."""
+    """A computing element changed its health state, or with `ce` empty a whole site. Key: `ce-<site>-<ce>`."""
 
     site: Name
     ce: Name
@@ -93,10 +96,10 @@ class ElementState(msgspec.Struct, frozen=True, kw_only=True, tag="element-state
 Fact = JobEvent | JobsMoved | JobsQueued | SweepMoved | WaitReason | ElementState
 
 LANES = 4
-"""The number of lanes, equal to the partitions of the topic."""
+"""The number of lanes, among which jobs are divided to keep each job's events in order. Each is a partition of the topic."""
 EVENTS_IN_A_MESSAGE = 500
 
 
 def lane(job_id: JobId) -> int:
-    """Return the lane, from 0, that carries the facts about a job."""
+    """Return the lane, from 0 to LANES - 1, in which all events of this job are sent."""
     return job_id % LANES

@@ -1,7 +1,7 @@
-"""Inspection: the rules of message types that msgspec does not check, checked right after decoding.
+"""Checks decoded messages for the rules that msgspec cannot express.
 
-A rule is part of the annotation of a type (`wms.bounds`). The rules of a union are compiled once into plain functions. Types
-without rules cost nothing. The path of a value is composed only if a rule is broken.
+A rule stands in the annotation of a type (`wms.bounds`). It is a function that returns what is wrong with a value. The rules of a
+union are compiled once into plain functions. Types without rules cost nothing.
 """
 
 from collections.abc import Callable
@@ -14,11 +14,11 @@ from msgspec import inspect
 from wms.errors import Rejected
 
 Check: TypeAlias = Callable[[Any], None]
-"""A function that checks a value and raises Broken if a rule does not hold."""
+"""A function that takes a decoded value and raises Broken if it breaks a rule."""
 
 
 class Broken(Exception):  # noqa: N818 - a rule is, and no fault of ours
-    """A broken rule, with its fault and the path of the value, which is composed while the error propagates."""
+    """A decoded value breaks a rule. `wrong` says how; `place` is the path of the value in the message, such as `.jobs[2]`."""
 
     def __init__(self, wrong: str) -> None:
         super().__init__(wrong)
@@ -26,13 +26,16 @@ class Broken(Exception):  # noqa: N818 - a rule is, and no fault of ours
         self.place = ""
 
     def at(self, place: str) -> "Broken":
-        """Return the error with `place`, the path of the enclosing value, put before its path."""
+        """Put `place`, the path of the enclosing value, before the error's path, and return the error itself."""
         self.place = place + self.place
         return self
 
 
 def checks(union: Any, rule: str) -> dict[type, Check]:
-    """Return, by message type, a function that checks all rules of the given name on a message and raises Rejected."""
+    """Return, for each message type of `union` that has such rules, a function that checks a message of it.
+
+    `rule` is the name of the rules in the annotations. The function raises Rejected with the path of the wrong value.
+    """
     found = {each.cls: _check(each, rule) for each in _structs(inspect.type_info(union))}
     return {kind: partial(_ask_all, check) for kind, check in found.items() if check}
 

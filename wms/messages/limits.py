@@ -1,4 +1,4 @@
-"""Limits in messages: the key of a limit, and its bounds."""
+"""The limits on jobs as messages carry them: the key that says what is counted, and the numbers."""
 
 from typing import Annotated, Literal, NamedTuple, TypeAlias
 
@@ -11,7 +11,7 @@ Attribute: TypeAlias = Literal["owner", "owner_group", "vo", "setup", "job_type"
 
 
 class Key(NamedTuple):
-    """The key of a limit's counter: the jobs with one value of an attribute at one place. `ce` is empty for the site as a whole."""
+    """What a limit counts: the jobs with one value of an attribute at one place. `ce` is empty for the whole site."""
 
     site: Name
     ce: Name
@@ -20,10 +20,10 @@ class Key(NamedTuple):
 
 
 class Limit(Struct, frozen=True, kw_only=True):
-    """One limit; `*` as site, computing element or value applies it to each separately.
+    """One limit on jobs. `*` as site, computing element or value: the limit holds for each of them separately.
 
-    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` jobs are matched there, and `most` at
-    once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` jobs are given to pilots there, and
+    `most` at once after a pause. `waiting`: a submission is refused if more than `most` jobs would wait, wherever they may run.
     """
 
     kind: Kind = "running"
@@ -36,5 +36,5 @@ class Limit(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Key:
-        """The place and pair that the limit names, wild cards included."""
+        """What the limit counts, with `*` where it stands for any value."""
         return Key(self.site, self.ce, self.attribute, self.value)

@@ -1,4 +1,4 @@
-"""`wms.job.queries`: queries of users. Key: the owner. A query never changes anything."""
+"""The topic `wms.job.queries`: questions of users. Key: the owner. A query never changes anything."""
 
 from typing import Annotated, Literal
 
@@ -15,59 +15,62 @@ PAGE_LIMIT = 1_000
 
 
 class Query(msgspec.Struct, frozen=True, kw_only=True, tag_field="type"):
-    """The fields of all queries: an id that the reply repeats, and the id of the tool that waits for the reply."""
+    """The base class of all queries. The reply repeats `query_id`; `client` is the user's tool that waits for it."""
 
     query_id: MessageId
     client: Client = ""
 
 
 class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
-    """A query for a page of jobs by ascending id (descending with `newest`), after the id `after`."""
+    """Asks for a page of the chosen jobs, by rising id, or falling with `newest`. `after` is the last id of the page before."""
 
     selector: Selector
     after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     alone: bool = False
-    """Whether to list only jobs that belong to no sweep."""
+    """Whether to list only jobs that belong to no job array."""
 
 
 class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
-    """A query for a page of sweeps by ascending id (descending with `newest`), after the id `after`, each with its jobs by state."""
+    """Asks for a page of job arrays with the number of their jobs by state. Ordered by rising id, or falling with `newest`.
+
+    `after` is the last id of the page before.
+    """
 
     owner: Name | None = None
     states: Annotated[tuple[State, ...], msgspec.Meta(max_length=32)] = ()
-    """States of which a sweep must have a job in one; all jobs of the sweep are counted."""
+    """Only arrays with a job in one of these states; empty for any. The counts are of all jobs of the array."""
     after: JobNumber | None = None
     newest: bool = False
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
     job_group: Name | None = None
     changed_since: Moment | None = None
-    """The time since which a sweep must have been submitted, or one of its jobs have changed its state."""
+    """Only arrays that were submitted, or of which a job changed its state, at this time or later."""
 
 
 class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
-    """A query for the number of selected jobs in each state."""
+    """Asks how many of the chosen jobs are in each state."""
 
     selector: Selector
     by_reason: bool = False
-    """Whether to count by reason as well."""
+    """Whether to count each state by reason too."""
 
 
 class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):
-    """A query for one job in full: description, attempts, history with reasons."""
+    """Asks for everything about one job: description, attempts, and history with reasons."""
 
     job_id: JobNumber
 
 
 class WhyJob(Query, frozen=True, kw_only=True, tag="why-job"):
-    """A query for the reason of a job's state; for a waiting job, the clause that excludes it from each computing element."""
+    """Asks why a job is in its state. For a waiting job: which requirement excludes it from each computing element."""
 
     job_id: JobNumber
 
 
 class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
-    """A query for the last bytes that a job has printed: from its pilot while it runs, else from its last attempt."""
+    """Asks for a part of what a job printed: from its pilot while it runs, else from its last attempt."""
 
     job_id: JobNumber
     stream: Literal["stdout", "stderr"] = "stdout"
@@ -77,83 +80,89 @@ class PeekJob(Query, frozen=True, kw_only=True, tag="peek-job"):
 
 
 class PagedQuery(Query, frozen=True, kw_only=True):
-    """The fields of queries for lists by page: the entries after the first `after`, at most `limit`, and at most one message full."""
+    """The base class of queries for lists that come in pages.
+
+    `after` is the number of entries to leave out and `limit` the most to return. A page is never larger than a message.
+    """
 
     after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = PAGE_LIMIT
 
 
 class ListQueues(PagedQuery, frozen=True, kw_only=True, tag="list-queues"):
-    """A query for the task queues with waiting jobs: requirements, jobs, priority."""
+    """Asks for the task queues with waiting jobs: requirements, number of jobs and owner, the fullest first."""
 
 
 class ListSites(PagedQuery, frozen=True, kw_only=True, tag="list-sites"):
-    """A query for the sites and computing elements with an ad at present."""
+    """Asks for the computing elements that have an ad at present, with their sites."""
 
 
 class ShowSite(Query, frozen=True, kw_only=True, tag="show-site"):
-    """A query for a site, or one of its elements, in full: its state and history, its canaries, and the planner's last decision."""
+    """Asks for everything about a site, or with `ce` one computing element: health, history, test jobs and planned pilots."""
 
     site: Name
     ce: Name = ""
 
 
 class ListPlans(PagedQuery, frozen=True, kw_only=True, tag="list-plans"):
-    """A query for the planner's last decision on each element, with the reason."""
+    """Asks for the last decision on each computing element: how many pilots to send there, and why."""
 
 
 class ListPilots(PagedQuery, frozen=True, kw_only=True, tag="list-pilots"):
-    """A query for the pilots, alive ones first."""
+    """Asks for the pilots that have not ended, and with `ended` for the ended ones after them."""
 
     ended: bool = False
 
 
 class ShowPilot(Query, frozen=True, kw_only=True, tag="show-pilot"):
-    """A query for one pilot in full, with its output."""
+    """Asks for everything about one pilot, with the output that it printed."""
 
     pilot_id: PilotName
 
 
 class ListPilotOrders(PagedQuery, frozen=True, kw_only=True, tag="list-pilot-orders"):
-    """A query for the orders of private pilots that the sender may see, newest first."""
+    """Asks for the orders for private pilots that the sender may see, the newest first."""
 
 
 class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):
-    """A query for the shares of groups, and their present usage."""
+    """Asks for the fair shares of groups, and how much each uses at present."""
 
 
 class ListLimits(PagedQuery, frozen=True, kw_only=True, tag="list-limits"):
-    """A query for the limits in force, and the present counts."""
+    """Asks for the limits on jobs that hold, and the present counts."""
 
 
 class ShowRanking(Query, frozen=True, kw_only=True, tag="show-ranking"):
-    """A query for the record of a brokered job: the elements that were ranked, with predictions and reasons, and its placements."""
+    """Asks how the resource broker placed a job: the ranked computing elements with predictions and reasons, and the placements."""
 
     job_id: JobNumber
 
 
 class ListPredictions(Query, frozen=True, kw_only=True, tag="list-predictions"):
-    """A query for how true the broker's predictions were, by site, by predictor or by both."""
+    """Asks how well the resource broker's predictions of times came true, by site, by predictor or by both."""
 
     by: Literal["site", "predictor", "both"] = "both"
 
 
 class ReservationCursor(msgspec.Struct, frozen=True):
-    """The end of a page of reservations, which are ordered by the time when they were asked for, the newest first."""
+    """The last entry of a page of reservations, after which the next page begins.
+
+    Reservations are listed by the time `at` which they were asked for, the newest first.
+    """
 
     at: Moment
     agreement_id: AgreementName
 
 
 class ListReservations(Query, frozen=True, kw_only=True, tag="list-reservations"):
-    """A query for a page of reservations that the sender may see, the newest first; empty conditions stand for all."""
+    """Asks for a page of the reservations that the sender may see, the newest first. Conditions that are empty exclude nothing."""
 
     job_id: JobNumber | None = None
     owner: Name = ""
     site: Name = ""
     ce: Name = ""
     states: Annotated[tuple[AgreementState, ...], msgspec.Meta(max_length=32)] = ()
-    """The states to list; without any, those in which something is or may become reserved."""
+    """The states to list. Empty: all in which something is reserved or still may be."""
     after: ReservationCursor | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
 

@@ -1,4 +1,4 @@
-"""`wms.job.reports`: reports of job agents. Key: the pilot, so that one pilot's reports keep their order."""
+"""The topic `wms.job.reports`: reports of job agents, which run in pilots. Key: the pilot, so that its reports keep their order."""
 
 from typing import Annotated, Literal
 
@@ -28,11 +28,11 @@ TOPIC = "wms.job.reports"
 Many = msgspec.Meta(max_length=4_096)
 REFUSED_LIMIT = 1_000_000_000
 TRANSFERS_LIMIT = 40
-"""The most storage hosts of which one result tells, both directions together."""
+"""The most storage hosts in one result, for both directions together."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that an attempt used."""
+    """The resources that one attempt to run a job used."""
 
     cpu_user_seconds: Seconds = 0.0
     cpu_system_seconds: Seconds = 0.0
@@ -42,20 +42,20 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """What an attempt measured of the way between its node and a storage host."""
+    """How fast an attempt's files moved between its node and one storage host, in one direction."""
 
     part: Literal["stage_in", "stage_out"]
     host: Name
     """The host, or the bucket of `s3` URLs; empty for files of the node."""
     files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     size: Bytes
-    """Bytes of all these files."""
+    """The size of all these files together, in bytes."""
     seconds: Seconds
-    """The time that they took together."""
+    """The time that all these transfers took together."""
 
 
 class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the transfers of an attempt are."""
+    """How far the file transfers of a job's present attempt are."""
 
     job_id: JobId
     epoch: Epoch
@@ -63,13 +63,13 @@ class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
     files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     files_done: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     bytes_done: Bytes
-    """Bytes that moved, with those that moved again after a fault."""
+    """The bytes moved so far. Bytes that moved again after a fault count again."""
     bytes_total: Bytes | None = None
-    """Bytes of all files; None while the size of one is not known."""
+    """The bytes of all files. None while the size of one is unknown."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of an attempt, as its agent observed it."""
+    """How an attempt to run a job ended, as the job agent saw it."""
 
     job_id: JobId
     epoch: Epoch
@@ -87,35 +87,35 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     stdout_tail: Text = ""
     stderr_tail: Text = ""
     began: bool = True
-    """Whether the payload began. If not, the job does not lose one of its attempts."""
+    """Whether the payload began. If not, the attempt does not count against the job's limit of attempts."""
     transfers: Annotated[tuple[HostTransfer, ...], msgspec.Meta(max_length=TRANSFERS_LIMIT)] = ()
-    """What it measured of the ways to storage, one for each host and direction."""
+    """The speed of the attempt's transfers: one entry for each storage host and direction."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt that ended."""
+        """The job and epoch of the attempt that ended."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class Unfit(msgspec.Struct, frozen=True, kw_only=True):
-    """An offer that is returned because the node does not meet the job's requirements."""
+    """An offered job that the pilot returns, because its node does not meet the job's requirements."""
 
     job_id: JobId
     epoch: Epoch
     text: Reason
-    """The term that is not true there, with the values it read."""
+    """The part of the requirements that is not true on the node, with the values that it read."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt that is returned."""
+        """The job and epoch of the offer that is returned."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
-    """The report of a pilot at one moment; sent again with the same id until it is answered.
+    """What a pilot reports at one moment. It is sent again with the same id until it is answered.
 
-    Applied in the order of the fields. Every entry names job and epoch. An entry with another epoch than the job's, or one that
-    arrives after the lease's end, changes nothing and is answered in `lost`.
+    The fields take effect in their order. Every entry names job and epoch. An entry with another epoch than the job's changes
+    nothing, nor does one that arrives after the lease's end. Both are answered in `lost`.
     """
 
     report_id: ReportId
@@ -130,19 +130,19 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     slots: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     busy: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     reason: Reason = ""
-    """The reason why the pilot drains or ended."""
+    """Why the pilot drains or ended."""
     unfit: Annotated[tuple[Unfit, ...], Many] = ()
-    """Offers returned for other pilots, like those in `decline`, each with its reason."""
+    """Offers that the pilot returns because its node does not fit, each with the reason."""
     free_memory_mb: Megabytes | None = None
-    """The memory left for jobs, in MB; None if not reported."""
+    """The memory left for further jobs in MB. None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
     """The number of messages to the pilot that it ignored because no service had signed them; above 0, somebody forges orders."""
     staging: Annotated[tuple[StagingReport, ...], Many] = ()
-    """How far the transfers of its jobs are, of those whose files move now."""
+    """How far the file transfers of its jobs are. Only jobs whose files move now have an entry."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
-    """The output of a job, in answer to a Peek."""
+    """A part of what a job printed, in answer to a Peek."""
 
     pilot_id: PilotId
     job_id: JobId
@@ -155,11 +155,11 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
     client: Client
     asker: Name
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    """The ticket of the Peek; without it the answer is dropped."""
+    """The proof that the Peek contained. Without it the answer is dropped."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt whose output this is."""
+        """The job and epoch of the attempt that printed this."""
         return AttemptId(self.job_id, self.epoch)
 
 

@@ -1,4 +1,4 @@
-"""`wms.match.requests`: match requests of job agents. Key: the pilot."""
+"""The topic `wms.match.requests`: requests of job agents for jobs. Key: the pilot."""
 
 from typing import Annotated
 
@@ -13,9 +13,9 @@ SLOTS_LIMIT = 1_024
 
 
 class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request"):
-    """A request for up to `slots` jobs that fit this resource. A repeated request with the same id gets the same offers.
+    """A pilot asks for up to `slots` jobs that fit its resource. A repeated request with the same id gets the same offers.
 
-    Values bound by the token (pilot, site, computing element, VO) override the resource's fields.
+    The pilot, site, computing element and VO of its token replace those of the resource.
     """
 
     request_id: RequestId
@@ -24,9 +24,9 @@ class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request
     slots: Annotated[int, msgspec.Meta(ge=1, le=SLOTS_LIMIT)] = 1
     """The most jobs to offer."""
     packed: bool = True
-    """Whether the jobs are to run side by side, so that each reduces the resource; if not, they run one after the other."""
+    """Whether the jobs run at the same time, so that each leaves less for the next. Else they run one after another."""
     again: bool = False
-    """Whether the request was sent before, so that its former offers are looked up."""
+    """Whether the request was sent before. Then the offers made for it are looked up."""
 
 
 Request = MatchRequest

@@ -1,7 +1,7 @@
-"""`wms.site.<site>.inbox`: messages to the job agents of one site. Key: the pilot; each pilot ignores messages to others.
+"""The topics `wms.site.<site>.inbox`: messages to the job agents of one site. Key: the pilot; a pilot ignores those to others.
 
-On the wire each message is the `order` in an envelope, `{"macs": [...], "order": {...}}`. The MACs, made with the pilot's own key,
-prove that the services sent it (`wms.auth.orders`). An agent ignores and counts messages without a valid MAC.
+Each message is sent as the `order` in an envelope, `{"macs": [...], "order": {...}}`. The MACs, made with the pilot's own key,
+prove that a service sent it (`wms.auth.orders`). An agent ignores and counts messages without a valid MAC.
 """
 
 from functools import lru_cache
@@ -20,12 +20,12 @@ AttemptIds = Annotated[tuple[AttemptId, ...], Many]
 
 @lru_cache(maxsize=4_096)
 def inbox(site: str) -> str:
-    """Return the name of the topic of a site's inbox."""
+    """Return the name of the Kafka topic with the messages to the job agents of a site."""
     return f"{PREFIX}{slug(site)}.inbox"
 
 
 class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job held for the pilot; the pilot has it only once its acceptance has been granted."""
+    """A job that is reserved for the pilot. The pilot may start it only once its acceptance has been granted."""
 
     job_id: JobId
     epoch: Epoch
@@ -35,16 +35,16 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     description: msgspec.Raw
     array_index: Count | None = None
     parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
-    """The parameters of this job, if it belongs to a sweep; those of the sweep's other jobs are left out."""
+    """This job's own values of the parameter lists, if it belongs to a job array."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt that is offered."""
+        """The job and epoch of the offer."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
-    """Jobs offered for a request, held for `hold_seconds` from the sending of the request."""
+    """The answer to a match request with jobs. They stay reserved for `hold_seconds` after the request was sent."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -53,7 +53,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
 
 
 class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
-    """The answer that no job fits, with the reason and the seconds until the next request."""
+    """The answer to a match request that no job fits, with the reason and the seconds until the next request."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -63,31 +63,31 @@ class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
-    """The outcome of a report. A reported job that is in none of the lists had no effect, and needs none."""
+    """The answer to a pilot's report. A reported job that is in none of the lists needs no action."""
 
     pilot_id: PilotId
     report_id: ReportId
     granted: AttemptIds = ()
-    """Leases that the pilot holds for `lease_seconds`, counted from when it sent the report."""
+    """Attempts whose lease the pilot holds for `lease_seconds`, counted from when it sent the report."""
     lost: AttemptIds = ()
-    """Leases that the pilot does not hold: it must stop these jobs at once, and further reports on them are refused."""
+    """Attempts whose lease the pilot does not hold. It must stop these jobs at once; further reports on them are refused."""
     kill: AttemptIds = ()
-    """Leases that the pilot still holds, but whose jobs it must kill now."""
+    """Attempts whose lease the pilot holds, but whose jobs it must kill now."""
     recorded: AttemptIds = ()
-    """Attempts whose results are stored durably."""
+    """Attempts whose reported results are stored."""
     lease_seconds: Seconds = 0.0
     drain: bool = False
 
 
 class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
-    """An order to kill jobs now; repeated in every Answer until their end is reported."""
+    """An order to a pilot to kill these jobs now. Every Answer repeats it until their end is reported."""
 
     pilot_id: PilotId
     jobs: AttemptIds
 
 
 class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
-    """An order to report a job's output; the answer is a `Peeked` with the same query id, asker and ticket."""
+    """An order to a pilot to report a part of what a job printed. It answers with a Peeked with the same query id and ticket."""
 
     pilot_id: PilotId
     job_id: JobId
@@ -98,22 +98,22 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
     query_id: MessageId
     client: Client
     asker: Name
-    """The owner of the inbox that the output goes to."""
+    """The user whose inbox topic gets the output."""
     ticket: Annotated[str, msgspec.Meta(max_length=100)] = ""
-    """The ticket that the answer must repeat; it proves the query, its sender and its pilot."""
+    """A proof that a service sent this Peek for this query, user and pilot. The answer must repeat it."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt whose output is requested."""
+        """The job and epoch of the attempt whose output is wanted."""
         return AttemptId(self.job_id, self.epoch)
 
 
 class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal"):
-    """A new token for the pilot, sent before its present token expires."""
+    """A new token for the pilot, sent before its present one expires."""
 
     pilot_id: PilotId
     sealed: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=32_768)], ...], msgspec.Meta(max_length=2)]
-    """The token, which only the pilot's key opens: sealed with AES-GCM once for each key that the pilot may have."""
+    """The token, encrypted with AES-GCM so that only the pilot reads it: once for each key that it may have."""
 
 
 ToAgent = Offer | NoMatch | Answer | Kill | Peek | TokenRenewal

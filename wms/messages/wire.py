@@ -1,4 +1,4 @@
-"""Encoding and decoding of messages: JSON by msgspec, limited in size before it is parsed."""
+"""Encodes and decodes messages as JSON. Their size is checked before they are parsed."""
 
 from typing import Any, Final, Generic, Literal, TypeVar
 
@@ -9,7 +9,7 @@ from wms.errors import Rejected
 from wms.messages.inspection import checks
 
 PAYLOAD_LIMIT: Final = 950_000
-"""The most bytes of one message: below the megabyte that Kafka brokers accept by default, headers and framing included."""
+"""The largest size of a message in bytes. Kafka accepts a megabyte by default, with headers."""
 
 _BACKSLASH, _DELETE = 0x5C, 0x7F
 
@@ -19,7 +19,7 @@ _encoder = msgspec.json.Encoder()
 
 
 def encode(message: msgspec.Struct) -> bytes:
-    """Return the message as JSON. Raises Rejected if it is too large, so that its sender can still split it."""
+    """Return the message as JSON bytes. Raise Rejected if they are more than PAYLOAD_LIMIT; the sender may then split it."""
     payload = _encoder.encode(message)
     if len(payload) > PAYLOAD_LIMIT:
         raise Rejected(
@@ -31,12 +31,15 @@ def encode(message: msgspec.Struct) -> bytes:
 
 
 def size(message: msgspec.Struct) -> int:
-    """Return the bytes that the message takes as JSON, even above the limit."""
+    """Return how many bytes the message takes as JSON, even if they are more than PAYLOAD_LIMIT."""
     return len(_encoder.encode(message))
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The readable fields of an otherwise faulty command or query: its id, and the client that waits for the answer."""
+    """The fields that are needed to answer a command or query whose other fields may be wrong.
+
+    They are its id and the client that waits for the answer.
+    """
 
     command_id: MessageId | Literal[""] = ""
     query_id: MessageId | Literal[""] = ""
@@ -47,7 +50,10 @@ _envelopes: Final = msgspec.json.Decoder(Envelope)
 
 
 def envelope(payload: bytes) -> Envelope | None:
-    """Return the envelope of a message, its id under both names; None if it has no valid id to answer to."""
+    """Return the id and client of a command or query whose other fields may be wrong.
+
+    The id stands in both `command_id` and `query_id`. Return None if there is no valid id to answer to.
+    """
     if len(payload) > PAYLOAD_LIMIT:
         return None
     try:
@@ -59,9 +65,9 @@ def envelope(payload: bytes) -> Envelope | None:
 
 
 class Codec(Generic[M]):
-    """A decoder of one topic's messages, a union in which the tag gives the type.
+    """A decoder for the messages of one topic. `union` is the union of their types; a tag in each message says which.
 
-    With `rules` False, only types and ranges are checked: the messages report stored values, perhaps older than a rule.
+    With `rules` false, only types and ranges are checked. That is for messages of stored values, which may be older than a rule.
     """
 
     def __init__(self, union: Any, *, rules: bool = True) -> None:
@@ -71,7 +77,7 @@ class Codec(Generic[M]):
         self._text_rules = checks(union, TEXT_RULE) if rules else {}
 
     def decode(self, payload: bytes) -> M:
-        """Return the decoded message. Raises Rejected if it is too large, not JSON, not UTF-8, breaks a rule, or is not of this topic."""
+        """Return the decoded message. Raise Rejected if it is too large, no UTF-8 JSON, breaks a rule, or is not of the union."""
         if len(payload) > PAYLOAD_LIMIT:
             raise Rejected(
                 "MESSAGE_TOO_LARGE", f"{len(payload):,} bytes are over the limit of {PAYLOAD_LIMIT:,}"

@@ -1,4 +1,4 @@
-"""`wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`), which passes over the others'."""
+"""The topics `wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`); a tool ignores answers to others."""
 
 from wms.ids import slug
 from wms.messages.replies.commands import Controlled, Refused, Ruled, Submitted, Unchanged, ValuesKept
@@ -46,7 +46,7 @@ INBOX_PREFIX = "wms.user."
 
 
 def inbox(owner: str) -> str:
-    """Return the topic of the owner's inbox. The owner is the token's, so that no answer goes to another."""
+    """Return the name of the Kafka topic with the answers to a user. `owner` must come from the verified token."""
     return f"{INBOX_PREFIX}{slug(owner)}.inbox"
 
 

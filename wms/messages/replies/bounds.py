@@ -1,4 +1,4 @@
-"""Bounds of lists, tables and pages in replies."""
+"""Limits on the sizes of lists, tables and pages in replies."""
 
 from typing import Annotated, TypeAlias
 
@@ -7,9 +7,9 @@ import msgspec
 from wms.bounds import LongText, Total
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
-"""The number of an entry in a list that comes by pages."""
+"""The number of entries of a list before the next page."""
 
 Lines: TypeAlias = Annotated[tuple[LongText, ...], msgspec.Meta(max_length=100_000)]
 Counts: TypeAlias = Annotated[dict[LongText, Total], msgspec.Meta(max_length=100_000)]
 Many = msgspec.Meta(max_length=1_000_000)
-"""Of the lines of a table; the size of a message keeps them to less."""
+"""The largest number of entries of a table in a reply. The size limit of a message allows fewer."""

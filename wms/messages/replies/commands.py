@@ -1,4 +1,4 @@
-"""Answers to commands: taken, refused, carried out."""
+"""Answers to users' commands: accepted, refused or carried out."""
 
 from typing import Annotated
 
@@ -11,31 +11,31 @@ from wms.messages.replies.explanations import Foreseen
 
 
 class Submitted(msgspec.Struct, frozen=True, kw_only=True, tag="submitted"):
-    """The jobs are taken and durable; their ids are these ranges, in the order of the descriptions."""
+    """Answers Submit: the jobs are accepted and stored. `ids` are ranges, in the order of the job descriptions."""
 
     command_id: CommandId
     client: Client
     ids: Annotated[tuple[JobRange, ...], Many]
     repeated: bool = False
-    """This command had been taken before; nothing new was submitted."""
+    """Whether this command had been accepted before. Then nothing new was submitted."""
     warnings: Lines = ()
-    """What the user ought to know of the jobs, in words."""
+    """What the user should know about these jobs, in words."""
     foreseen: Annotated[tuple[Foreseen, ...], Many] = ()
-    """What keeps some of them from running anywhere; at most ten."""
+    """Why some of the jobs can run nowhere at present; at most ten entries."""
 
 
 class ValuesKept(msgspec.Struct, frozen=True, kw_only=True, tag="values-kept"):
-    """The values are kept for the Submit that names them."""
+    """Answers AddChunks: the parameter lists are stored until a Submit names them."""
 
     command_id: CommandId
     client: Client
 
 
 class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
-    """The command or query was refused whole, and changed nothing."""
+    """The command or query was refused whole and changed nothing. `code` is for programs, `message` and `remedy` for people."""
 
     reply_to: MessageId
-    """The command's or query's id."""
+    """The id of the refused command or query."""
     client: Client
     code: Word
     message: LongText
@@ -44,33 +44,33 @@ class Refused(msgspec.Struct, frozen=True, kw_only=True, tag="refused"):
 
 
 class Unchanged(msgspec.Struct, frozen=True):
-    """A job that a Control left as it was."""
+    """A job that an action (Control) did not change, and why."""
 
     job_id: JobNumber
     why: LongText
 
 
 class Controlled(msgspec.Struct, frozen=True, kw_only=True, tag="controlled"):
-    """What a Control did."""
+    """Answers Control: how many jobs the action changed, and which ones it did not."""
 
     command_id: CommandId
     client: Client
     changed: Total
     unchanged: Annotated[tuple[Unchanged, ...], Many] = ()
-    """At most a hundred of them."""
+    """Jobs that stayed as they were; at most a hundred of them."""
     unchanged_total: Total = 0
     unchanged_by_state: Counts = {}
-    """How many of them are in each state; ids of no job are in none."""
+    """How many of the unchanged jobs are in each state. Ids that belong to no job are not counted."""
     repeated: bool = False
 
 
 class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):
-    """A rule holds from now on; matchers apply it within seconds."""
+    """Answers commands about shares, limits, sites and pilots: the rule is stored. Matchers apply it within seconds."""
 
     command_id: CommandId
     client: Client
     said: LongText
-    """What holds, in words."""
+    """What holds now, in words."""
     repeated: bool = False
     jobs: Annotated[tuple[JobNumber, ...], Many] = ()
-    """Of a test, the canaries that are out."""
+    """The ids of the test jobs (canaries) that are running or waiting, if the command asked for a test."""

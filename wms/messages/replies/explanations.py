@@ -1,4 +1,4 @@
-"""Why jobs wait, where they would run, and what they could ask for instead."""
+"""Parts of replies that explain why jobs wait, where they could run, and what they could ask for instead."""
 
 from typing import Annotated
 
@@ -24,23 +24,23 @@ SITES_NAMED = 3
 
 
 class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
-    """One way to ask for less, and what it would open beyond what is open already."""
+    """One way to weaken a job's requirements, and how many more computing elements and slots would then fit it."""
 
     clauses: Texts
-    """The clauses that fail and would be relaxed."""
+    """The requirements that fail now and would be weakened."""
     changes: LongTexts
-    """The values that would do, in words."""
+    """The changed values with which they would be met, in words."""
     slots: Total
-    """Jobs of the kind that could run at once on the elements opened, were they empty."""
+    """How many such jobs could run at once on these computing elements if they were empty."""
     free_slots: Total
-    """Slots of pilots there that are free now."""
+    """How many slots of pilots on these computing elements are free now."""
     elements: Count
     sites: Texts
-    """Where; at most eight of them."""
+    """The sites of these computing elements; at most eight."""
     sites_total: Count
 
     def text(self) -> str:
-        """Return it as a phrase: what to change, and what that opens."""
+        """Return the change and its gain as a phrase for people: what to ask for, and the slots gained."""
         more = self.sites_total - SITES_NAMED
         sites = ", ".join(self.sites[:SITES_NAMED]) + (f" and {more} more" if more > 0 else "")
         slots = "1 slot" if self.slots == 1 else f"{self.slots:,} slots"
@@ -48,36 +48,38 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Foreseen(msgspec.Struct, frozen=True, kw_only=True):
-    """What keeps jobs of the same requirements from running anywhere, now (IMPOSSIBLE_NOW) or ever (NEVER_POSSIBLE)."""
+    """Why jobs with the same requirements can run nowhere: not now (code IMPOSSIBLE_NOW) or never (NEVER_POSSIBLE)."""
 
     code: Word
     text: LongText
     jobs: Total
     relaxations: Annotated[tuple[Relaxation, ...], Many] = ()
-    """What they could ask for instead, the change that opens the most slots first."""
+    """Weaker requirements that would help, the one that opens the most slots first."""
 
 
 class Forecast(msgspec.Struct, frozen=True, kw_only=True):
-    """A job's place in its task queue, and a prediction of the seconds until it is offered, if nothing changes.
+    """A waiting job's place in its task queue, and the predicted time in seconds until a pilot is offered it.
 
-    With a probability of 80 % the time lies between `earliest_seconds` and `latest_seconds`.
+    With a probability of 80 % the time lies between `earliest_seconds` and `latest_seconds`. The prediction assumes that nothing
+    changes. The times are None if none can be predicted.
     """
 
     older_least: Total
-    """Jobs of the same user priority in the same task queue that are older, at least."""
+    """The least number of older waiting jobs with the same user priority in the same task queue."""
     older_most: Total
+    """The greatest such number."""
     level_chance: Chance
-    """The part of the queue's draws that falls to the job's user priority."""
+    """The probability with which the queue's next job is one of this job's user priority, from 0 to 1."""
     matched_per_minute: Measure | None = None
-    """Jobs of the queue, lately; None when none was."""
+    """How many jobs of the queue were lately given to pilots a minute; None if none was."""
     earliest_seconds: Measure | None = None
     likely_seconds: Measure | None = None
     latest_seconds: Measure | None = None
-    """None: nobody can say."""
+    """None if no time can be predicted."""
 
 
 class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """What one computing element says to one job."""
+    """How one computing element fits one job: whether it meets the requirements, and what it has for the job now."""
 
     site: StoredName
     ce: StoredName
@@ -85,49 +87,49 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     clauses: Lines = ()
     """Every requirement that fails there, in words."""
     pilots: Total = 0
-    """The number of running pilots of the job's VO."""
+    """The number of pilots of the job's VO that run there."""
     free_slots: Total = 0
     fresh: bool = True
-    """It advertises itself now."""
+    """Whether the element's ad is in force at present."""
     limits: Lines = ()
-    """What holds the job back there although it fits."""
+    """The limits that hold the job back there although it fits, in words."""
     coming: Total = 0
-    """Pilots on the way there."""
+    """The number of pilots that are sent there and do not run yet."""
     slots: Total = 0
-    """Of the pilots that run."""
+    """The number of slots of the pilots that run there."""
     avoid: LongText = ""
-    """Why other elements are better for now, though the job may run there."""
+    """Why jobs prefer other computing elements at present, although this one may run the job. Empty if they do not."""
     rank: Measure | None = None
-    """What the job's own rank says of it, if the job has one and fits."""
+    """The value of the job's rank expression there. None if it has none or does not fit."""
     decided: Lines = ()
-    """The terms of its requirements that the element's ad decides, where it fits."""
+    """The parts of the job's requirements that the element's ad decides, if it fits."""
     forwarded: Lines = ()
-    """What of them is asked of the batch system there, each with the option that says it."""
+    """The parts of its requirements that the batch system there is asked for, each with the option."""
     on_node: Lines = ()
-    """What of them nobody is asked for, and why: the job agent looks at its node before anything starts."""
+    """The parts of its requirements that only the node can decide, and why. The job agent checks them before the payload starts."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
-    """Answers WhyJob: a sentence first, the evidence after it."""
+    """Answers WhyJob: a sentence that says why the job is in its state, and then the evidence."""
 
     query_id: MessageId
     client: Client
     job_id: JobNumber
     state: Word
     code: Word
-    """Of a waiting job its tier, from NEVER_POSSIBLE to SOON; else the reason of its last move."""
+    """For a waiting job the reason why it waits, from NEVER_POSSIBLE to SOON. Else the reason of its last state change."""
     summary: LongText
     advice: LongText = ""
     ahead: Total | None = None
-    """Jobs waiting in the same task queue, this one not counted."""
+    """The number of other jobs that wait in the same task queue. None if the job does not wait."""
     elements: Annotated[tuple[CeVerdict, ...], Many] = ()
-    """At most two hundred of them, those that are nearest to fitting first."""
+    """At most two hundred computing elements, those first that come nearest to fitting the job."""
     elements_total: Total = 0
     elements_fitting: Total = 0
-    """Those that advertise themselves now and fit, whatever the limits."""
+    """How many computing elements with an ad in force fit the job, whatever the limits."""
     failing: Counts = {}
-    """By requirement: at how many computing elements it fails."""
+    """For each requirement: at how many computing elements it fails."""
     relaxations: Annotated[tuple[Relaxation, ...], Many] = ()
-    """What the job could ask for instead, the change that opens the most slots first."""
+    """Weaker requirements that the job could have, the one that opens the most slots first."""
     forecast: Forecast | None = None
-    """Its place in its task queue and when it may start."""
+    """The job's place in its task queue, and when it may start. None if it does not wait."""

@@ -1,4 +1,4 @@
-"""Answers about jobs, sweeps and what they printed."""
+"""Answers about jobs, job arrays and what jobs printed."""
 
 from datetime import datetime
 from typing import Annotated
@@ -25,7 +25,7 @@ from wms.messages.reports import StagingReport
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as a list shows it."""
+    """One job as an entry of a list."""
 
     job_id: JobNumber
     name: StoredName
@@ -42,7 +42,7 @@ class JobLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):
-    """One time a job was given to a pilot."""
+    """One time that a job was given to a pilot: when, where, how it ended, and what it used."""
 
     epoch: Sequence
     pilot_id: StoredName
@@ -66,41 +66,41 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that a job was given to: what it said of itself, and what its element said of it."""
+    """A pilot that was given the job at some time: its own reports and those of its computing element."""
 
     pilot_id: StoredName
     site: StoredName
     ce: StoredName
     dispatcher: StoredName
     reference: LongText | None
-    """What its element calls it."""
+    """The name by which the computing element knows the pilot; None if it has none yet."""
     state: Word
     submitted_at: datetime
     started_at: datetime | None
-    """When it was heard of first, and last."""
+    """When the first report of the pilot arrived. `seen_at` is when the last one did."""
     seen_at: datetime | None
     ended_at: datetime | None
     reason: LongText
     word: LongText | None
-    """What its element said of it last, and when."""
+    """The last state of the pilot that its computing element reported, at `word_at`."""
     word_at: datetime | None
     cause: LongText | None
-    """What became of it, if it did not end by itself."""
+    """Why the pilot ended, if it did not end by itself."""
 
 
 class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Who holds a job now, and until when unless the lease is renewed."""
+    """Which pilot holds the job now, and until when unless it renews the lease."""
 
     epoch: Sequence
     pilot_id: StoredName
     phase: Word
     expires_at: datetime
     staging: StagingReport | None = None
-    """How far its transfers by URL are, as the pilot said last; None if none runs."""
+    """How far the job's file transfers are, as the pilot last reported. None if none runs."""
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One move of a job."""
+    """One state change of a job."""
 
     seq: Sequence
     at: datetime
@@ -113,7 +113,7 @@ class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobPage(msgspec.Struct, frozen=True, kw_only=True, tag="job-page"):
-    """Answers ListJobs; `after` is the id to go on from, None at the end."""
+    """Answers ListJobs. `after` is the id after which the next page begins, or None on the last page."""
 
     query_id: MessageId
     client: Client
@@ -122,23 +122,23 @@ class JobPage(msgspec.Struct, frozen=True, kw_only=True, tag="job-page"):
 
 
 class SweepLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep as a list shows it: the jobs `first` to `last`."""
+    """One job array as an entry of a list. Its jobs have the ids `first` to `last`."""
 
     first: JobNumber
     last: JobNumber
     name: StoredName
-    """As submitted: in each job's own its index and parameters stand in the place of the braces."""
+    """The name as submitted. In each job's own name its index and parameters replace the braces."""
     owner: StoredName
     owner_group: StoredName
     vo: StoredName
     counts: Counts
-    """How many of its jobs are in each state."""
+    """How many jobs of the array are in each state."""
     submitted_at: datetime
     job_group: Annotated[str, msgspec.Meta(max_length=200)] = ""
 
 
 class SweepPage(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-page"):
-    """Answers ListSweeps; `after` is the id to go on from, None at the end."""
+    """Answers ListSweeps. `after` is the id after which the next page begins, or None on the last page."""
 
     query_id: MessageId
     client: Client
@@ -147,37 +147,40 @@ class SweepPage(msgspec.Struct, frozen=True, kw_only=True, tag="sweep-page"):
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True, tag="job-counts"):
-    """Answers CountJobs."""
+    """Answers CountJobs: how many of the chosen jobs are in each state."""
 
     query_id: MessageId
     client: Client
     counts: Counts
     reasons: Annotated[dict[Word, Counts], Many] = {}
-    """By state and reason, if that was asked for."""
+    """How many jobs each state has for each reason. Empty unless the query asked for it."""
 
 
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
-    """Answers ShowJob."""
+    """Answers ShowJob: everything that is stored about one job."""
 
     query_id: MessageId
     client: Client
     job: JobLine
     array_index: Total | None
-    """Its number in its sweep, which is the array's or that of the lists of parameters."""
+    """The job's number in its job array, from the array's first index. None if it belongs to none."""
     parameters: Annotated[dict[LongText, LongText], Many] = {}
-    """Of a sweep's job, its own."""
+    """The job's own values of the parameter lists of its array."""
     description: Document
     attempts: Annotated[tuple[Attempt, ...], Many]
     history: Annotated[tuple[HistoryLine, ...], Many]
     reason_text: LongText = ""
-    """Of a waiting job why it waits, as was last found."""
+    """Why a waiting job waits, as was last found. Empty for other jobs."""
     holders: Annotated[tuple[HolderLine, ...], Many] = ()
-    """The pilots of its attempts."""
+    """The pilots that were given the job in its attempts."""
     lease: LeaseLine | None = None
 
 
 class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
-    """Answers PeekJob; `offset` is that of the first byte in `text`, `size` what the job has printed so far."""
+    """Answers PeekJob: a part of what the job printed. `offset` is the position of its first byte.
+
+    `size` is how many bytes the job has printed so far.
+    """
 
     query_id: MessageId
     client: Client
@@ -187,4 +190,4 @@ class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
     size: Bytes
     text: LongText
     live: bool
-    """The job was still running when this was read."""
+    """Whether the job was still running when this was read."""

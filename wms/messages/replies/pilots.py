@@ -1,4 +1,4 @@
-"""Pilots, and orders for private ones."""
+"""Answers about pilots, and about orders for private pilots."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,7 +10,7 @@ from wms.messages.replies.bounds import Many, Position
 
 
 class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot as a list shows it."""
+    """One pilot as an entry of a list."""
 
     pilot_id: StoredName
     site: StoredName
@@ -24,36 +24,36 @@ class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: datetime | None
     reason: LongText
     owner_group: StoredName = ""
-    """Of a private pilot whose jobs it takes; empty: any group's of its VO."""
+    """The group whose jobs a private pilot takes. Empty for a pilot that takes those of any group of its VO."""
     owner: StoredName = ""
-    """And there whose; empty: all of the group's, which shares them."""
+    """The user whose jobs a private pilot takes. Empty if it takes those of the whole group."""
 
 
 class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An order for private pilots as a list shows it."""
+    """One order for private pilots as an entry of a list."""
 
     order_id: JobNumber
     vo: StoredName
     owner_group: StoredName
     owner: StoredName
-    """Who ordered them."""
+    """The user who gave the order."""
     group_wide: bool
     site: StoredName
     ce: StoredName
     wanted: Total
     sent: Total
-    """Those that were sent, but for those that ended before they began to run."""
+    """How many pilots were sent. Those that ended before they ran are not counted."""
     alive: Total
     state: Word
     """open, fulfilled, expired or withdrawn."""
     ordered_at: datetime
     expires_at: datetime
     held: LongText = ""
-    """Why no pilot could be sent at the last look."""
+    """Why no pilot could be sent when it was last tried. Empty if one could."""
 
 
 class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders"):
-    """Answers ListPilotOrders."""
+    """Answers ListPilotOrders: a page of orders, the newest first."""
 
     query_id: MessageId
     client: Client
@@ -63,7 +63,7 @@ class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders")
 
 
 class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
-    """Answers ListPilots."""
+    """Answers ListPilots: a page of pilots."""
 
     query_id: MessageId
     client: Client
@@ -73,22 +73,22 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
 
 
 class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail"):
-    """Answers ShowPilot."""
+    """Answers ShowPilot: everything that is stored about one pilot."""
 
     query_id: MessageId
     client: Client
     pilot: PilotLine
     dispatcher: StoredName
     reference: LongText | None
-    """What its element calls it."""
+    """The name by which the computing element knows the pilot; None if it has none yet."""
     started_at: datetime | None
     ended_at: datetime | None
     word: LongText | None
-    """What its element said of it last, and when."""
+    """The last state of the pilot that its computing element reported, at `word_at`."""
     word_at: datetime | None
     cause: LongText | None
-    """What became of it, if it did not end by itself."""
+    """Why the pilot ended, if it did not end by itself."""
     output: LongText | None
-    """The end of what it printed; None as long as it was not fetched, which is some time after its end."""
+    """The end of what the pilot printed. None until it is fetched, some time after the pilot's end."""
     refused_orders: Total = 0
-    """Messages to it that no service had signed: any says that somebody forges orders."""
+    """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""

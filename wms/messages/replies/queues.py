@@ -1,4 +1,4 @@
-"""Task queues."""
+"""Answers about task queues."""
 
 from typing import Annotated
 
@@ -9,7 +9,7 @@ from wms.messages.replies.bounds import Many, Position
 
 
 class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A task queue as a list shows it."""
+    """One task queue with waiting jobs as an entry of a list. `waiting` is their number."""
 
     tq_id: JobNumber
     owner: StoredName
@@ -21,7 +21,7 @@ class QueueLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
-    """Answers ListQueues, fullest first."""
+    """Answers ListQueues: a page of task queues, those with the most waiting jobs first."""
 
     query_id: MessageId
     client: Client

@@ -1,4 +1,4 @@
-"""Answers about brokered jobs: where they could run, what was predicted, where they were placed, and how true it was."""
+"""Answers about jobs that the resource broker places: where they could run, what was predicted, and what came true."""
 
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -24,7 +24,10 @@ Reasons: TypeAlias = Annotated[tuple[LongText, ...], msgspec.Meta(max_length=100
 
 
 class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of the time to delivery, or the whole: seconds, the interval that holds it in 90 of 100 cases, and the source."""
+    """The predicted seconds until a job's results are delivered, or one part of them.
+
+    The true time lies between `low` and `high` in 90 of 100 cases.
+    """
 
     part: Word
     """stage_in, waiting, execution, stage_out or delivery."""
@@ -34,32 +37,32 @@ class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     source: Word
     """reservation, queue-model, history, benchmark, resource, user, replicas or none."""
     model_seconds: Seconds = 0.0
-    """The prediction before it was corrected by how wrong such predictions were."""
+    """The prediction before its correction by how wrong such predictions were so far."""
 
 
 class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A computing element that was considered for a job."""
+    """A computing element that the resource broker considered for a job."""
 
     site: StoredName
     ce: StoredName
     rank: Count = 0
-    """Its place, from 1; 0: it was rejected."""
+    """Its place in the ranking, from 1 for the best. 0 if it was rejected."""
     seconds: Seconds | None = None
-    """The predicted time that the job's objective makes short; None for rejected elements."""
+    """The predicted time by which the ranking is ordered: that which the job wants to be short. None if it was rejected."""
     low: Seconds | None = None
     high: Seconds | None = None
     parts: Annotated[tuple[PredictedPart, ...], msgspec.Meta(max_length=10)] = ()
     agreement_id: StoredName = ""
     agreement: Word = ""
-    """The last known state of the agreement that it was asked for; empty: it was not asked."""
+    """The last known state of the reservation that the site was asked for. Empty if it was not asked."""
     start_at: Moment | None = None
-    """The start of the reservation."""
+    """The start of the reservation, if there is one."""
     reasons: Reasons = ()
     """Why it was rejected, or what the ranking considered."""
 
 
 class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One time that the broker placed the job, and what became of it."""
+    """One placement of a job: the computing element that the resource broker chose, and how it ended."""
 
     attempt: Count
     rank: Count
@@ -79,7 +82,7 @@ class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgreementLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation that a site was asked for on behalf of the job."""
+    """A reservation that the resource broker asked a site for, for this job."""
 
     agreement_id: StoredName
     site: StoredName
@@ -94,50 +97,50 @@ class AgreementLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRanking(msgspec.Struct, frozen=True, kw_only=True, tag="job-ranking"):
-    """Answers ShowRanking: the record of a brokered job."""
+    """Answers ShowRanking: how far the resource broker is with a job, what it ranked, and where it placed the job."""
 
     query_id: MessageId
     client: Client
     job_id: JobNumber
     state: Word
     phase: Word
-    """Choosing, Deciding, Confirming, Placed or Over; empty: the broker has not begun."""
+    """How far the broker is: Choosing, Deciding, Confirming, Placed or Over. Empty if it has not begun."""
     reason: LongText
-    """Why it is not placed now, as a code and a text; empty if it is."""
+    """Why the job is not placed now, as a code. Empty if it is placed."""
     reason_text: LongText
     rounds: Sequence
-    """How often sites were asked for agreements."""
+    """How many times sites were asked for reservations."""
     ranked_at: datetime | None
     elements: Annotated[tuple[RankedElement, ...], Many]
-    """The ranked elements, the best first, then the rejected ones."""
+    """The ranked computing elements, the best first, and after them the rejected ones."""
     placements: Annotated[tuple[PlacementLine, ...], Many]
     agreements: Annotated[tuple[AgreementLine, ...], Many]
     elements_total: Total
-    """How many were considered; the rejected ones shown are bounded."""
+    """How many computing elements were considered. Only some of the rejected ones are listed."""
 
 
 class CalibrationLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How true the predictions of one site or predictor were."""
+    """How well the predictions for one site or of one predictor came true."""
 
     site: StoredName
-    """Empty: all sites."""
+    """The site; empty for all sites together."""
     part: Word
     """stage_in, waiting, execution, stage_out or delivery."""
     source: Word
-    """The predictor; empty: all."""
+    """The predictor; empty for all together."""
     predictions: Total
     scored: Total
-    """How many could be compared with what happened."""
+    """How many of the predictions could be compared with what happened."""
     covered: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
-    """The share of scored ones whose 90 % interval holds the truth."""
+    """The share of compared predictions, from 0 to 1, whose 90 % interval contained the true time."""
     ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
-    """The median of truth over prediction."""
+    """The median of true time divided by predicted time."""
     error_seconds: Seconds | None
-    """The median of the absolute error."""
+    """The median of the absolute error in seconds."""
 
 
 class Calibrations(msgspec.Struct, frozen=True, kw_only=True, tag="calibrations"):
-    """Answers ListPredictions."""
+    """Answers ListPredictions: one line for each site, predictor or pair of them, and part of the time."""
 
     query_id: MessageId
     client: Client

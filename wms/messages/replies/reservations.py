@@ -1,4 +1,4 @@
-"""Answers about reservations: what is reserved for whose job, where and when, and why."""
+"""Answers about reservations of CPUs: for whose job, where and when, in which state and why."""
 
 from datetime import datetime
 from typing import Annotated
@@ -11,7 +11,7 @@ from wms.messages.replies.bounds import Many
 
 
 class ReservationLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation, or an offer of one, as a list shows it."""
+    """One reservation, or one request for it, as an entry of a list."""
 
     agreement_id: StoredName
     job_id: JobNumber
@@ -28,14 +28,14 @@ class ReservationLine(msgspec.Struct, frozen=True, kw_only=True):
     latest_start: datetime | None
     flexible: bool
     start_at: datetime | None
-    """None: nothing was reserved."""
+    """The start of the reservation. None if nothing was reserved."""
     ends_at: datetime | None
     reservation: StoredName
-    """The name by which the batch system knows it; empty if it does not."""
+    """The batch system's name of the reservation; empty if the batch system does not know of it."""
     expires_at: datetime
-    """When an offer without a decision, or an unconfirmed reservation, is over."""
+    """When a request that is not decided, or a reservation that is not confirmed, expires."""
     used_at: datetime | None
-    """When it was first seen that a pilot uses it."""
+    """When a pilot was first seen to use the reservation. None if none was."""
     reason: Word
     reason_text: LongText
     created_at: datetime
@@ -43,7 +43,7 @@ class ReservationLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Reservations(msgspec.Struct, frozen=True, kw_only=True, tag="reservations"):
-    """Answers ListReservations: a page."""
+    """Answers ListReservations: a page of reservations."""
 
     query_id: MessageId
     client: Client

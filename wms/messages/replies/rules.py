@@ -1,4 +1,4 @@
-"""What administrators set: the shares of groups, and limits."""
+"""Answers about what administrators set: the fair shares of groups, and limits on jobs."""
 
 from typing import Annotated
 
@@ -10,7 +10,7 @@ from wms.messages.replies.bounds import Many, Position
 
 
 class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A group's share and how it stands."""
+    """The fair share of one group, with the group's present jobs and usage."""
 
     vo: StoredName
     owner_group: StoredName
@@ -18,22 +18,22 @@ class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
     job_sharing: bool
     background: bool
     source: Word
-    """`set` at run time, of the `file`, or the `default`."""
+    """Where the share comes from: `set` at run time, the `file`, or the `default`."""
     said_by: StoredName = ""
     owners: Total = 0
-    """The number of owners with waiting jobs."""
+    """The number of users of the group that have waiting jobs."""
     waiting_jobs: Total = 0
     running_jobs: Total = 0
-    """The number of jobs that pilots hold."""
+    """The number of the group's jobs that pilots hold."""
     private_pilots: bool = False
     used_hours: Seconds = 0.0
-    """Of processors, in ended attempts, halved every half-life; 0 where usage does not count."""
+    """Processor hours of the group's ended attempts, halved every half-life. 0 if usage is not recorded."""
     effective_share: Measure | None = None
-    """The share as it counts by that usage; of an older job manager, none."""
+    """The share after its reduction by usage. None from an older job manager."""
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
-    """Answers ListShares."""
+    """Answers ListShares: a page of groups."""
 
     query_id: MessageId
     client: Client
@@ -43,18 +43,18 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
 
 
 class LimitLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit and who said it."""
+    """One limit on jobs, and where it comes from."""
 
     limit: Limit
     lifted: bool = False
-    """The file says it, and at run time it was said not to hold."""
+    """Whether the limit of the configuration file was switched off at run time."""
     source: Word
-    """`set` at run time, or of the `file`."""
+    """Where the limit comes from: `set` at run time, or the `file`."""
     said_by: StoredName = ""
 
 
 class CountLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How far something is that a limit counts."""
+    """How many jobs with one value of an attribute pilots hold at one place, as limits count them."""
 
     site: StoredName
     ce: StoredName
@@ -64,7 +64,7 @@ class CountLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
-    """Answers ListLimits. Operators are told the counts of all owners, and an owner its own counts alone."""
+    """Answers ListLimits: a page of limits, and the counts. Operators see the counts of all owners, a user only the own ones."""
 
     query_id: MessageId
     client: Client

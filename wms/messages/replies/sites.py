@@ -1,4 +1,4 @@
-"""Computing elements: their ads, their health, and what was planned for them."""
+"""Answers about computing elements: their ads, their health, and how many pilots were planned for them."""
 
 from datetime import datetime
 from typing import Annotated, Literal, TypeAlias
@@ -23,32 +23,32 @@ from wms.messages.replies.bounds import Lines, Many, Position
 Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
-"""What kept more pilots from being sent; empty where nothing did."""
+"""What kept more pilots from being sent to a computing element. Empty if nothing did."""
 
 
 class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs of a computing element as its ad's source counts them, and as we do."""
+    """The number of jobs at a computing element, as its information source counts them and as this system does."""
 
     source: Total
-    """In any state, others' too: CurrentJobs."""
+    """All batch jobs there by the source's count, in any state and of anybody: CurrentJobs."""
     source_submitting: Total
-    """Of these, those that do not run yet: CurrentSubmittingJobs."""
+    """How many of these do not run yet: CurrentSubmittingJobs."""
     pilots: Total
-    """Ours that have not ended."""
+    """The number of this system's pilots there that have not ended."""
     jobs: Total
-    """Ours that run in these."""
+    """The number of users' jobs that run in these pilots."""
     unseen: Total
-    """Pilots that were under way when the source counted: not among its jobs."""
+    """How many pilots were still on their way when the source counted, so that they are not in its count."""
     idle: Total
-    """Pilots among its jobs that had no job of ours."""
+    """How many pilots in the source's count had no user's job."""
     pilots_left: Total | None
-    """Pilots that may be sent before the next ad; None: the ad states no limit."""
+    """How many pilots may be sent before the next ad. None if the ad states no limit."""
     jobs_left: Total | None
-    """Jobs that may be given to pilots there before the next ad."""
+    """How many users' jobs may be given to pilots there before the next ad. None if the ad states no limit."""
 
 
 class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element as a list shows it."""
+    """One computing element as an entry of a list: its ad, its health, and the pilots and jobs there."""
 
     site: StoredName
     ce: StoredName
@@ -60,20 +60,20 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     pilots: Total
     running_jobs: Total
     notices: Lines = ()
-    """What keeps jobs and pilots from it: "suppress: 40 of 40 jobs (MaxJobs)"; likewise "delay" and "avoid"."""
+    """What keeps jobs or pilots from it, such as "suppress: 40 of 40 jobs (MaxJobs)". Others begin with "delay" or "avoid"."""
     jobs_there: JobsThere | None = None
     entry_point: LongText = ""
-    """Where the grid enters it, a GRAM contact or another URL; empty if its ad does not say."""
+    """The address at which the grid submits to it: a GRAM contact or another URL. Empty if its ad has none."""
     monitoring_database: LongText = ""
     state: Word = "healthy"
-    """One of `wms.provisioning.health.STATES`, its site's where that is avoided as a whole."""
+    """Its health, one of `wms.provisioning.health.STATES`. If its site is avoided as a whole, that of the site."""
     until: datetime | None = None
     reason: LongText = ""
     said_by: StoredName = ""
 
 
 class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
-    """Answers ListSites."""
+    """Answers ListSites: a page of computing elements."""
 
     query_id: MessageId
     client: Client
@@ -83,7 +83,7 @@ class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
 
 
 class SiteMove(msgspec.Struct, frozen=True, kw_only=True):
-    """One change of how an element, or with `ce` empty its site, is."""
+    """One change of the health state of a computing element, or with `ce` empty of its site."""
 
     at: datetime
     site: StoredName
@@ -96,7 +96,7 @@ class SiteMove(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CanaryLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A job by which an element was tried; `outcome` is empty while it is out."""
+    """A canary: a short test job by which a computing element was tried. `outcome` is empty until it ends."""
 
     job_id: JobNumber
     site: StoredName
@@ -107,25 +107,28 @@ class CanaryLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Share(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided for one class of work at one element: its jobs, who takes them up, and what held more back."""
+    """The part of a pilot decision that concerns jobs of one VO, CPU time class and number of processors.
+
+    It counts the waiting jobs and the pilots that will take them, and says what kept more from being sent.
+    """
 
     vo: StoredName
     cpu_segment: CpuTime
     processors: Count
     wanted: Total
-    """Jobs that wait and could run there."""
+    """How many waiting jobs could run at this computing element."""
     taken: Total
-    """Of them, those that pilots there, running or on the way, take up."""
+    """How many of them the pilots there, running or on their way, will take."""
     sent: Count
-    """Pilots sent for them."""
+    """How many new pilots are sent there for them."""
     elsewhere: Total
-    """Jobs that pilots elsewhere take up, or new ones anywhere."""
+    """How many of them pilots at other computing elements, or new pilots anywhere, will take."""
     held: Hindrance
     why: LongText
 
 
 class Decision(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided for an element, for all VOs together."""
+    """How many pilots were ordered for one computing element, for all VOs together, with the reasons and counts behind it."""
 
     site: StoredName
     ce: StoredName
@@ -141,14 +144,17 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What the planner last decided of an element, and since when."""
+    """The last decision on how many pilots to send to one computing element.
+
+    `decided_at` is when it was first made; later ones were the same.
+    """
 
     decided_at: datetime
     decision: Decision
 
 
 class SiteDetail(msgspec.Struct, frozen=True, kw_only=True, tag="site-detail"):
-    """Answers ShowSite; histories are newest first, at most a hundred of each."""
+    """Answers ShowSite. Each history has its newest entry first, and at most a hundred entries."""
 
     query_id: MessageId
     client: Client
@@ -159,7 +165,7 @@ class SiteDetail(msgspec.Struct, frozen=True, kw_only=True, tag="site-detail"):
 
 
 class Plans(msgspec.Struct, frozen=True, kw_only=True, tag="plans"):
-    """Answers ListPlans."""
+    """Answers ListPlans: a page of decisions, one for each computing element."""
 
     query_id: MessageId
     client: Client
