@@ -1,4 +1,4 @@
-"""Ads of computing elements in the database: stored, replaced by newer ones, and kept for a while after they expire."""
+"""Ads of computing elements, by which sites describe them, in the database. They are replaced by newer ones and kept for a while."""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -27,7 +27,7 @@ SQL = load(__file__)
 log = structlog.get_logger()
 
 KNOWN_DAYS = 30
-"""Days for which an element stays known after its ad expired. Jobs that only it can run do not count as impossible for ever."""
+"""Days for which a computing element stays known after its ad expired. Until then, jobs that only it can run are not called impossible."""
 
 
 _KNOWN_MOST = 50_000
@@ -36,7 +36,7 @@ _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
 
 
 class _Row(NamedTuple):
-    """An ad with its columns as they are stored."""
+    """An ad with its database columns: JSON texts, and a digest of them that tells whether two ads have the same content."""
 
     ad: Advertise
     element: str
@@ -61,9 +61,9 @@ class _Row(NamedTuple):
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
-    """Store ads, at most one for each element; return the elements whose stored ad is now this one, changed or not.
+    """Store ads of computing elements, at most one for each element. Return the elements whose stored ad is now this one.
 
-    An ad with unchanged content only extends the life of the stored one. An ad older than the stored one is ignored.
+    An ad with unchanged content only extends the life of the stored one, and counts as stored. An ad older than the stored one is ignored.
     """
     rows = {each.element.ce_id: _row(each) for each in ads}
     renewed = await _write(tx, SQL["renew"], rows, _Row.said_again)
@@ -93,7 +93,10 @@ def _row(ad: Advertise) -> _Row:
 
 
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
-    """Withdraw the ads of elements; return the elements whose ad was withdrawn, which are those without a newer ad."""
+    """Let the ads of elements expire at once.
+
+    Return the elements whose ad was withdrawn: those that have an ad, but none newer than the withdrawal.
+    """
     if not gone:
         return set()
     columns = [
@@ -105,25 +108,29 @@ async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
 
 
 async def forget_expired(tx: Transaction) -> int:
-    """Delete elements whose ads expired more than `KNOWN_DAYS` days ago; return the number of deleted elements."""
+    """Delete the ads of computing elements that expired more than `KNOWN_DAYS` days ago; return the number of deleted ads."""
     return await tx.execute(SQL["forget"], KNOWN_DAYS)
 
 
 async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
-    """Delete the ads of one element, or of a whole site if `ce` is empty; return the elements that had an ad."""
+    """Delete the ad of element `ce`, or all ads of the site if `ce` is empty, with the planner's decisions there.
+
+    Return the elements that had an ad.
+    """
     return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
 
 
 async def fresh(tx: Transaction) -> list[ComputingElement]:
-    """Return the elements whose ads have not expired, with their ClassAds if they have any."""
+    """Return the computing elements of all sites whose ads have not expired, each with its ClassAd if the ad has one."""
     rows = await tx.fetch(SQL["fresh"])
     return list((await elements(tx, rows)).values())
 
 
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[CeId, ComputingElement]:
-    """Return the elements of rows with `site`, `ce`, `received_at` and `pilot_seconds`, with the lifetime of their pilots in seconds.
+    """Return the computing elements that rows of the ad table name, by site and name, in the order of the rows.
 
-    The order is that of the rows. Elements that were deleted meanwhile, or whose ad cannot be read, are absent.
+    Each row has `site`, `ce`, `received_at` (when the ad arrived) and `pilot_seconds` (lifetime of pilots there). Elements that were
+    deleted meanwhile, or whose ad cannot be read, are absent.
     """
     names = [(row["site"], row["ce"], row["received_at"]) for row in rows]
     found = {CeId(site, ce): _known.get((site, ce, received_at)) for site, ce, received_at in names}
@@ -144,7 +151,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
 
 
 async def tell_lives(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
-    """Store the lifetime in seconds of pilots that are sent to these elements."""
+    """Store, for each computing element, the lifetime in seconds of the pilots that are sent to it. Elements without an ad are ignored."""
     if seconds:
         await tx.execute(
             SQL["tell_lives"], *dense([(*place, seconds[place]) for place in sorted(seconds)], 3)
@@ -162,10 +169,9 @@ def _element(row: asyncpg.Record) -> ComputingElement | None:
 # Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=10_000)
 def element_of(text: str) -> ComputingElement | None:
-    """Return the computing element in the JSON text of an ad, without the ad's other columns.
+    """Decode the JSON text of a computing element, as the ad table holds it.
 
-    Return None if a value is out of bounds, as in ads stored before there were bounds. Then only this element is
-    skipped.
+    Return None, and log a warning, if it cannot be read or a value is out of bounds. Ads stored before there were bounds may be so.
     """
     try:
         return msgspec.json.decode(text, type=ComputingElement)
@@ -176,7 +182,7 @@ def element_of(text: str) -> ComputingElement | None:
 
 @lru_cache(maxsize=4_096)
 def _text(attributes: str, expressions: str, requirements: str, rank: str) -> str:
-    """Return the ad as canonical ClassAd text. An unreadable ad becomes one whose requirements match nothing."""
+    """Return the columns of an ad as ClassAd text in canonical form. An unreadable ad becomes one whose requirements match no job."""
     try:
         return advertised(
             msgspec.json.decode(attributes), msgspec.json.decode(expressions), requirements, rank

@@ -1,4 +1,7 @@
-"""Agreements on reservations: offered by the broker, decided by the service of their site, over by themselves. Times are the database's."""
+"""Agreements in the database. The resource broker offers to reserve CPUs of a site for a job; the site's agreement service decides.
+
+Times are the database's.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -24,14 +27,14 @@ SQL = load(__file__)
 
 
 class ReservableElement(msgspec.Struct, frozen=True):
-    """What may be reserved of a computing element."""
+    """A computing element on which CPUs may be reserved: how many, and within which bounds a site takes offers."""
 
     cpus: int
     template: AgreementTemplate
 
 
 class HeldReservation(msgspec.Struct, frozen=True):
-    """A reservation that a batch system may hold."""
+    """A reservation that the batch system of element `ce` may still hold: its name there, and the agreement it was made for."""
 
     agreement_id: AgreementId
     ce: str
@@ -42,7 +45,7 @@ class HeldReservation(msgspec.Struct, frozen=True):
 
 
 async def offer(tx: Transaction, offers: Sequence[AgreementTerms]) -> set[AgreementId]:
-    """Store offers as Requested; return the ids of those that are new."""
+    """Store offers of the broker in state Requested. Return the ids of the new ones; an offer whose id is stored already changes nothing."""
     rows = [
         (t.agreement_id, t.job_id, t.vo, t.owner, t.group, t.site, t.ce, t.cpus, t.duration_seconds, t.earliest_start,
          t.latest_start, t.flexible, t.expires_in_seconds)
@@ -52,23 +55,27 @@ async def offer(tx: Transaction, offers: Sequence[AgreementTerms]) -> set[Agreem
 
 
 async def of_others(tx: Transaction, offers: Sequence[AgreementTerms]) -> set[AgreementId]:
-    """Return the ids of offers for jobs that are not of the offers' owner, group and VO, or do not exist."""
+    """Return the ids of offers whose job does not exist, or belongs to another owner, group or VO than the offer names."""
     rows = [(each.agreement_id, each.job_id, each.vo, each.owner, each.group) for each in offers]
     return {row["agreement_id"] for row in await tx.fetch(SQL["of_others"], *dense(rows, 5))}
 
 
 async def lock(tx: Transaction, ids: Collection[str]) -> dict[AgreementId, Agreement]:
-    """Lock agreements and return them by their ids."""
+    """Lock the rows of these agreements until the transaction ends, and return them by id. Unknown ids are absent."""
     return _by_id(await tx.fetch(SQL["lock"], sorted(ids)))
 
 
 async def read(tx: Transaction, ids: Collection[str]) -> dict[AgreementId, Agreement]:
-    """Return agreements by their ids; those that no site has heard of are left out."""
+    """Return the agreements with these ids, by id, without locking them. Ids that are not stored are absent."""
     return _by_id(await tx.fetch(SQL["read"], sorted(ids)))
 
 
 async def move(tx: Transaction, marks: Sequence[AgreementMark]) -> list[Agreement]:
-    """Apply events that the state table allows, tell the broker, and return the agreements that moved, as they are then."""
+    """Apply events to agreements as far as the state table allows, and send each decision to the broker.
+
+    Return the agreements that changed state, as they are afterwards. A mark is an event with the values to store; marks of unknown
+    agreements are ignored.
+    """
     if not marks:
         return []
     there = await lock(tx, [each.agreement_id for each in marks])
@@ -84,7 +91,7 @@ async def move(tx: Transaction, marks: Sequence[AgreementMark]) -> list[Agreemen
 
 
 def tell(tx: Transaction, agreements: Sequence[Agreement]) -> None:
-    """Send the broker the states of agreements that are decided."""
+    """Send each agreement that is no longer Requested to the resource broker, as a message of this transaction."""
     for each in agreements:
         if each.state is not AgreementState.REQUESTED:
             tx.send(DECISIONS_TOPIC, str(each.job_id), _decided(each))
@@ -113,13 +120,13 @@ def _decided(agreement: Agreement) -> AgreementDecided:
 async def tell_elements(
     tx: Transaction, site: str, elements: Mapping[str, ReservableElement], seconds: float
 ) -> None:
-    """Say that the site decides on offers for these elements, by their names, for the next `seconds` seconds."""
+    """Store that a site decides on offers for these computing elements, given by name, during the next `seconds` seconds."""
     rows = [(ce, each.cpus, msgspec.json.encode(each.template).decode()) for ce, each in elements.items()]
     await tx.execute(SQL["tell"], site, *dense(rows, 3), seconds)
 
 
 async def reservable(tx: Transaction) -> dict[CeId, ReservableElement]:
-    """Return the elements on which reservations are made, with their CPUs and the bounds of offers."""
+    """Return the computing elements of all sites that take offers now, each with its CPUs and the bounds of offers."""
     return {
         CeId(row["site"], row["ce"]): ReservableElement(
             row["cpus"], msgspec.json.decode(row["template"], type=AgreementTemplate)
@@ -129,27 +136,31 @@ async def reservable(tx: Transaction) -> dict[CeId, ReservableElement]:
 
 
 async def take_turn(tx: Transaction, place: CeId, holder: str, seconds: float) -> bool:
-    """Take or prolong the turn to decide for an element; return False while another service has it."""
+    """Take the exclusive right to decide on the offers for one computing element, or prolong it.
+
+    `holder` is the service instance that asks; the right lasts `seconds` seconds. Return False if another holder has it, or the element
+    takes no offers.
+    """
     return await tx.fetchval(SQL["take_turn"], *place, holder, seconds) is not None
 
 
 async def keep_turn(tx: Transaction, place: CeId, holder: str) -> bool:
-    """Return whether the turn is still the holder's; then it stays so until the transaction ends."""
+    """Return whether `holder` still has the right to decide for the element. If so, nobody else gets it before the transaction ends."""
     return await tx.fetchval(SQL["keep_turn"], *place, holder) is not None
 
 
 async def requested(tx: Transaction, place: CeId, limit: int) -> list[Agreement]:
-    """Return up to `limit` undecided offers for an element, the oldest first."""
+    """Return up to `limit` offers for a computing element that are still undecided, oldest first."""
     return [_agreement(row) for row in await tx.fetch(SQL["requested"], *place, limit)]
 
 
 async def granted(tx: Transaction, place: CeId) -> list[Agreement]:
-    """Return the temporary and confirmed agreements of an element."""
+    """Return the agreements of a computing element that are Temporary or Confirmed: those that hold CPUs."""
     return [_agreement(row) for row in await tx.fetch(SQL["granted"], *place)]
 
 
 async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
-    """Return what is reserved at a site, by VO."""
+    """Return the sums of the Temporary and Confirmed agreements of a site, by VO: their number, CPUs and CPU seconds."""
     return {
         row["vo"]: ReservedAmount(row["agreements"], row["cpus"], row["cpu_seconds"])
         for row in await tx.fetch(SQL["reserved"], site)
@@ -157,12 +168,15 @@ async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
 
 
 async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: bool = True) -> None:
-    """Store that decisions begin, and if `is_held` that a batch system is about to be asked for reservations of these names."""
+    """Store that decisions on these Requested agreements begin, with the name of each reservation; count the attempt.
+
+    With `is_held`, also store that the batch system may hold the reservations from now on, so that they are released later.
+    """
     await tx.execute(SQL["intend"], list(names), list(names.values()), is_held)
 
 
 async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
-    """Give agreements to other jobs of the same owner: to those that run in them."""
+    """Give each agreement to another job of the same owner, group and VO: the job that runs in its reservation. Other pairs are ignored."""
     await tx.execute(SQL["hand_over"], list(jobs), list(jobs.values()))
 
 
@@ -170,7 +184,10 @@ async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
 
 
 async def end_overdue(tx: Transaction, site: str, grace: timedelta, limit: int) -> list[Agreement]:
-    """End up to `limit` agreements of a site whose time is over, and return them."""
+    """End up to `limit` agreements of a site whose time or job is over, and tell the broker. Return those that ended.
+
+    A confirmed agreement also ends if nobody used it within `grace` after its start.
+    """
     now = await tx.now()
     marks = []
     for row in await tx.fetch(SQL["overdue"], site, grace.total_seconds(), limit):
@@ -181,33 +198,39 @@ async def end_overdue(tx: Transaction, site: str, grace: timedelta, limit: int) 
 
 
 async def use(tx: Transaction, site: str, in_use: Collection[str]) -> int:
-    """Note which confirmed reservations are used, `in_use` by their names in the batch system; return how many are new."""
+    """Store that confirmed reservations of a site are in use. Return for how many that was new.
+
+    `in_use` names the reservations in which the batch system runs something. Those whose job is at a pilot count too.
+    """
     return await tx.execute(SQL["use"], site, sorted(in_use))
 
 
 async def releasable(tx: Transaction, site: str, limit: int) -> list[HeldReservation]:
-    """Return what batch systems may still hold for agreements of a site that are over."""
+    """Return up to `limit` reservations of a site whose agreements are over, though its batch system may still hold them."""
     return [HeldReservation(*row) for row in await tx.fetch(SQL["releasable"], site, limit)]
 
 
 async def released(tx: Transaction, ids: Collection[AgreementId]) -> None:
-    """Store that the batch system holds nothing more for agreements that are over."""
+    """Store that the batch system holds no reservation any more for these agreements. Agreements that are not over stay as they are."""
     await tx.execute(SQL["released"], sorted(ids))
 
 
 async def living(tx: Transaction, place: CeId) -> dict[str, tuple[AgreementId, AgreementState]]:
-    """Return the living agreements of an element, by the names of the reservations that its batch system may hold for them."""
+    """Return the agreements of an element that are not over and may hold a reservation there.
+
+    The key is the name of the reservation in the batch system; the value is the agreement's id and state.
+    """
     rows = await tx.fetch(SQL["living"], *place)
     return {row["reservation"]: (row["agreement_id"], AgreementState(row["state"])) for row in rows}
 
 
 async def forget(tx: Transaction, seconds: float, limit: int) -> int:
-    """Delete up to `limit` agreements that were over `seconds` seconds ago; return how many."""
+    """Delete up to `limit` agreements that ended over `seconds` seconds ago and hold no reservation; return the number of deleted ones."""
     return await tx.execute(SQL["forget"], seconds, limit)
 
 
 class SoughtAgreements(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on agreements; empty ones stand for all."""
+    """Conditions by which agreements are listed. An empty value, or None, sets no condition."""
 
     states: Collection[AgreementState] = ALIVE
     job_id: JobId | None = None
@@ -215,11 +238,11 @@ class SoughtAgreements(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     ce: str = ""
     after: tuple[datetime, str] | None = None
-    """Creation time and id of the last agreement of the page before."""
+    """Creation time and id of the last agreement on the page before; None for the first page."""
 
 
 async def listed(tx: Transaction, scope: Scope, sought: SoughtAgreements, limit: int) -> list[Agreement]:
-    """Return up to `limit` agreements of a scope that meet the conditions, the newest first."""
+    """Return up to `limit` agreements that the user with this scope may see and that meet the conditions, newest first."""
     rows = await tx.fetch(
         SQL["list"],
         *(scope.owner, scope.group, scope.vo),

@@ -1,4 +1,4 @@
-"""Arrays of texts that are sent to the database as one text. The server splits it much faster than the driver encodes single elements."""
+"""Lists of texts that are sent to Postgres as one joined text. The server splits it much faster than the driver encodes single elements."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ SEPARATOR = "\x1f"
 
 
 def joined(values: Sequence[str]) -> str:
-    """Return the texts joined by U+001F, for a parameter that the server splits. A single empty text arrives as an empty array.
+    """Join texts with U+001F into one statement parameter, which the server splits again. A single empty text arrives as an empty array.
 
     Raise Rejected if a text contains U+001F.
     """

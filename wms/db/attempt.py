@@ -1,4 +1,4 @@
-"""Attempts and leases in the database. Callers lock the rows of the jobs first, so that writers follow one order."""
+"""Attempts, the times that a job was given to a pilot, and their leases in the database. Callers first lock the rows of the jobs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -21,7 +21,7 @@ NOTHING_USED = Usage()
 
 
 class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The outcome and the usage of one ended attempt."""
+    """The end of one attempt of a job, to be stored by `finish`: its outcome, reason, usage and the last lines of its output."""
 
     job_id: JobId
     epoch: Epoch
@@ -36,30 +36,33 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     stdout_tail: str = ""
     stderr_tail: str = ""
     accepted: bool = False
-    """Whether the pilot accepted the offer in this same transaction."""
+    """Whether the pilot accepts the offer in the transaction that also ends the attempt."""
     ran: bool = False
-    """Whether the payload began, even if no start was reported."""
+    """Whether the payload began to run, even if its start was never reported."""
     start_seq: int | None = None
-    """The number of the start in the job's history, if the lease does not hold it yet."""
+    """The number of the payload's start in the job's history. None if the lease holds it already or the payload never started."""
     end_seq: int | None = None
-    """The number of the job's end in its history; None if the job did not end with this attempt."""
+    """The number of the job's end in its history; None if the job goes on after this attempt."""
 
 
 async def accept(tx: Transaction, job_ids: Collection[JobId], lease_seconds: float) -> None:
-    """Turn the offers of these jobs into leases of `lease_seconds` seconds, or renew leases that were accepted before."""
+    """Turn the offers of these jobs into leases of `lease_seconds` seconds. Leases that were accepted before are renewed to the same time."""
     if job_ids:
         await tx.execute(SQL["accept"], sorted(job_ids), lease_seconds)
 
 
 async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
-    """Store in the leases that the payloads began. `started` has the number of the start in each job's history."""
+    """Store in the leases of jobs that their payloads began now. `started` maps each job to the number of the start in its history."""
     if started:
         ids = sorted(started)
         await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
 
 
 async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:
-    """Store ended attempts together with the history entries that their leases hold, and delete the leases."""
+    """Store ended attempts, with the history entries that their leases held, and delete the leases.
+
+    An attempt whose lease is gone is ignored.
+    """
     if ended:
         ordered = sorted(ended, key=lambda each: each.job_id)
         await tx.execute(SQL["finish"], *sparse(_row(each) for each in ordered))
@@ -92,7 +95,10 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
 
 
 async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[AttemptId]:
-    """Return the attempts whose results are already recorded for the same pilot. A repeated report of them is acknowledged again."""
+    """Return those of these attempts whose results are recorded already, reported by the same pilot.
+
+    A repeated report is only acknowledged again.
+    """
     if not reported:
         return set()
     columns = list(zip(*reported, strict=True))
@@ -100,19 +106,19 @@ async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, Pilot
 
 
 async def expired(tx: Transaction, limit: int) -> list[JobId]:
-    """Return up to `limit` jobs whose lease has expired by the database's clock, longest expired first."""
+    """Return up to `limit` jobs whose lease has expired by the database's clock; the lease that expired first comes first."""
     return [row["job_id"] for row in await tx.fetch(SQL["expired"], limit)]
 
 
 async def clock_set(tx: Transaction, step_seconds: float, longest_seconds: float) -> None:
-    """Move the ends of leases by `step_seconds`, the step by which the database's clock was set.
+    """Correct the ends of leases by `step_seconds`, after the database's clock was set by that step.
 
-    A repeated call changes nothing. A lease moves only while it has expired after a forward step. After a backward step
-    it moves only while it ends later than `longest_seconds` from now.
+    After a step forward, leases that have expired move. After a step back, those move that end later than `longest_seconds` from now. A
+    repeated call changes nothing.
     """
     await tx.execute(SQL["clock_set"], step_seconds, longest_seconds)
 
 
 async def of_pilots(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[JobId]:
-    """Return the jobs that these pilots hold by offers or leases."""
+    """Return the jobs that these pilots hold, whether offered only or accepted."""
     return [row["job_id"] for row in await tx.fetch(SQL["of_pilots"], pilot_ids)]

@@ -1,7 +1,7 @@
-"""Blocks of sweeps in the database: selected, cut, moved as one, and turned into job rows shortly before their jobs are matched.
+"""Blocks in the database: consecutive jobs of a job array (sweep) that share one row.
 
-Before a block is cut, its sweep is locked, and the blocks are read in a later statement. They may have been cut while
-the lock was awaited.
+They are selected, cut, moved as one, and turned into job rows. Before a block is cut, its sweep is locked, and the blocks are read in a
+later statement. They may have been cut while the lock was awaited.
 """
 
 import re
@@ -30,11 +30,11 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 CHUNK = 1_000
-"""The most jobs of a block that are named, or given rows, at once."""
+"""The most jobs of a block that get rows, or whose names are computed, in one step."""
 FEW = 16
-"""The fewest jobs of a block that are given rows at once."""
+"""The fewest jobs of a block that get rows in one step."""
 AHEAD = 8
-"""The factor between the jobs that are given rows and the jobs requested, within `FEW` and `CHUNK`. A request costs more than a row.
+"""How many jobs get rows for each job that was asked for, within `FEW` and `CHUNK`. A further row costs less than a further request.
 
 The bounds keep a pass over many sweeps from making rows that are used only minutes later.
 """
@@ -45,11 +45,14 @@ _history = msgspec.json.Decoder(tuple[Moved, ...])
 
 
 Part = tuple[Block, list[Range]]
-"""A block and the ranges of its chosen jobs, in order."""
+"""A block, and the ranges of ids of those of its jobs that were chosen, in order."""
 
 
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """A selection of jobs: ranges of ids in order, the scope of the user who asks, and the other criteria of a selector."""
+    """Conditions by which jobs are selected: ranges of ids in order, what the asking user may see, and the criteria of a selector.
+
+    None or empty sets none.
+    """
 
     ranges: tuple[Range, ...]
     scope: Scope
@@ -62,14 +65,14 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """The parameters that the statements of `select`, `count`, `reasons` and `lock_selected` share."""
+        """The parameters, in order, that the statements of `select`, `count`, `reasons` and `lock_selected` share."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
         beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
 
 
 def wanted(scope: Scope, selector: Selector, within: Range = EVERYTHING) -> JobFilter:
-    """Return the filter of a selector, restricted to a range of ids."""
+    """Return the conditions of a user's selector, restricted to ids within `within` and to what the scope may see."""
     ranges = joined(selector.ids) if selector.ids else (EVERYTHING,)
     return JobFilter(
         ranges=tuple(_clipped(ranges, *within)),
@@ -93,7 +96,10 @@ def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
 
 
 async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int) -> list[Part]:
-    """Return blocks with the first, or the newest, selected jobs: at least `limit` jobs if as many are selected."""
+    """Return the blocks with the first selected jobs, or the newest ones, and which of their jobs are selected.
+
+    They hold at least `limit` selected jobs, if there are as many. With a condition on names, all blocks are read.
+    """
     if not wanted.ranges:
         return []
     most = limit if wanted.name is None else None
@@ -102,7 +108,7 @@ async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int
 
 
 async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
-    """Return the number of selected jobs in blocks by state."""
+    """Return how many selected jobs are in blocks, by state. Jobs with rows of their own are not counted."""
     if not wanted.ranges:
         return {}
     if wanted.name is None:
@@ -114,7 +120,7 @@ async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
 
 
 async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
-    """Return the number of selected jobs in blocks by state and reason."""
+    """Return how many selected jobs are in blocks, by state and reason code. Jobs with rows of their own are not counted."""
     counts = Counter[tuple[str, str]]()
     if wanted.ranges and wanted.name is None:
         for row in await tx.fetch(SQL["reasons"], *wanted.columns):
@@ -126,12 +132,12 @@ async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Block]:
-    """Return the blocks that contain these jobs. Jobs with rows of their own are in no block."""
+    """Return the blocks that contain any of these jobs. Jobs with rows of their own are in no block."""
     return [_block(row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def lines(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, dict[str, Any]]:
-    """Return the list entries of the jobs that are in blocks; jobs with rows are absent."""
+    """Return what a job list shows of these jobs, as far as they are in blocks. Jobs with rows of their own are absent."""
     found: dict[JobId, dict[str, Any]] = {}
     for block in await of_jobs(tx, job_ids):
         mine = sorted(each for each in job_ids if block.first <= each <= block.last)
@@ -161,7 +167,10 @@ def _line(block: Block, job_id: JobId, name: str) -> dict[str, Any]:
 async def waiting(
     tx: Transaction, tq_ids: Sequence[TaskQueueId] | None = None
 ) -> list[tuple[TaskQueueId, float, Range]]:
-    """Return the Waiting blocks of these task queues, or of all: (task queue, user priority, range of ids)."""
+    """Return the blocks whose jobs wait in these task queues, or in any if `tq_ids` is None.
+
+    Each is a triple: the task queue, the user's priority, and the range of job ids.
+    """
     rows = await tx.fetch(SQL["waiting"], tq_ids)
     return [(row["tq_id"], row["user_priority"], (row["first"], row["last"])) for row in rows]
 
@@ -172,7 +181,7 @@ def size(ranges: Iterable[Range]) -> int:
 
 
 async def names(tx: Transaction, block: Block, part: Range) -> list[str]:
-    """Return the names of the jobs of a range within the block, in the order of their ids."""
+    """Return the names of the jobs in a range of ids within the block, in the order of their ids. Placeholders are filled in."""
     low, high = part[0] - block.sweep, part[1] - block.sweep
     if "{" not in block.name:
         return [block.name] * (high - low + 1)
@@ -196,7 +205,7 @@ async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: JobFil
 
 
 async def _named(tx: Transaction, block: Block, ranges: list[Range], pattern: str) -> list[Range]:
-    """Return the ids in the ranges whose job name matches the pattern. If the common prefix decides, no name is computed."""
+    """Return those ids in the ranges whose job name matches a pattern with * and ?. If its fixed beginning decides, no name is computed."""
     begins, same = re.split(r"[*?]", pattern, maxsplit=1)[0], block.name.partition("{")[0]
     if not same.startswith(begins) and not ("{" in block.name and begins.startswith(same)):
         return []
@@ -223,7 +232,10 @@ def _block(row: asyncpg.Record) -> Block:
 
 
 async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
-    """Lock the sweeps of the blocks with selected jobs, so that nobody else cuts them; return the blocks and their selected jobs."""
+    """Lock the sweeps of the blocks with selected jobs until the transaction ends, so that nobody else cuts the blocks.
+
+    Return the blocks as they are then, and which of their jobs are selected.
+    """
     if not wanted.ranges:
         return []
     locked = await tx.fetch(SQL["lock_selected"], *wanted.columns)
@@ -234,11 +246,15 @@ async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
 
 
 Moving = tuple[Block, list[Range], Steps]
-"""A block, the ranges of its jobs that move, and the steps of the move."""
+"""A block, the ranges of ids of its jobs that change state, and the steps of that change."""
 
 
 async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
-    """Cut blocks and apply steps to the chosen jobs: store state and history, send events, and notify the matchers."""
+    """Apply steps to the given jobs of blocks, and cut the blocks where jobs stay behind. The caller has locked the sweeps.
+
+    States and history are stored, events are sent, and matchers are told which jobs left or entered their queues. `source` says who caused
+    it.
+    """
     if not moving:
         return
     now = await tx.now()
@@ -272,7 +288,7 @@ def _fact(block: Block, move: Moved) -> events.SweepMoved:
 
 
 async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) -> None:
-    """Notify the matchers of jobs that left the queues, then of jobs that entered. A job that waits again is in both messages."""
+    """Tell the matchers which jobs left the task queues, then which entered. A job that waits again is in both messages."""
     gone = [(after.first, after.last) for before, after in moved if before.state is State.WAITING]
     if gone:
         tx.send(changes.TOPIC, "", changes.Left(job_ids=(), ranges=joined(gone)))
@@ -287,7 +303,7 @@ async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) 
 
 
 async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -> None:
-    """Delete the old blocks and insert the new ones. Their sweeps are locked by the caller."""
+    """Delete the old blocks and insert the new ones. The caller has locked their sweeps."""
     await tx.execute(SQL["delete"], [each.first for each in old])
     if new:
         await tx.execute(
@@ -304,7 +320,7 @@ async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -
 
 
 async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
-    """Give rows to these jobs if they wait in blocks, and to some jobs after them; return whether any were in blocks."""
+    """Give job rows to those of these jobs that wait in blocks, and to some jobs after each. Return whether any of them waited in a block."""
     ids = sorted(job_ids)
     locked = {row["first"] for row in await tx.fetch(SQL["lock_waiting"], ids)}
     if not locked:
@@ -319,7 +335,7 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
 
 
 async def give_rows(tx: Transaction, parts: Sequence[Part]) -> None:
-    """Give rows to jobs of blocks whose sweeps the caller has locked."""
+    """Give job rows to the chosen jobs of blocks, and cut these out of the blocks. The caller has locked their sweeps."""
     await _insert_jobs(tx, [(block, part) for block, ranges in parts for part in ranges])
     if parts:
         rest = [left for block, ranges in parts for left in block.without(ranges)]
@@ -331,7 +347,7 @@ def _inside(block: Block, ascending: Sequence[JobId]) -> Sequence[JobId]:
 
 
 async def _insert_jobs(tx: Transaction, parts: Iterable[tuple[Block, Range]]) -> None:
-    """Insert rows for ranges of jobs of blocks."""
+    """Insert job rows for ranges of ids within blocks. The blocks themselves stay as they are."""
     leaving: list[tuple[int, int, str, str | None]] = []
     for block, (low, high) in parts:
         values: Sequence[str | None] = [None] * (high - low + 1)

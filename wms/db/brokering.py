@@ -1,4 +1,7 @@
-"""Brokered jobs in the database: the broker is asked to place each that is Checking, and placements follow their jobs' moves."""
+"""Jobs placed by the resource broker, in the database.
+
+The broker is asked to place each that is Checking; its placement follows the job's changes of state.
+"""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,11 +20,11 @@ from wms.messages import broker
 SQL = load(__file__)
 
 Moved = tuple[Job, Steps]
-"""A brokered job before its steps, and the steps."""
+"""A brokered job as it was before some steps of its state, and the steps."""
 
 
 class BrokerOrder(NamedTuple):
-    """How often, and since when, the broker has been asked to place a job."""
+    """How often, and since when, the resource broker has been asked to place one job. `seq` numbers the job's event that asked."""
 
     seq: int
     asked_at: datetime
@@ -29,13 +32,13 @@ class BrokerOrder(NamedTuple):
 
 
 async def bind(tx: Transaction, queues: Mapping[JobId, TaskQueueId]) -> None:
-    """Mark jobs of this transaction as brokered, and give each a task queue of its own."""
+    """Mark jobs that this transaction inserts as brokered, and give each the task queue that it alone will wait in."""
     if queues:
         await tx.execute(SQL["bind"], list(queues), list(queues.values()))
 
 
 async def follow(tx: Transaction, moved: Sequence[Moved]) -> None:
-    """Let placements follow their jobs, and ask the broker to place the jobs that are Checking now."""
+    """Update the placements of brokered jobs that changed state, and send the resource broker a message for those that are Checking now."""
     if not moved:
         return
     checking = [each for each in moved if _last(each) is State.CHECKING]
@@ -58,12 +61,12 @@ def _last(moved: Moved) -> State:
 
 
 def _is_over(moved: Moved) -> bool:
-    """Return whether the job is neither with its pilot nor waiting for it."""
+    """Return whether the job, after its steps, is neither with its pilot nor waiting for it."""
     return _last(moved) is not State.WAITING and _last(moved) not in AT_A_PILOT
 
 
 def _closed(moved: Moved) -> tuple[JobId, str, str, str]:
-    """Return how the placement ends: one whose pilot had the job has failed; one that the user ended is abandoned."""
+    """Return how the job's placement ends: job id, state, reason code and text. It has failed if a pilot had the job, else it is abandoned."""
     job, steps = moved
     # What the job left its pilot for is told by its first step, where others lead on to the broker.
     reason = steps[0 if _last(moved) is State.CHECKING else -1].reason
@@ -87,7 +90,7 @@ def _tell(tx: Transaction, asked: tuple[JobId, int, str, str, str], now: datetim
 
 
 async def ask_again(tx: Transaction, limit: int) -> int:
-    """Ask the broker again for up to `limit` jobs whose orders are due; return their number."""
+    """Send the resource broker another message for up to `limit` jobs that it has not placed in time. Return the number of jobs."""
     due = await tx.fetch(SQL["due"], limit)
     now = await tx.now()
     for row in due:
@@ -96,6 +99,6 @@ async def ask_again(tx: Transaction, limit: int) -> int:
 
 
 async def asked(tx: Transaction, job_id: JobId) -> BrokerOrder | None:
-    """Return the order to the broker to place this job; None if there is none."""
+    """Return how often the resource broker was asked to place this job; None if it is not asked now."""
     row = await tx.fetchrow(SQL["asked"], job_id)
     return None if row is None else BrokerOrder(*row)

@@ -1,4 +1,4 @@
-"""Canaries, the test jobs for computing elements, in the database: element, requester, and outcome."""
+"""Canaries in the database: short test jobs by which avoided computing elements are tried. Stored are element, requester and outcome."""
 
 from typing import Literal
 
@@ -18,7 +18,7 @@ Outcome = Literal["Done", "Failed", "Killed", "late"]
 
 
 class Canary(msgspec.Struct, frozen=True, kw_only=True):
-    """A canary whose outcome is still open."""
+    """A canary, a test job at a computing element, whose outcome is not known yet. `asked_by` is who requested it."""
 
     job_id: JobId
     site: str
@@ -31,7 +31,7 @@ class Canary(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class CanaryTarget(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element to which a canary is to be sent. `vo` is that of its newest pilot; empty if it never had one."""
+    """A computing element that is to get a canary, a test job. `vo` is that of its newest pilot; empty if it never had one."""
 
     site: str
     ce: str
@@ -39,56 +39,56 @@ class CanaryTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: str) -> None:
-    """Store a canary that is sent in this transaction; `asked_by` is its requester."""
+    """Store a canary, the test job `job_id` that this transaction sends to an element. `asked_by` is who requested it."""
     await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
 
 
 async def out(tx: Transaction) -> list[Canary]:
-    """Return the canaries without an outcome, by job id."""
+    """Return the canaries of all elements that have no outcome yet, in the order of their job ids."""
     return [Canary(**row) for row in await tx.fetch(SQL["open"])]
 
 
 async def close(tx: Transaction, job_id: JobId, outcome: Outcome) -> None:
-    """Store the outcome of a canary, unless it has one."""
+    """Store the outcome of a canary. If it has one already, nothing changes."""
     await tx.execute(SQL["close"], job_id, outcome)
 
 
 async def wanted(tx: Transaction) -> list[CanaryTarget]:
-    """Return the elements that are being probed and have no open canary."""
+    """Return the computing elements that are to be tried by a test job, and have no canary without outcome."""
     return [CanaryTarget(**row) for row in await tx.fetch(SQL["wanted"])]
 
 
 async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[CanaryLine]:
-    """Return the last `limit` canaries of an element, or of a whole site if `ce` is empty, newest first."""
+    """Return the last `limit` canaries of an element, or of the whole site if `ce` is empty, newest first."""
     return [CanaryLine(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
 
 
 async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:
-    """Return the elements with unexpired ads: one, or all of a site if `ce` is empty."""
+    """Return the element `ce`, or all elements of the site if `ce` is empty, as far as their ads have not expired."""
     rows = await tx.fetch(SQL["elements"], site, ce)
     return [element for row in rows if (element := ad.element_of(row["element"]))]
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Return whether this transaction got the lock for sending canaries, which it holds until it ends."""
+    """Try to take the lock for sending canaries until the transaction ends. Return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_look"])
     return alone
 
 
 async def overdue(tx: Transaction) -> list[JobId]:
-    """Return the jobs of canaries with the outcome late, if they have not ended and were not asked to stop.
+    """Return the jobs of canaries that were given up as late and have neither ended nor been told to stop.
 
-    Only canaries that were given up within the last day count.
+    Only canaries given up within the last day count.
     """
     return [row["job_id"] for row in await tx.fetch(SQL["overdue"], sorted(ENDED))]
 
 
 async def is_known(tx: Transaction, site: str, ce: str) -> bool:
-    """Return whether a site, or one element if `ce` is given, ever had an ad or a health state."""
+    """Return whether the site, or its element `ce` if that is not empty, ever had an ad or a state of health."""
     known: bool = await tx.fetchval(SQL["is_known"], site, ce)
     return known
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete up to `limit` canaries that ended more than `age` seconds ago; return the number of deleted ones."""
+    """Delete up to `limit` canaries that got their outcome more than `age` seconds ago; return the number of deleted ones."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -1,4 +1,4 @@
-"""Candidates for brokered jobs: the elements that advertise themselves, with their load, and where jobs failed to start."""
+"""What the resource broker knows of computing elements as candidates for jobs: their ads, their load, and where jobs failed to start."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -16,36 +16,36 @@ SQL = load(__file__)
 
 
 class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
-    """An element whose ad is valid, and the placements there that the ad does not count yet."""
+    """A computing element whose ad has not expired. `coming` counts placements there that the ad cannot include yet."""
 
     element: ComputingElement
     attributes: Mapping[str, Any]
-    """What the ad says, by the names of GLUE."""
+    """What the ad says of the element's load and properties, by the attribute names of GLUE."""
     advertised_at: datetime
     coming: int
 
 
 class WaitingThere(NamedTuple):
-    """How long a placed job has waited at an element so far."""
+    """How many seconds one placed job has waited so far at one computing element."""
 
     place: CeId
     seconds: float
 
 
 class FailedAtPlace(msgspec.Struct, frozen=True, kw_only=True):
-    """A placement that did not start its job."""
+    """One failed placement of a job: its job never started at that computing element."""
 
     job_id: JobId
     place: CeId
     code: str
-    """One of `PlacementFault`."""
+    """The reason code, one of `PlacementFault`."""
     reason: str
-    """The code, and a sentence if there is one."""
+    """The reason code, followed by a sentence if one was stored."""
     created_at: datetime
 
 
 async def fresh(tx: Transaction) -> list[FreshElement]:
-    """Return the elements whose ads are valid, by site and name."""
+    """Return the computing elements whose ads have not expired, with their pending placements, in the order of site and name."""
     rows = await tx.fetch(SQL["fresh"])
     elements = await ad.elements(tx, rows)
     return [
@@ -61,13 +61,16 @@ async def fresh(tx: Transaction) -> list[FreshElement]:
 
 
 async def waiting(tx: Transaction, most: int) -> list[WaitingThere]:
-    """Return how long placed jobs without a reservation have waited so far, at most so many of each element, the longest first."""
+    """Return how long placed jobs that have not started have waited so far: at most `most` of each element, longest first.
+
+    Jobs with a reservation are left out, as they wait for its start.
+    """
     rows = await tx.fetch(SQL["waiting"], most)
     return [WaitingThere(CeId(row["site"], row["ce"]), row["seconds"]) for row in rows]
 
 
 async def failures(tx: Transaction, job_ids: Collection[JobId]) -> list[FailedAtPlace]:
-    """Return the failed placements of these jobs, first to last."""
+    """Return the failed placements of these jobs, ordered by job, and first to last within a job."""
     return [
         FailedAtPlace(
             job_id=row["job_id"],

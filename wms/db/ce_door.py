@@ -1,4 +1,7 @@
-"""Endpoints of computing elements in the database. The pilot submitter writes them; the services that judge elements read them."""
+"""Endpoints of computing elements (doors) in the database: how each requests hosts from its batch system.
+
+The pilot submitter writes, other services read.
+"""
 
 from collections.abc import Sequence
 from typing import NamedTuple
@@ -12,28 +15,28 @@ SQL = load(__file__)
 
 
 class DoorRow(NamedTuple):
-    """The stored endpoint of one computing element."""
+    """The stored endpoint of one computing element, through which pilots are sent there."""
 
     site: str
     ce: str
     forwards: str
-    """The names of the attributes that are forwarded to the batch system, separated by commas."""
+    """The names of the attributes that are forwarded to the batch system, separated by commas; empty if none."""
     terms: str
-    """The terms on which the endpoint requests hosts from its batch system (`DoorTerms`), as JSON."""
+    """How the endpoint requests hosts from its batch system (`DoorTerms`), as JSON."""
 
 
 async def write(tx: Transaction, doors: Sequence[DoorRow]) -> None:
-    """Store these endpoints, and delete all others."""
+    """Store the endpoints of computing elements, and delete those of all elements that are not among them."""
     await tx.execute(SQL["keep_only"], [each.site for each in doors], [each.ce for each in doors])
     if doors:
         await tx.execute(SQL["write"], *dense(doors))
 
 
 async def forwards(tx: Transaction) -> dict[CeId, tuple[str, ...]]:
-    """Return the names of the attributes that each element forwards to its batch system."""
+    """Return, for each computing element, the names of the attributes that its endpoint forwards to the batch system."""
     return {CeId(row["site"], row["ce"]): tuple(row["forwards"]) for row in await tx.fetch(SQL["forwards"])}
 
 
 async def terms(tx: Transaction) -> dict[CeId, str]:
-    """Return the terms on which each element's endpoint requests hosts, as JSON."""
+    """Return, for each computing element, how its endpoint requests hosts from the batch system (`DoorTerms`), as JSON."""
     return {CeId(row["site"], row["ce"]): row["terms"] for row in await tx.fetch(SQL["terms"])}

@@ -1,4 +1,7 @@
-"""The planner's last decision on each computing element, stored to explain to people why pilots were sent or not."""
+"""Decisions in the database: for each computing element, why the pilot submitter's last plan sent pilots there or not.
+
+They are shown to people.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -14,7 +17,7 @@ SQL = load(__file__)
 
 
 async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
-    """Store decisions, one for each element."""
+    """Store decisions on computing elements, at most one for each. They replace earlier decisions."""
     if decisions:
         texts = [msgspec.json.encode(each).decode() for each in decisions]
         places = [each.site for each in decisions], [each.ce for each in decisions]
@@ -22,12 +25,12 @@ async def write(tx: Transaction, decisions: Sequence[ElementDecision]) -> None:
 
 
 async def keep_only(tx: Transaction, places: Collection[CeId]) -> None:
-    """Delete the decisions on elements other than these."""
+    """Delete the stored decisions on all computing elements but these."""
     await tx.execute(SQL["keep_only"], [site for site, _ in places], [ce for _, ce in places])
 
 
 async def read(tx: Transaction, site: str = "") -> list[tuple[datetime, ElementDecision]]:
-    """Return the last decision on each element, of one site or of all, with the time when it was made."""
+    """Return the last decision on each computing element, with the time when it was stored. An empty `site` means all sites."""
     return [
         (row["decided_at"], msgspec.json.decode(row["decision"], type=ElementDecision))
         for row in await tx.fetch(SQL["read"], site)

@@ -1,4 +1,4 @@
-"""The health of computing elements in the database: states, changes of state, and outcomes of attempts."""
+"""The health of computing elements in the database: present states, their changes, and outcomes of attempts from which they are judged."""
 
 from collections.abc import Mapping
 
@@ -17,7 +17,7 @@ SQL = load(__file__)
 
 
 async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
-    """Return the health of elements and of whole sites, which have an empty `ce`. An element that is absent is healthy."""
+    """Return the stored health of elements, and of whole sites under an empty `ce`. What is absent is healthy."""
     return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
@@ -26,20 +26,23 @@ def _health(row: asyncpg.Record) -> ElementHealth:
 
 
 def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
-    """Return the health of an element. It is the site's health if the site as a whole is avoided."""
+    """Return the health of element `ce`, given the stored health of all. If the site as a whole is avoided, that is the site's."""
     whole = known.get(CeId(site, ""), ElementHealth())
     return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
 
 async def avoided(tx: Transaction) -> dict[CeId, str]:
-    """Return the places that get no work, with the text of the reason."""
+    """Return the elements that get no work, and the sites under an empty `ce`, each with a text of the reason."""
     return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
 
 
 async def move(
     tx: Transaction, place: CeId, moved: HealthChange, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Apply a health change to an element, store it, and send an event; return None if the state does not change."""
+    """Apply a change of health to an element, or to a whole site if the `ce` of `place` is empty. `terms` sets how long states last.
+
+    The state is stored and an event is sent. Return the new health; return None, and store nothing, if the state does not change.
+    """
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
     before = _health(row)
@@ -66,31 +69,34 @@ async def move(
 
 
 async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMove]:
-    """Return the health changes of an element and its site, newest first; without `ce` those of the site and its elements."""
+    """Return the last `limit` health changes, newest first: of an element and its site, or without `ce` of the site and all its elements."""
     return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete some health changes older than `age` seconds; return the number of deleted ones.
+    """Delete up to `limit` health changes older than `age` seconds; return the number of deleted ones.
 
-    The change that led to the present state is kept, as are later changes.
+    The change that led to the present state of a place is kept, as are later changes.
     """
     return await tx.execute(SQL["forget"], age, limit)
 
 
 async def may_judge(tx: Transaction) -> bool:
-    """Take the lock for judging elements until the transaction ends; return False if another transaction holds it."""
+    """Try to take the lock for judging elements until the transaction ends. Return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_judge"])
     return alone
 
 
 async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
-    """Return the elements in use where enough recent attempts failed quickly for a judgement."""
+    """Return the elements where enough recent attempts of jobs failed quickly that the element must be judged. `terms` has the thresholds."""
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
 async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
-    """Return the outcomes of recent attempts at all elements, by kind of job and owner. Attempts of canaries are left out."""
+    """Return the outcomes of recent attempts at all elements, by kind of job and owner.
+
+    Test jobs (canaries) are left out; `terms` sets what is recent.
+    """
     rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
     return [Tried(**row) for row in rows]

@@ -1,4 +1,4 @@
-"""The claim: waiting jobs become offers to pilots, each under a lease, in one statement that no other matcher can repeat."""
+"""The claim: one statement turns waiting jobs into offers to pilots, each under a lease. No other matcher can claim the same job."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -23,7 +23,7 @@ _JOB_ID = attrgetter("job_id")
 
 
 class Claim(msgspec.Struct, frozen=True, gc=False):
-    """A waiting job that is claimed for a pilot."""
+    """A waiting job that a matcher chose for a pilot, to be claimed in the database."""
 
     job_id: JobId
     pilot_id: PilotId
@@ -31,11 +31,11 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     site: str
     ce: str
     tq_id: TaskQueueId
-    """The queue that it was drawn from; the job may have been edited since."""
+    """The task queue that the job was drawn from. If the job was edited since and is in another, the claim fails."""
 
 
 class Claimed(msgspec.Struct, frozen=True):
-    """A claimed job, offered to a pilot."""
+    """A job that was claimed: it is now offered to its pilot. `epoch` counts how often the job was given away."""
 
     job_id: JobId
     epoch: Epoch
@@ -45,15 +45,15 @@ class Claimed(msgspec.Struct, frozen=True):
     vo: str
     array_index: int | None
     parameters: str | None
-    """JSON: the own parameters of a sweep's job."""
+    """The job's own values of its array's parameters, as JSON; None if there are none."""
     pilot_id: PilotId
     request_id: RequestId
     site: str
     description: str
-    """JSON."""
+    """The job description as JSON."""
 
     def offered(self) -> OfferedJob:
-        """Return the job as it is offered to its pilot."""
+        """Return the job in the form in which the message to its pilot offers it."""
         return OfferedJob(
             job_id=self.job_id,
             epoch=self.epoch,
@@ -67,7 +67,7 @@ class Claimed(msgspec.Struct, frozen=True):
 
 
 async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> list[Claimed]:
-    """Return those offered jobs whose descriptions and parameters have more bytes than a limit."""
+    """Return those offered jobs whose description and parameters together have more than `limit` bytes."""
     if not job_ids:
         return []
     return [Claimed(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
@@ -76,11 +76,12 @@ async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) ->
 async def claim(
     tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
 ) -> list[Claimed] | None:
-    """Claim the jobs that still wait, and in the same queue, for pilots; the others are left out. A job must be named once.
+    """Claim jobs for pilots, send their events, and return the claimed jobs. `offer_seconds` is how long an offer lasts.
 
-    Returns None, and claims nothing, if elements began to state limits since that generation
-    (`wms.db.limit.advertising`). Raises LockNotAvailableError if another transaction has locked one of them. A wary
-    transaction leaves such jobs out instead: nobody waits, so that nobody waits in a circle.
+    Jobs that wait no more, or in another queue, are left out. Each job may be named once.
+
+    Return None, and claim nothing, if elements began to state limits since `generation` (`wms.db.limit.advertising`). Raise
+    LockNotAvailableError if another transaction has locked a job. A transaction with `wary` set leaves such jobs out instead.
     """
     ordered = sorted(claims, key=_JOB_ID)
     by_id = {each.job_id: each for each in ordered}
@@ -149,7 +150,7 @@ def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
 
 
 async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[Claimed]]:
-    """Return the offers of earlier requests, by request: a repeated request gets the same offers."""
+    """Return the offers that these match requests got earlier, by request. So a repeated request gets the same offers."""
     found: dict[RequestId, list[Claimed]] = {}
     for row in await tx.fetch(SQL["offered"], request_ids):
         found.setdefault(row["request_id"], []).append(_claimed(row))

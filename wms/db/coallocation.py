@@ -1,4 +1,4 @@
-"""Co-allocated jobs in the database: groups that cannot start together any more."""
+"""Co-allocated jobs in the database: groups of jobs that must start together, of which some cannot any more."""
 
 from typing import NamedTuple
 
@@ -11,16 +11,16 @@ SQL = load(__file__)
 
 
 class TornGroup(NamedTuple):
-    """A group of which some jobs are placed or run, and one is not any more."""
+    """A group of jobs that must start together, of which some are placed or run and at least one is not."""
 
     job_ids: range
     away: JobId
-    """The first job that is not placed."""
+    """The first job that is neither placed nor runs."""
     away_state: State
 
 
 async def torn(tx: Transaction, limit: int) -> list[TornGroup]:
-    """Return up to `limit` groups of which some jobs are placed or run, while others cannot start with them."""
+    """Return up to `limit` groups of co-allocated jobs of which some are placed or run, while others cannot join them any more."""
     return [
         TornGroup(
             range(row["leader"], row["leader"] + row["size"]), JobId(row["away"]), State(row["away_state"])

@@ -1,4 +1,4 @@
-"""The pool of connections, and the transaction of a handler, which stores state and messages in one commit."""
+"""The pool of database connections, and the transaction of a handler, which stores state and messages in one commit."""
 
 import asyncio
 import contextlib
@@ -21,13 +21,13 @@ T = TypeVar("T")
 Connection: TypeAlias = asyncpg.Connection | PoolConnectionProxy
 
 Outgoing: TypeAlias = dict[str, tuple[list[bytes], list[bytes]]]
-"""Messages to send: the keys and the payloads of each topic, in step."""
+"""Messages to send, by topic: the keys, and the payloads in the same order."""
 
 SQL = load(__file__)
 
 
 class StatementTimeout(WmsError):  # noqa: N818 - an outcome
-    """A statement was stopped after its time limit and rolled back. The database is reachable; the request was too large."""
+    """The transaction was rolled back as a statement took longer than its time limit. The database is reachable; the request was too large."""
 
 
 RETRIED = (
@@ -51,88 +51,91 @@ GONE = (
     # Not the statement's fault: it works again once there is room.
     asyncpg.DiskFullError,
 )
-"""Errors that mean that the database cannot be reached. A commit in progress may or may not have taken effect."""
+"""Errors that mean that the database cannot be reached or has no room. A commit in progress may or may not have taken effect."""
 
 
 READY = 3
-"""The number of connections opened at the start, so that the first requests need not wait for new ones."""
+"""The number of connections that a pool opens at its start, so that the first requests need not wait for new ones."""
 
 
 class Parcel(msgspec.Struct, frozen=True):
-    """The messages of one transaction to one topic."""
+    """The messages that one transaction sends to one topic: keys and payloads in the same order."""
 
     outbox_id: int | None
-    """The id of the outbox row; None if the messages are only in memory."""
+    """The id of the outbox row that holds the messages; None for replies, which are in memory alone."""
     topic: str
     keys: Sequence[bytes]
     payloads: Sequence[bytes]
 
 
 class Transaction:
-    """A database transaction with an outbox. Its messages are sent if it commits, and only then."""
+    """A database transaction with an outbox. Messages given to `send` and `reply` go out if it commits, and only then."""
 
     def __init__(self, connection: Connection, *, wary: bool = False) -> None:
         self.connection = connection
         self.wary = wary
-        """Whether to check for a lock before waiting for it. It is set after a lock of another transaction stopped the first try."""
+        """Whether statements leave out rows that others have locked. It is set for the second try, after a lock stopped the first."""
         self._outgoing: Outgoing = {}
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
         self._now: datetime | None = None
         self.on_statement: Callable[[], None] = lambda: None
-        """A function that is called after each statement."""
+        """A function without arguments that is called after each statement."""
 
     def on_failure(self, undo: Callable[[], None]) -> None:
-        """Register a function that is called if the transaction does not commit, to undo assumptions in memory."""
+        """Register a function that is called if the transaction does not commit. It undoes what the caller changed in memory."""
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Call the functions of `on_failure`, last one first."""
+        """Call the functions that `on_failure` registered, the last one first. The database is not touched."""
         for each in reversed(self._undo):
             each()
 
     def send(self, topic: str, key: str, message: msgspec.Struct) -> None:
-        """Write the message to the outbox, from which it is sent after the commit. Raise Rejected if it is too large."""
+        """Send a message to a Kafka topic after the commit, by way of the outbox. `key` chooses the partition.
+
+        Raise Rejected if the message is too large.
+        """
         _put(self._outgoing, topic, key, message)
 
     def reply(self, topic: str, key: str, message: msgspec.Struct) -> None:
-        """Send a reply after the commit, without the outbox. If it is lost, the client repeats the request and gets the same reply.
+        """Send a reply to a Kafka topic after the commit, without the outbox. `key` chooses the partition.
 
-        Raise Rejected if it is too large.
+        If it is lost, the client repeats the request and gets the same reply. Raise Rejected if it is too large.
         """
         _put(self._replies, topic, key, message)
 
     async def fetch(self, query: str, *args: Any) -> list[asyncpg.Record]:
-        """Return all rows of a statement."""
+        """Run a statement with its parameters; return all rows."""
         rows: list[asyncpg.Record] = await self.connection.fetch(query, *args)
         self.on_statement()
         return rows
 
     async def fetchrow(self, query: str, *args: Any) -> asyncpg.Record | None:
-        """Return the first row of a statement, or None."""
+        """Run a statement with its parameters; return the first row, or None if there is none."""
         row = await self.connection.fetchrow(query, *args)
         self.on_statement()
         return row
 
     async def fetchval(self, query: str, *args: Any) -> Any:
-        """Return the first column of the first row of a statement, or None."""
+        """Run a statement with its parameters; return the first column of the first row, or None if there is no row."""
         value = await self.connection.fetchval(query, *args)
         self.on_statement()
         return value
 
     async def execute(self, query: str, *args: Any) -> int:
-        """Run a statement; return the number of rows that it affected."""
+        """Run a statement with its parameters; return the number of rows that it affected."""
         status = await self.connection.execute(query, *args)
         self.on_statement()
         return int(status.rpartition(" ")[2]) if status[-1:].isdigit() else 0
 
     async def copy(self, table: str, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:
-        """Insert rows by COPY, which for many rows is cheaper than an insert statement."""
+        """Insert rows into a table by COPY, which is cheaper than an insert statement for many rows. `columns` names the values of a row."""
         await self.connection.copy_records_to_table(table, records=rows, columns=columns)
         self.on_statement()
 
     def learn_now(self, now: datetime) -> None:
-        """Keep the database's time that an earlier statement returned, so that `now` need not ask for it."""
+        """Set what `now` returns: the database's time that an earlier statement of this transaction returned. So `now` need not ask for it."""
         self._now = now
 
     async def now(self) -> datetime:
@@ -143,7 +146,7 @@ class Transaction:
         return self._now
 
     async def post(self) -> list[Parcel]:
-        """Write the messages into the outbox just before the commit; return them, and the replies, as parcels."""
+        """Write the messages given to `send` into the outbox, just before the commit. Return them, and the replies, as parcels by topic."""
         posted = await self._post() if self._outgoing else []
         return posted + [Parcel(None, topic, *messages) for topic, messages in self._replies.items()]
 
@@ -167,16 +170,16 @@ def _put(outgoing: Outgoing, topic: str, key: str, message: msgspec.Struct) -> N
 
 
 class Database:
-    """A pool of connections to one Postgres server."""
+    """A pool of connections to one Postgres server, which runs transactions."""
 
     def __init__(self, pool: asyncpg.Pool, most: int | None = None) -> None:
         self._pool = pool
         self._turns = contextlib.nullcontext() if most is None else asyncio.Semaphore(most)
         self.on_posted: Callable[[list[Parcel]], None] = lambda _: None
-        """A function that receives the messages of each committed transaction, so that the relay sends them at once."""
+        """A function that receives the messages of each committed transaction. The relay sets it, to send them to Kafka at once."""
 
     def limited(self, left: int) -> "Database":
-        """Return the same pool for less urgent work: `left` connections stay reserved for urgent work."""
+        """Return a view of the same pool for less urgent work, which leaves at least `left` connections free for urgent work."""
         limited = Database(self._pool, max(1, self._pool.get_max_size() - left))
         # Looked up each time, as the relay registers itself later.
         limited.on_posted = lambda parcels: self.on_posted(parcels)  # noqa: PLW0108
@@ -192,7 +195,10 @@ class Database:
         application: str = "wms",
         statement_seconds: float = 60,
     ) -> "Database":
-        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable if that fails."""
+        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable if that fails.
+
+        `application` names the connections in Postgres. A statement is stopped after `statement_seconds` seconds.
+        """
         try:
             pool = await asyncpg.create_pool(
                 url,
@@ -214,7 +220,7 @@ class Database:
         return cls(pool)
 
     async def close(self) -> None:
-        """Close every connection; after 5 seconds by force."""
+        """Close all connections of the pool; those still in use after 5 seconds are cut."""
         try:
             async with asyncio.timeout(5):
                 await self._pool.close()
@@ -222,7 +228,7 @@ class Database:
             self._pool.terminate()
 
     async def attempt(self, work: Callable[[Transaction], Awaitable[T]]) -> T:
-        """Run work in a transaction. If that waited too long for a lock, run it once more in a wary transaction."""
+        """Run `work` in a transaction and return its result. If a lock stopped it, run it once more in a transaction with `wary` set."""
         try:
             async with self.transaction() as tx:
                 return await work(tx)
@@ -232,7 +238,10 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wary: bool = False) -> AsyncIterator[Transaction]:
-        """Begin a transaction. At the end of the block commit and publish its messages; roll back on any error."""
+        """Begin a transaction for a `with` block. At its end commit and publish the messages; roll back on any error.
+
+        Raise StatementTimeout if a statement took too long.
+        """
         tx: Transaction | None = None
         try:
             async with self._turns, self._pool.acquire() as connection, connection.transaction():
@@ -252,4 +261,4 @@ class Database:
 
 
 async def _nothing_to_reset(_: Connection) -> None:
-    """Skip asyncpg's reset of connections. Settings are local to transactions, and no session holds locks or listens."""
+    """Replace asyncpg's reset of connections by nothing. Settings are local to transactions, and no session holds locks or listens."""

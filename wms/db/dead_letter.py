@@ -1,4 +1,4 @@
-"""Dead letters: messages that could not be handled, stored with the sender's identity as verified at their arrival."""
+"""Dead letters in the database: messages that could not be handled, stored for operators with the verified identity of the sender."""
 
 from collections.abc import Sequence
 
@@ -15,13 +15,13 @@ SQL = load(__file__)
 UNVERIFIED_BYTES = 65_536
 """The most bytes kept of a message from an unverified sender. It is never replayed, and anybody may send one."""
 BEGINNING_BYTES = 4_096
-"""The bytes at the start of a payload that `page` returns."""
+"""How many bytes of each payload `page` returns, from its start."""
 SENDER_PART = 8
-"""The divisor of the room for the letters of one sender, or of all unverified senders together."""
+"""The part of the total room that one sender's letters may fill, or those of all unverified senders together: one in so many."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """One message that could not be handled, and the error."""
+    """One message that could not be handled: its place in the topic, its content, its sender, and the error."""
 
     partition: int
     offset: int
@@ -33,13 +33,13 @@ class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
-    """The criteria of one page of dead letters, newest first."""
+    """The criteria of one page of dead letters, which are listed newest first."""
 
     limit: int = 50
     before: int | None = None
-    """An upper bound: only letters with lower ids are returned."""
+    """Only letters with ids below this one are returned; None: the page starts at the newest."""
     replayed: bool = False
-    """Whether to include letters that were replayed successfully."""
+    """Whether letters that were replayed successfully are returned too."""
     consumer: str = ""
     """The consumer whose letters are returned; empty: all consumers."""
 
@@ -52,7 +52,7 @@ class LetterRoom(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
-    """Store a dead letter; a second one of the same message is ignored."""
+    """Store a dead letter of the consumer and topic that `feed` names. If that message is stored already, nothing changes."""
     most = UNVERIFIED_BYTES if letter.principal is None else 1_000_000
     await tx.execute(
         SQL["bury"],
@@ -69,39 +69,39 @@ async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
 
 
 async def page(tx: Transaction, wanted: LetterPage) -> list[asyncpg.Record]:
-    """Return one page of dead letters, each with its size in bytes and the beginning of its payload."""
+    """Return one page of dead letters, newest first, each with its size in bytes and the beginning of its payload."""
     return await tx.fetch(
         SQL["page"], wanted.limit, wanted.before, wanted.replayed, wanted.consumer, BEGINNING_BYTES
     )
 
 
 async def whole(tx: Transaction, ids: Sequence[int]) -> list[asyncpg.Record]:
-    """Return the dead letters with these ids, with their stored payloads."""
+    """Return the dead letters with these ids, with their payloads as stored. Unknown ids are absent."""
     return await tx.fetch(SQL["whole"], ids)
 
 
 async def ask_replay(tx: Transaction, ids: Sequence[int]) -> list[int]:
-    """Mark the letters with these ids for replay; return the ids of those that were marked."""
+    """Mark the dead letters with these ids for replay by their consumers. Return the ids of those that were marked."""
     return [row["dead_letter_id"] for row in await tx.fetch(SQL["ask_replay"], ids)]
 
 
 async def to_replay(tx: Transaction, consumer: str) -> asyncpg.Record | None:
-    """Return one letter of this consumer that is marked for replay, and lock it; None if there is none."""
+    """Lock and return one dead letter of this consumer that is marked for replay; None if there is none."""
     return await tx.fetchrow(SQL["to_replay"], consumer)
 
 
 async def replayed(tx: Transaction, dead_letter_id: int) -> None:
-    """Store that the replay of a letter succeeded."""
+    """Store that a dead letter was replayed successfully."""
     await tx.execute(SQL["replayed"], dead_letter_id)
 
 
 async def replay_failed(tx: Transaction, dead_letter_id: int, error: str) -> None:
-    """Store that the replay of a letter failed, with the error."""
+    """Store that the replay of a dead letter failed, and the text of the error."""
     await tx.execute(SQL["replay_failed"], dead_letter_id, shown(error))
 
 
 async def drop(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
-    """Delete the letters with these ids; return a one-line summary of each deleted letter by id."""
+    """Delete the dead letters with these ids; return a one-line summary of each deleted letter, by id."""
     return {row["dead_letter_id"]: row["summary"] for row in await tx.fetch(SQL["drop"], ids)}
 
 
@@ -111,7 +111,7 @@ async def forget(tx: Transaction, age: float) -> int:
 
 
 async def bound(tx: Transaction, room: LetterRoom) -> int:
-    """Delete the oldest letters beyond the total room, or beyond one sender's share of it; return the number of deleted letters."""
+    """Delete the oldest dead letters beyond the total room, or beyond one sender's share of it. Return the number of deleted letters."""
     part = max(room.letters // SENDER_PART, 1), room.bytes // SENDER_PART
     of_senders = await tx.execute(SQL["bound_senders"], *part)
     return of_senders + await tx.execute(SQL["bound_all"], room.letters, room.bytes)

@@ -1,4 +1,7 @@
-"""Dependencies in the database: jobs that are Held until their predecessors end. Jobs with the same predecessors share one row."""
+"""Dependencies in the database: jobs that are Held until other jobs, their predecessors, end.
+
+Jobs with the same predecessors share one row.
+"""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,39 +21,39 @@ from wms.jobdesc.predecessors import Predecessors, Ranges
 SQL = load(__file__)
 
 WINDOW = 1_000
-"""The most predecessors with job rows that one statement reads."""
+"""How many predecessors with job rows one statement reads at most."""
 EVERYTHING = 2**63 - 1
-"""An upper bound above every job id."""
+"""An upper bound for job ids, higher than any."""
 _RANGE = re.compile(r"\[(-?[0-9]+),(-?[0-9]+)\)")
 
 
 class Dependency(msgspec.Struct, frozen=True, kw_only=True):
-    """A set of jobs that wait for the same predecessors."""
+    """A set of jobs that all wait for the same predecessors."""
 
     dependency_id: int
     jobs: Ranges
     """The ids of the waiting jobs, as ranges."""
     predecessors: Predecessors
     pending: Ranges
-    """The ids of the predecessors from the first one on that has not yet ended as required."""
+    """The ids of the predecessors that have not been seen to end as required; all before the first of them have."""
     failed: int | None = None
-    """A predecessor that can no longer end as required, if the reason of the jobs states it."""
+    """The id of a predecessor that can no longer end as required, if the jobs' reason names it; else None."""
 
 
 class PredecessorProgress(msgspec.Struct, frozen=True):
-    """The predecessors still pending, and one that failed if there is any."""
+    """How far the predecessors of jobs have ended: those still pending, and the id of one that failed, if any."""
 
     pending: Ranges
     failed: int | None
 
     @property
     def is_met(self) -> bool:
-        """Whether all predecessors have ended as required."""
+        """Whether all predecessors have ended as required, so that the jobs may start."""
         return not self.pending
 
 
 class Unmet(msgspec.Struct, frozen=True):
-    """A range of predecessors that have not ended as required: a part of one block, or one job with a row."""
+    """A range of predecessors that have not ended as required, all in the same state. A predecessor with a job row is a range by itself."""
 
     job_id: int
     """The first id of the range."""
@@ -61,7 +64,7 @@ class Unmet(msgspec.Struct, frozen=True):
 
 
 async def insert(tx: Transaction, waiting: Iterable[tuple[Ranges, Predecessors]]) -> None:
-    """Store dependencies: pairs of waiting jobs and their predecessors."""
+    """Store dependencies. Each pair gives the ids of waiting jobs, as ranges, and the predecessors that they wait for."""
     rows = [(jobs, each.all, each.any_end, each.outputs_of) for jobs, each in waiting]
     if rows:
         await tx.execute(SQL["insert"], *dense(tuple(map(_text, row)) for row in rows))
@@ -73,7 +76,7 @@ async def page(tx: Transaction, after: int, limit: int) -> list[Dependency]:
 
 
 async def lock(tx: Transaction, dependency_id: int) -> Dependency | None:
-    """Return a dependency and lock it; None if it was deleted or another transaction has it locked."""
+    """Lock a dependency until the transaction ends, and return it; None if it was deleted or another transaction has locked it."""
     row = await tx.fetchrow(SQL["lock"], dependency_id)
     return None if row is None else _dependency(row)
 
@@ -84,7 +87,10 @@ async def of_jobs(tx: Transaction, jobs: Ranges) -> list[Dependency]:
 
 
 async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> list[PredecessorProgress]:
-    """Return the progress for each pair: the pending predecessors, and the predecessors for which any end is enough."""
+    """Return how far predecessors have ended, one result for each pair in `asked`, in order.
+
+    A pair gives the ids of pending predecessors, and the ids of those for which any end is enough. Others must be Done.
+    """
     if not asked:
         return []
     columns = dense((n, _text(pending), _text(any_end)) for n, (pending, any_end) in enumerate(asked))
@@ -101,7 +107,10 @@ def _progress(pending: Ranges, row: asyncpg.Record) -> PredecessorProgress:
 
 
 async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -> list[Unmet]:
-    """Return up to `limit` predecessors that have not ended as required; those that can no longer do so come first."""
+    """Return up to `limit` ranges of the `pending` predecessors that have not ended as required. Those that can no longer do so come first.
+
+    For ids in `any_end` any end is enough; others must be Done.
+    """
     rows = await tx.fetch(SQL["unmet"], _text(pending), _text(any_end), limit, WINDOW)
     return [Unmet(row["job_id"], row["last"], State(row["state"]), row["reason"]) for row in rows]
 
@@ -114,40 +123,43 @@ async def states(tx: Transaction, job_ids: Sequence[int]) -> dict[int, State]:
 
 
 async def advance(tx: Transaction, dependency_id: int, pending: Ranges, failed: int | None) -> None:
-    """Store the pending predecessors of a dependency, and the failed one that the reason of the jobs states."""
+    """Store the progress of a dependency: the predecessors still pending, and the failed one that the jobs' reason names."""
     await tx.execute(SQL["advance"], dependency_id, _text(pending), failed)
 
 
 async def delete(tx: Transaction, dependency_id: int) -> None:
-    """Delete a dependency that no job waits for any more."""
+    """Delete a dependency that no job waits for any more. The jobs are not touched."""
     await tx.execute(SQL["delete"], dependency_id)
 
 
 async def let_go(tx: Transaction, jobs: Ranges) -> None:
-    """Remove these jobs from all dependencies; delete dependencies that have no jobs left."""
+    """Remove these jobs from all dependencies, and delete dependencies that then have no jobs. The jobs' states are not changed."""
     await tx.execute(SQL["let_all_go"], _text(jobs))
     await tx.execute(SQL["let_go"], _text(jobs))
 
 
 async def forget_idle(tx: Transaction, numbers: Sequence[int]) -> int:
-    """Delete the dependencies with these numbers that have no Held jobs; return the number of deleted ones."""
+    """Delete the dependencies with these ids that have no Held jobs left; return the number of deleted ones."""
     return await tx.execute(SQL["forget_idle"], numbers) if numbers else 0
 
 
 async def lock_rows(
     tx: Transaction, jobs: Ranges, state: State, codes: Sequence[str] | None, limit: int
 ) -> list[JobId]:
-    """Lock and return up to `limit` of these jobs that have rows and this state. If `codes` are given, the reason must be one of them."""
+    """Lock up to `limit` of these jobs that have job rows and this state, and return their ids.
+
+    If `codes` is given, the reason code of the state must be one of them.
+    """
     return [row["job_id"] for row in await tx.fetch(SQL["lock_rows"], _text(jobs), state, codes, limit)]
 
 
 async def hold_codes(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, str]:
-    """Return the reason codes of these jobs as far as they have rows and are Held."""
+    """Return the reason codes of those of these jobs that are Held and have job rows."""
     return {row["job_id"]: row["reason"] for row in await tx.fetch(SQL["hold_codes"], job_ids)}
 
 
 async def visible(tx: Transaction, scope: Scope, ranges: Ranges) -> list[int]:
-    """Return, for each range of ids, the number of jobs that the user may see."""
+    """Return how many jobs of each of these ranges of ids exist and may be seen by the user with this scope."""
     columns = dense(ranges, 2)
     rows = await tx.fetch(SQL["visible"], *columns, scope.owner, scope.group, scope.vo)
     found = {(row["low"], row["high"]): row["jobs"] for row in rows}
@@ -155,18 +167,21 @@ async def visible(tx: Transaction, scope: Scope, ranges: Ranges) -> list[int]:
 
 
 async def bodies(tx: Transaction, jobs: Ranges) -> dict[int, str]:
-    """Return the descriptions (JSON) of these jobs as far as they are Held, by description id."""
+    """Return the job descriptions (JSON) of those of these jobs that are Held, by description id."""
     return {row["description_id"]: row["body"] for row in await tx.fetch(SQL["bodies"], _text(jobs))}
 
 
 async def rewrite_bodies(tx: Transaction, bodies: Mapping[int, str]) -> None:
-    """Replace the texts (JSON) of descriptions, by description id."""
+    """Replace stored job descriptions. `bodies` maps description ids to the new texts (JSON)."""
     if bodies:
         await tx.execute(SQL["rewrite_bodies"], list(bodies), list(bodies.values()))
 
 
 async def outputs(tx: Transaction, jobs: Ranges) -> tuple[SandboxRef, ...]:
-    """Return the last output of each of these jobs that has one. Its directory is named after the job's id."""
+    """Return references to the output sandboxes of these jobs, one for each job that has an output.
+
+    The directory is named after the job id.
+    """
     return tuple(
         SandboxRef(sha256=row["output_sha256"], size=row["output_bytes"] or 0, directory=str(row["job_id"]))
         for row in await tx.fetch(SQL["outputs"], _text(jobs))
@@ -186,7 +201,7 @@ def _dependency(row: asyncpg.Record) -> Dependency:
 
 
 def _text(ranges: Ranges) -> str:
-    """Return ranges of ids as the text of a Postgres multirange."""
+    """Return ranges of ids, ends included, as the text of a Postgres multirange."""
     return f"{{{','.join(f'[{low},{high}]' for low, high in ranges)}}}"
 
 

@@ -1,4 +1,4 @@
-"""Descriptions of stored jobs: read, and replaced when the requirements of a job change."""
+"""Job descriptions in the database: read, and replaced when the requirements of a stored job change."""
 
 from collections.abc import Sequence
 
@@ -23,11 +23,11 @@ class Stored(msgspec.Struct, frozen=True):
     body: str
     """The description as JSON."""
     shared: bool
-    """Whether the description belongs to the whole sweep of the job."""
+    """Whether the description belongs to the whole job array (sweep) that the job is of."""
 
 
 class Requeued(msgspec.Struct, frozen=True):
-    """A job with a new description, and the task queue for its new requirements."""
+    """A job whose description was changed: the stored one, the new one, and the task queue for its new requirements."""
 
     stored: Stored
     body: str
@@ -38,12 +38,15 @@ class Requeued(msgspec.Struct, frozen=True):
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
-    """Return the descriptions of the given jobs that have a row; jobs that are in a block alone are left out."""
+    """Return the stored descriptions of those of these jobs that have job rows. Jobs that are only in a block of an array are left out."""
     return [Stored(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
-    """Replace the descriptions of locked jobs. A job that shares the description of its sweep gets one of its own."""
+    """Store the new descriptions, queues, priorities and numbers of attempts of jobs that the caller has locked.
+
+    A job that shares the description of its array gets a description of its own.
+    """
     own = [each for each in requeued if not each.stored.shared]
     if own:
         rows = [(each.stored.description_id, each.body) for each in own]
@@ -64,7 +67,7 @@ async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
 
 
 async def last_reasons(tx: Transaction, jobs: Sequence[Job]) -> dict[JobId, tuple[Reason, str]]:
-    """Return the reason and the source of the last history entry of each job."""
+    """Return, for each job, the reason of the last entry in its history and the source of that entry."""
     rows = await tx.fetch(
         SQL["last_moves"], [each.job_id for each in jobs], [each.event_seq for each in jobs]
     )

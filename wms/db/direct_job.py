@@ -1,4 +1,4 @@
-"""Jobs that are sent directly, in the database: their placements, pilots and leases, for who holds the leases."""
+"""Jobs that are sent to elements directly, as batch jobs, in the database. The pilot submitter that sends one holds its lease."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -16,11 +16,11 @@ SQL = load(__file__)
 
 
 class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A placed job that is sent directly, as it stands; its pilot is no process, but has its lease."""
+    """A job that is sent to its computing element as a batch job. A pilot row without a process stands for it and has its lease."""
 
     job_id: JobId
     attempt: int
-    """The number of the placement."""
+    """The number of the placement, which counts from the job's first."""
     site: str
     ce: str
     pilot_id: PilotId
@@ -29,44 +29,47 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
     owner_group: str
     owner: str
     resource: str
-    """The resource that the pilot stands for, as JSON."""
+    """The resource, as a pilot would describe it, that the job was placed on, as JSON."""
     slots: int
     placed: str
-    """The state of the placement."""
+    """The state of the placement, one of `PlacementState`."""
     age: float
-    """Seconds since the pilot was stored."""
+    """Seconds since the pilot row was stored."""
     state: str
     epoch: Epoch
     stop_requested: str
     phase: Literal["offered", "accepted"] | None
-    """The phase of the pilot's lease; None if it has none."""
+    """The phase of the lease; None if there is no lease."""
     seconds_left: float | None
     is_late: bool
-    """Whether the latest start has passed."""
+    """Whether the latest start that the job allows has passed."""
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The attempt that the lease is of."""
+        """The job's id with its epoch, which identify the attempt that the lease is for."""
         return AttemptId(self.job_id, self.epoch)
 
     @property
     def is_sent(self) -> bool:
-        """Whether its element is known to have it."""
+        """Whether the job is known to have reached its element: its placement is no longer only ordered."""
         return self.placed != "Ordered"
 
     @property
     def offers(self) -> Resource:
-        """The resource that the pilot stands for."""
+        """The resource that the job was placed on, decoded."""
         return msgspec.json.decode(self.resource, type=Resource)
 
 
 async def hold(tx: Transaction, holder: str, seconds: float, limit: int) -> list[DirectJob]:
-    """Take up to `limit` jobs that are sent directly, or keep those taken before; after `seconds` seconds others may take them."""
+    """Take charge of up to `limit` jobs that are sent directly, and keep those that `holder` has already. Return them all.
+
+    After `seconds` seconds without another call, other holders may take them.
+    """
     return [DirectJob(**row) for row in await tx.fetch(SQL["hold"], holder, seconds, limit)]
 
 
 async def descriptions(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, JobDescription]:
-    """Return what these jobs do, with their own values for the placeholders of arrays."""
+    """Return the descriptions of these jobs, with the placeholders of job arrays filled in by each job's own values."""
     found = {}
     for row in await tx.fetch(SQL["what"], job_ids):
         description = msgspec.json.decode(row["description"], type=JobDescription)

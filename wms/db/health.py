@@ -1,4 +1,4 @@
-"""Health figures of the whole system beside heartbeats: unsent messages, silent pilots, database connections."""
+"""Figures on the health of the whole system, for its status: unsent messages, silent pilots, database connections."""
 
 import asyncpg
 
@@ -9,12 +9,15 @@ SQL = load(__file__)
 
 
 async def outbox(tx: Transaction) -> asyncpg.Record:
-    """Return the number of unsent `parcels` that are due for over 15 s, and the `age` of the oldest in seconds."""
+    """Return a row with two figures of messages that are due but unsent for over 15 s.
+
+    `parcels` is the number of outbox rows, `age` the seconds since the oldest of them was written.
+    """
     return await _one(tx, SQL["outbox"])
 
 
 async def pilots(tx: Transaction) -> asyncpg.Record:
-    """Return the number of live `pilots`: all, `running`, `silent` for over a minute, and `unheard`.
+    """Return a row with numbers of live pilots: `pilots` in all, `running`, `silent` for over a minute, and `unheard`.
 
     An unheard pilot has never sent a message, though its element reported it as running over a minute ago.
     """
@@ -22,7 +25,7 @@ async def pilots(tx: Transaction) -> asyncpg.Record:
 
 
 async def connections(tx: Transaction) -> asyncpg.Record:
-    """Return the number of `open` connections to the server, and the `most` that it allows."""
+    """Return a row of `open`, the connections to the Postgres server, and `most`, how many it allows."""
     return await _one(tx, SQL["connections"])
 
 

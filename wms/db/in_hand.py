@@ -1,4 +1,4 @@
-"""Notes of messages that consumers handle for longer than usual. Such a message may be the cause if the consumer dies."""
+"""Notes in the database on messages that a consumer takes unusually long to handle. If the consumer dies, such a message may be the cause."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,11 @@ from wms.ids import InstanceId
 SQL = load(__file__)
 
 Span = tuple[int, int]
-"""The first and the last offset of a range of messages."""
+"""The first and the last offset of a range of messages in one partition."""
 
 
 async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_id: InstanceId) -> None:
-    """Store which messages of each partition this instance handles now, as ranges of offsets."""
+    """Store which messages this service instance handles now: a range of offsets for each partition of the topic."""
     first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
     await tx.execute(
         SQL["note"], feed.consumer, feed.cluster_id, feed.topic, list(spans), first, last, instance_id
@@ -28,9 +28,9 @@ async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_
 async def note_alone(
     url: str, spans: Mapping[Feed, Mapping[int, Span]], instance_id: InstanceId, within: float
 ) -> None:
-    """Store which messages of several feeds this instance handles, over a connection of its own.
+    """Store which messages of several topics this service instance handles now, over a new connection to `url`.
 
-    Raise TimeoutError after `within` seconds.
+    It commits by itself. Raise TimeoutError after `within` seconds.
     """
     async with asyncio.timeout(within):
         connection = await asyncpg.connect(url)
@@ -41,14 +41,14 @@ async def note_alone(
 
 
 async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:
-    """Delete the notes of this instance on these partitions."""
+    """Delete the notes of this service instance on these partitions."""
     await tx.execute(SQL["forget"], feed.consumer, feed.cluster_id, feed.topic, partitions, instance_id)
 
 
 async def left(
     tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
 ) -> dict[int, Span]:
-    """Return the messages that other instances had noted before they died: by partition, the first and the last offset."""
+    """Return, by partition, the messages that other instances were handling when they died, as the first and the last offset."""
     rows = await tx.fetch(
         SQL["left"],
         feed.consumer,

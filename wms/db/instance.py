@@ -1,4 +1,4 @@
-"""Running instances of services, among which the partitions of each consumer are divided."""
+"""Running instances (processes) of services in the database, among which the partitions of each consumer are divided."""
 
 from collections.abc import Sequence
 
@@ -19,7 +19,7 @@ FORGOTTEN_AFTER_SECONDS = 3_600.0
 
 
 class Beat(msgspec.Struct, frozen=True, kw_only=True):
-    """One heartbeat of an instance of a service."""
+    """One heartbeat of a service instance: who it is, where it runs, and which consumers it runs."""
 
     instance_id: InstanceId
     service: str
@@ -32,18 +32,18 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
-    """Store a heartbeat; return the live instances of every consumer, in the same order for all callers."""
+    """Store a heartbeat. Return the live instances of each consumer, by its name, in the same order for all callers."""
     await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
 
 
 async def leave(tx: Transaction, instance_id: InstanceId) -> None:
-    """Delete an instance that stops, so that the other instances take its partitions."""
+    """Delete an instance that stops, so that others take its partitions, and all instances that were silent for long."""
     await tx.execute(SQL["leave"], instance_id)
     await tx.execute(SQL["forget"], FORGOTTEN_AFTER_SECONDS)
 
 
 async def instances(tx: Transaction) -> list[asyncpg.Record]:
-    """Return every stored instance, dead ones included."""
+    """Return the rows of all stored service instances, dead ones included."""
     return await tx.fetch(SQL["all"], DEAD_AFTER_SECONDS)

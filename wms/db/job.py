@@ -1,4 +1,4 @@
-"""Jobs in the database: inserted in batches, locked and moved by decisions, claimed for pilots."""
+"""Jobs in the database: inserted in batches, locked, read, and moved from state to state."""
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
@@ -24,14 +24,14 @@ SQL = load(__file__)
 
 _JOB_ID = attrgetter("job_id")
 _STATES = {str(state): state for state in State}
-"""States by name: the lookup is made for every job that is read, and the enumeration's is far slower."""
+"""States by name. Every job that is read is looked up here, as the enumeration's own lookup is far slower."""
 
 
 class NewJob(msgspec.Struct, frozen=True):
-    """A job to be inserted."""
+    """A job to be inserted by `insert`, with the task queue that it waits in."""
 
     job_id: JobId
-    """Also the id of its description."""
+    """The reserved id of the job. Its description is stored under the same id."""
     tq_id: TaskQueueId
     name: str
     user_priority: float
@@ -40,24 +40,24 @@ class NewJob(msgspec.Struct, frozen=True):
 
 
 class JobMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A locked job and its decided steps."""
+    """A locked job and the decided steps of its state, to be stored by `move`."""
 
     job: Job
     steps: Steps
     attempts: int
-    """The number of attempts that count from now on."""
+    """The new number of attempts that count against the job's limit."""
     unstarted: int = 0
     end_told: bool = False
-    """Whether the attempt that ends with the last step also records that step."""
+    """Whether the row of the attempt that ends with the last step records that step, so that the history need not."""
 
 
 async def reserve(tx: Transaction, count: int) -> JobId:
-    """Reserve so many consecutive ids; return the first."""
+    """Reserve `count` consecutive job ids and return the first."""
     return JobId(await tx.fetchval(SQL["reserve_ids"], count))
 
 
 async def describe(tx: Transaction, firsts: Sequence[JobId], descriptions: Sequence[str]) -> None:
-    """Store descriptions (JSON), each under the id of the first job that it describes."""
+    """Store job descriptions (JSON). Each gets the id of the first job that it describes, at the same position in `firsts`."""
     await tx.copy("description", ("description_id", "body"), list(zip(firsts, descriptions, strict=True)))
 
 
@@ -68,7 +68,7 @@ _BORN = (
 
 
 async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) -> None:
-    """Insert waiting jobs of one owner. Their rows also record the moves to Received and Waiting."""
+    """Insert jobs of one owner that wait in their task queues. Their rows stand for the history entries Received and Waiting too."""
     rows = [
         (each.job_id, each.job_id, each.tq_id, *identity, each.name, each.user_priority, each.max_attempts,
          State.WAITING, 2, Code.QUEUED, each.job_group)
@@ -79,7 +79,7 @@ async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) ->
 
 
 async def tell_queued(tx: Transaction, first: JobId, count: int, identity: Identity) -> None:
-    """Publish the event of newly inserted jobs."""
+    """Send the event that `count` jobs with consecutive ids from `first` on were inserted."""
     fact = events.JobsQueued(
         first=first,
         count=count,
@@ -92,12 +92,15 @@ async def tell_queued(tx: Transaction, first: JobId, count: int, identity: Ident
 
 
 async def lock(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
-    """Lock and return the jobs, in the order of their ids, so that transactions cannot deadlock."""
+    """Lock the rows of these jobs until the transaction ends, and return the jobs by id. Unknown ids are absent.
+
+    Rows are locked in the order of their ids, so that transactions cannot deadlock.
+    """
     return await _facts(tx, SQL["lock"], sorted(set(job_ids)))
 
 
 async def read(tx: Transaction, job_ids: Iterable[JobId]) -> dict[JobId, Job]:
-    """Return the jobs without locking them, for information only."""
+    """Return these jobs by id, without locking them. Unknown ids are absent. Decisions need `lock` instead."""
     return await _facts(tx, SQL["read"], sorted(set(job_ids)))
 
 
@@ -135,9 +138,9 @@ def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None)
 
 
 async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
-    """Store the decided steps of locked jobs: state, history, events for everybody, hints for the matchers.
+    """Store the decided steps of locked jobs: state and history. Send their events, and tell matchers which jobs left or entered queues.
 
-    A brokered job that would wait without a placement goes to the broker.
+    A job that the resource broker places goes back to it instead of waiting without a placement. `source` says who caused the steps.
     """
     moves = [_placed_anew(each) if each.job.brokered else each for each in moves if each.steps]
     if not moves:
@@ -178,7 +181,7 @@ def _event(job: Job, n: int, step: Step, now: datetime) -> events.JobEvent:
 
 
 def tell_events(tx: Transaction, moved: Iterable[events.JobEvent]) -> None:
-    """Publish events, in few messages."""
+    """Send job events, many to a message. The events of one job keep their order."""
     lanes: list[list[events.JobEvent]] = [[] for _ in range(events.LANES)]
     for each in moved:
         lanes[events.lane(each.job_id)].append(each)
@@ -231,13 +234,13 @@ def _notes(move: JobMove) -> Iterable[tuple[Any, ...]]:
 
 
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop, order: StopOrder) -> None:
-    """Store the stop request for these jobs' pilots: what for, by whom, and why."""
+    """Store that pilots are to stop these jobs: `stop` says to what end, `order` who asked and why. Nothing is sent."""
     if job_ids:
         await tx.execute(SQL["ask_stop"], sorted(job_ids), stop, order.source, order.reason)
 
 
 async def waiting(tx: Transaction) -> list[tuple[TaskQueueId, float, list[JobId]]]:
-    """Return every waiting job: (task queue, user priority, ids ascending)."""
+    """Return all waiting jobs that have job rows, as triples of task queue, user priority, and job ids in ascending order."""
     rows = await tx.fetch(SQL["waiting"])
     return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
 
@@ -245,12 +248,15 @@ async def waiting(tx: Transaction) -> list[tuple[TaskQueueId, float, list[JobId]
 async def waiting_in(
     tx: Transaction, tq_ids: Sequence[TaskQueueId]
 ) -> list[tuple[TaskQueueId, float, list[JobId]]]:
-    """Return the waiting jobs of some queues, likewise."""
+    """Return the waiting jobs of these task queues that have job rows.
+
+    Each is a triple of task queue, user priority, and job ids in ascending order.
+    """
     rows = await tx.fetch(SQL["waiting_in"], tq_ids)
     return [(row["tq_id"], row["user_priority"], row["job_ids"]) for row in rows]
 
 
 async def count_waiting(tx: Transaction) -> dict[TaskQueueId, int]:
-    """Return how many jobs wait in each task queue with any."""
+    """Return how many jobs wait in each task queue. Queues in which none waits are absent."""
     rows = await tx.fetch(SQL["count_waiting"])
     return {row["tq_id"]: row["jobs"] for row in rows}

@@ -1,4 +1,4 @@
-"""Job records: what the broker does with each brokered job, step by step, and the ranking that led to its place."""
+"""Job records in the database: how far the resource broker is with each job that it places, and its ranking of computing elements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -16,46 +16,46 @@ from wms.messages.replies.rankings import RankedElement
 SQL = load(__file__)
 
 Phase: TypeAlias = Literal["Choosing", "Deciding", "Confirming", "Placed", "Over"]
-"""What a record waits for: a choice of sites, their decisions, the confirmation of the chosen one, the job's end, or nothing."""
+"""What the broker waits for: a choice of sites, their decisions, the confirmation of the chosen one, the job's end, or nothing."""
 
 _ranking = msgspec.json.Decoder(tuple[RankedElement, ...])
 
 
 class ClaimedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record whose next step is this broker's to do."""
+    """The record of a job that the broker places, whose next step this broker has claimed, with the data that the step needs."""
 
     job_id: JobId
     seq: int
-    """The number of the job's move to Checking."""
+    """The number, in the job's history, of the change to Checking for which the broker was asked."""
     phase: Phase
     since: datetime
-    """The time since which failed placements count."""
+    """Placements of the job that failed before this time do not count."""
     round: int
-    """The number of times that sites were asked for agreements."""
+    """How often sites were asked for agreements for this job."""
     asked: tuple[str, ...]
-    """The ids of the agreements that are not settled, the best first."""
+    """The ids of the agreements that were asked for and are not settled, the best ranked first."""
     tries: int
     """The number of times that this step was begun; more than 1 after a crash."""
     ranking: tuple[RankedElement, ...]
     state: State
     event_seq: int
-    """The number of the job's last move."""
+    """The number of the last entry in the job's history."""
     tq_id: TaskQueueId
     array_index: int | None
-    """Its number in its array, from 0; None outside of arrays."""
+    """The job's number in its array, from 0; None if it is in no array."""
     identity: Identity
     submitted_at: datetime
     body: str
-    """The description as JSON."""
+    """The job description as JSON."""
 
     @property
     def is_checking(self) -> bool:
-        """Whether the job is still to be placed on account of the move that the record answers."""
+        """Whether the job is still in state Checking, so that it is to be placed."""
         return self.state is State.CHECKING
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a step: the next phase, and the seconds until its step is due."""
+    """The result of one step of the broker for a job: the next phase, and in how many seconds its step is due."""
 
     job_id: JobId
     phase: Phase
@@ -69,7 +69,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """A record as it is shown."""
+    """The record of how far the broker is with a job, as users see it."""
 
     job_id: JobId
     seq: int
@@ -86,21 +86,28 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def adopt(tx: Transaction, orders: Mapping[JobId, int], fresh: Collection[JobId] = ()) -> None:
-    """Begin to broker jobs, given with the numbers of their moves to Checking. Jobs that are gone are left out.
+    """Create records for jobs that the broker is to place, or begin anew with jobs that came back. Unknown jobs are left out.
 
-    For `fresh` jobs earlier failures do not count any more. A number that was adopted before changes nothing.
+    `orders` maps jobs to the number of their change to Checking. If that number was adopted before, nothing changes. For jobs in `fresh`,
+    earlier failures do not count any more.
     """
     if orders:
         await tx.execute(SQL["adopt"], list(orders), list(orders.values()), sorted(fresh))
 
 
 async def unknown(tx: Transaction, limit: int) -> dict[JobId, int]:
-    """Return up to `limit` jobs that the broker was ordered to place and has no record of, with the numbers of their moves."""
+    """Return up to `limit` jobs that the broker is to place but has no record of, since the message was lost.
+
+    The value is the number of the job's change to Checking.
+    """
     return {row["job_id"]: row["seq"] for row in await tx.fetch(SQL["unknown"], limit)}
 
 
 async def claim(tx: Transaction, owner: str, seconds: float, limit: int) -> list[ClaimedRecord]:
-    """Claim up to `limit` records whose next step is due, for `seconds` seconds; after them another broker may take over."""
+    """Claim up to `limit` job records whose next step is due, for the broker instance `owner`.
+
+    After `seconds` seconds other instances may claim them. Owners of jobs take turns.
+    """
     return [_claimed(dict(row)) for row in await tx.fetch(SQL["claim"], owner, seconds, limit)]
 
 
@@ -115,13 +122,13 @@ def _claimed(row: dict[str, Any]) -> ClaimedRecord:
 
 
 async def hold(tx: Transaction, job_ids: Collection[JobId], owner: str) -> set[JobId]:
-    """Lock records at the end of steps; return those that this owner has claimed, and still has."""
+    """Lock these records at the end of a step. Return those jobs that the broker instance `owner` still has claimed."""
     found = await tx.fetch(SQL["hold"], sorted(job_ids), owner)
     return {row["job_id"] for row in found if row["is_mine"]}
 
 
 async def finish(tx: Transaction, results: Sequence[StepResult]) -> None:
-    """Store the results of steps whose records are held."""
+    """Store the results of steps, and end the claims. The records are locked by `hold`."""
     if results:
         await tx.execute(SQL["finish"], *dense(_row(each) for each in results))
 
@@ -133,18 +140,18 @@ def _row(each: StepResult) -> tuple[JobId, str, float, int, str, str | None, str
 
 
 async def hasten(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Let the next steps of these jobs be due now."""
+    """Make the next steps of these jobs due now. Jobs whose records wait for nothing are left as they are."""
     if job_ids:
         await tx.execute(SQL["hasten"], sorted(job_ids))
 
 
 async def decided(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Let the next steps of these jobs be due now, where no agreement is waited for any more."""
+    """Make the next steps of these jobs due now, unless an agreement of theirs still waits for its site."""
     await tx.execute(SQL["decided"], sorted(job_ids))
 
 
 class OverRecord(msgspec.Struct, frozen=True):
-    """The record of a placed job that has ended, or is held, with its agreements."""
+    """The record of a placed job that has ended or is Held, with the ids of its unsettled agreements."""
 
     job_id: JobId
     asked: tuple[str, ...]
@@ -152,19 +159,19 @@ class OverRecord(msgspec.Struct, frozen=True):
 
 
 async def over(tx: Transaction, limit: int) -> list[OverRecord]:
-    """Lock and return up to `limit` records of placed jobs that have ended or are held."""
+    """Lock and return up to `limit` records in phase Placed whose jobs have ended or are Held. Locked ones are skipped."""
     rows = await tx.fetch(SQL["over"], limit)
     return [OverRecord(row["job_id"], tuple(row["asked"]), row["is_held"]) for row in rows]
 
 
 async def close(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Close the records of ended jobs."""
+    """Store that the broker has nothing more to do for these jobs."""
     if job_ids:
         await tx.execute(SQL["close"], sorted(job_ids))
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
-    """Return the record of a job; None if the broker has not begun with it."""
+    """Return the record of a job; None if the broker has none."""
     row = await tx.fetchrow(SQL["of_job"], job_id)
     if row is None:
         return None
@@ -172,5 +179,5 @@ async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
 
 
 async def counts(tx: Transaction) -> dict[str, int]:
-    """Return the number of records in each phase in which something is to be done."""
+    """Return how many jobs are in each phase in which the broker has something to do."""
     return {row["phase"]: row["jobs"] for row in await tx.fetch(SQL["counts"])}

@@ -1,7 +1,7 @@
-"""Limits in the database: from the configuration file, set at run time, and stated by ads; and the counters of jobs under them.
+"""Limits on jobs in the database, from the configuration file, operators or ads, and counters of the jobs under them.
 
-Each lease holds the ids of the counters that count it. A counter's row is locked before it changes, always in the order
-of ids. So no limit is exceeded, and no deadlock arises.
+Each lease holds the ids of the counters that count it. Counters are locked before they change, always in the order of ids. So no limit is
+exceeded, and no deadlock arises.
 """
 
 from collections import Counter
@@ -25,11 +25,11 @@ from wms.messages import limits as limited
 SQL = load(__file__)
 
 LISTED = 10_000
-"""The most counters that `all_counts` returns."""
+"""How many counters `all_counts` returns at most."""
 
 
 class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit with its source, its author, and whether it was lifted at run time."""
+    """A limit, where it comes from, who set it when, and whether it was lifted at run time."""
 
     limit: LimitRule
     lifted: bool
@@ -39,7 +39,7 @@ class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LockedCounter(NamedTuple):
-    """A counter that is locked by the transaction."""
+    """A counter of jobs under a limit, which the transaction has locked."""
 
     counter_id: int
     level: Count
@@ -48,28 +48,28 @@ class LockedCounter(NamedTuple):
 
 
 class Allowed(NamedTuple):
-    """The number of jobs that an element's ad admits until its next ad; None if the ad states no limit."""
+    """What the ad of a computing element states: how many further jobs it takes until its next ad. None: no limit."""
 
     allowed: int | None
     lifetime_seconds: float
     observed_at: datetime | None = None
-    """The time at which the source counted the element's jobs; None: just now. Jobs sent later are not in its count."""
+    """When the ad's source counted the element's jobs; None: just now. Jobs sent later are not in its count."""
     current: int = 0
-    """The number of jobs that the source counted."""
+    """The number of jobs that the ad's source counted at the element."""
     sees_jobs: bool = True
-    """Whether the source counts the jobs of pilots; otherwise it counts the pilots."""
+    """Whether the ad's source counts the jobs that pilots run; otherwise it counts the pilots."""
 
 
 class AdvertisedLimits(NamedTuple):
-    """The elements whose ads state a limit, and the generation of this set."""
+    """The computing elements whose ads state a limit, and the version number of this set."""
 
     generation: int
-    """A number that rises when an element begins to state a limit."""
+    """A number that rises whenever an element begins to state a limit."""
     places: AbstractSet[CeId]
 
 
 class Leased(NamedTuple):
-    """The fields of a lease and its job that limits depend on."""
+    """A lease: the values, of it and its job, that decide which limits count it."""
 
     job_id: JobId
     epoch: Epoch
@@ -81,7 +81,7 @@ class Leased(NamedTuple):
 
 
 async def said(tx: Transaction) -> list[SourcedLimit]:
-    """Return the limits in force, and the limits of the file that were lifted."""
+    """Return the limits that the file and operators set, and those limits of the file that operators lifted."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
 
@@ -97,17 +97,17 @@ def _said(row: asyncpg.Record) -> SourcedLimit:
 
 
 def holding(said: Iterable[SourcedLimit]) -> list[LimitRule]:
-    """Return the rules of the limits that are not lifted."""
+    """Return the rules of those limits that are not lifted. Nothing is read or written."""
     return [each.limit for each in said if not each.lifted]
 
 
 async def set_limit(tx: Transaction, limit: LimitRule, said_by: str) -> None:
-    """Set a limit, which overrides the one of the file, and notify the matchers."""
+    """Set a limit, which overrides one of the file with the same kind and key, and tell the matchers. `said_by` is the operator."""
     await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
 
 
 async def lift(tx: Transaction, kind: Kind, key: LimitKey, said_by: str) -> None:
-    """Lift a limit, even one of the file, and notify the matchers."""
+    """Lift the limit with this kind and key, even one of the file, and tell the matchers. `said_by` is the operator."""
     await _say(tx, kind, key, None, None, said_by)
 
 
@@ -119,14 +119,17 @@ async def _say(  # noqa: PLR0917 - the columns of a rule
 
 
 async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
-    """Delete what was set at run time, so that the file's limit is in force; return whether anything was set."""
+    """Delete what an operator set or lifted, so that the file's limit applies again, and tell the matchers.
+
+    Return whether there was anything to delete.
+    """
     was_set = bool(await tx.execute(SQL["reset"], kind, *key))
     tell_changed(tx)
     return was_set
 
 
 async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
-    """Replace the stored limits of the file by these, and notify the matchers if anything changed."""
+    """Replace the stored limits of the configuration file by these, and tell the matchers if any changed."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)
     dropped = await tx.execute(SQL["drop_file"], *columns)
@@ -136,9 +139,10 @@ async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
 
 
 async def lock(tx: Transaction, keys: AbstractSet[LimitKey], *, wait: bool) -> dict[LimitKey, LockedCounter]:
-    """Lock the counters of these keys and return them with their counts. If `wait` is true, missing counters are made.
+    """Lock the counters of these keys until the transaction ends, and return them with their counts.
 
-    A caller that already holds counters must not wait for more. Without `wait` counters locked by others are left out.
+    With `wait`, wait for locked counters and create missing ones. A caller that already holds counters must not wait for more. Without it,
+    counters that are locked by others or missing are left out.
     """
     columns = dense(sorted(keys), 4)
     statement = SQL["lock"] if wait else SQL["lock_free"]
@@ -168,9 +172,10 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
     awaited: Collection[LimitKey],
     claimed: Mapping[JobId, Collection[LimitKey]],
 ) -> None:
-    """Store claims in the locked counters, and in each job's lease the ids of its counters.
+    """Count claimed jobs in the locked counters, and store in each job's lease the ids of its counters.
 
-    The counters of `awaited` will notify the matchers as soon as they have room.
+    `taken` has the number of claims, and `left` the new counts, of each key. `claimed` has the keys that count each job. The counters in
+    `awaited` tell the matchers as soon as they have room.
     """
     rows = [
         (each.counter_id, taken[key], left[key].tokens, _filled(each, left[key]), key in awaited)
@@ -185,7 +190,10 @@ def _filled(locked: LockedCounter, left: Count) -> datetime | None:
 
 
 async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
-    """Reduce the counters of ended leases, and notify the matchers of counters that they await and that have room now."""
+    """Reduce counters by ended leases; `counted` has a counter's id once for each.
+
+    Tell the matchers of awaited counters that have room now.
+    """
     ended = Counter(counted)
     if not ended:
         return
@@ -199,12 +207,12 @@ def _opened(keys: Iterable[LimitKey]) -> changes.Opened:
 
 
 async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
-    """Return the counts of these keys; keys without a counter are absent."""
+    """Return the present counts of these keys. Keys without a counter are absent."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["counts"], *dense(sorted(keys), 4))}
 
 
 async def all_counts(tx: Transaction) -> dict[LimitKey, Count]:
-    """Return the counts of all keys that count anything, at most `LISTED` keys."""
+    """Return the present counts of all keys that count any job, at most `LISTED`."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
 
 
@@ -215,9 +223,9 @@ def _count(row: asyncpg.Record) -> Count:
 
 
 async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
-    """Store the limits of new ads and count from zero again; notify the matchers of counters that they await.
+    """Store the limits that new ads state, and count from zero again. Tell the matchers of awaited counters that have room now.
 
-    The transaction must hold no counter before the call.
+    The transaction must not hold any counter before the call.
     """
     limited = sorted(place for place, each in ads.items() if each.allowed is not None)
     if limited:
@@ -234,13 +242,13 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
 
 
 async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:
-    """Close elements whose ads ended. An element that states a limit then admits no job until its next ad."""
+    """Store that the ads of these elements ended. One that stated a limit then admits no job until its next ad."""
     if places:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
 
 async def advertising(tx: Transaction) -> AdvertisedLimits:
-    """Return the elements whose ads state a limit, and the generation of this set."""
+    """Return the computing elements whose ads state a limit, with the version number of this set."""
     # The generation is read first: later elements are then seen twice, and not missed.
     generation = await tx.fetchval(SQL["generation"])
     places = {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["advertising"])}
@@ -248,14 +256,14 @@ async def advertising(tx: Transaction) -> AdvertisedLimits:
 
 
 async def pilots_left(tx: Transaction) -> dict[CeId, int]:
-    """Return the number of further pilots that each element admits. Only elements whose ads state a limit are included."""
+    """Return how many more pilots each computing element admits. Elements whose ads state no limit are absent."""
     return {CeId(row["site"], row["ce"]): row["left"] for row in await tx.fetch(SQL["pilots_left"])}
 
 
 async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId, int]:
-    """Count pilots that are about to be sent; return the number that each element admits.
+    """Count pilots that are about to be sent, `wanted` to each element. Return how many each element admits of these.
 
-    Elements whose ads state no limit are absent.
+    Elements whose ads state no limit are absent: they admit all.
     """
     columns = dense([(*place, wanted[place]) for place in sorted(wanted)], 3)
     await tx.execute(SQL["hold"])
@@ -265,13 +273,16 @@ async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId
 
 
 async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
-    """Return up to `limit` leases of jobs with ids above `after`, in the order of the job ids."""
+    """Return up to `limit` leases of jobs with ids above `after`, by job id, with what decides which limits count them."""
     rows = await tx.fetch(SQL["leased"], after, limit)
     return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
 
 
 async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
-    """Add leases to the counters of further keys. Leases that ended, or whose jobs are locked by others, are skipped."""
+    """Count leases under further keys too, whose counters are created if missing.
+
+    Leases that ended, or whose jobs are locked by others, are skipped.
+    """
     wanted = {key for keys in missing.values() for key in keys}
     await _make(tx, wanted)
     numbers = await counters(tx, wanted)
@@ -286,7 +297,7 @@ async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey
 
 
 async def counters(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, int]:
-    """Return the ids of the counters of these keys; keys without a counter are absent."""
+    """Return the ids of the counters of these keys. Keys without a counter are absent."""
     rows = await tx.fetch(SQL["counters"], *dense(sorted(keys), 4))
     return {_key(row): row["counter_id"] for row in rows}
 

@@ -1,9 +1,8 @@
-"""Applies migrations: plain SQL files, forward only, one process at a time. The digest of each applied file is stored.
+"""Applies migrations of the database schema: plain SQL files, forward only, one process at a time.
 
-`NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old code is gone. A file
-whose first line is `-- no transaction` runs outside a transaction (CREATE INDEX CONCURRENTLY). Processes poll for the
-lock instead of waiting for it. A waiting session would hold a snapshot, and a concurrent index build waits for such
-sessions.
+The digest of each applied file is stored. `NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old
+code is gone. A file whose first line is `-- no transaction` runs outside a transaction (CREATE INDEX CONCURRENTLY). Processes poll for the
+lock instead of waiting for it. A waiting session would hold a snapshot, and a concurrent index build waits for such sessions.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ _CREATE = """
 
 
 class Migration(msgspec.Struct, frozen=True):
-    """One migration file."""
+    """One migration file: its name without `.sql`, and its text."""
 
     name: str
     sql: str
@@ -39,12 +38,12 @@ class Migration(msgspec.Struct, frozen=True):
 
     @property
     def in_transaction(self) -> bool:
-        """Whether the file runs inside a transaction."""
+        """Whether the file runs inside a transaction. It does not if it begins with `-- no transaction`."""
         return not self.sql.startswith("-- no transaction")
 
 
 def migrations() -> tuple[Migration, ...]:
-    """Return all migrations of this version of the code, in the order of their names."""
+    """Return all migrations that belong to this version of the code, in the order of their names."""
     return tuple(sorted(_read(), key=lambda migration: migration.name))
 
 
@@ -57,7 +56,7 @@ def _read() -> Iterator[Migration]:
 
 
 async def migrate(url: str) -> list[str]:
-    """Apply the missing migrations; return the names of those applied. Several processes may call it at once.
+    """Apply all missing migrations to the database at `url`; return the names of those applied. Several processes may call it at once.
 
     Raise Rejected if the database has unknown or changed migrations, Unavailable if it cannot be reached.
     """
@@ -77,7 +76,10 @@ async def migrate(url: str) -> list[str]:
 
 
 async def check(url: str) -> None:
-    """Raise Rejected, with a remedy, if the schema is not that of this version; Unavailable if the database cannot be reached."""
+    """Raise Rejected, with a remedy, if the schema of the database at `url` is not that of this version.
+
+    Raise Unavailable if the database cannot be reached.
+    """
     connection = await _connect(url)
     try:
         exists = await connection.fetchval("select to_regclass('schema_migration')")

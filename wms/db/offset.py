@@ -1,4 +1,7 @@
-"""Offsets of consumers, advanced by compare-and-set in the transaction that handles the messages."""
+"""Positions of consumers in their Kafka partitions, stored in Postgres.
+
+The transaction that handles messages also moves the offset past them.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,11 +16,11 @@ SQL = load(__file__)
 
 
 class PartitionLost(WmsError):  # noqa: N818 - an outcome, not a fault
-    """Another instance has moved the offset, so this transaction must not commit."""
+    """Another instance of the service has moved the offset of a partition, so this transaction must not commit."""
 
 
 class Feed(msgspec.Struct, frozen=True):
-    """One consumer of one topic in one cluster."""
+    """A consumer that reads one topic of one Kafka cluster."""
 
     cluster_id: str
     consumer: str
@@ -25,14 +28,17 @@ class Feed(msgspec.Struct, frozen=True):
 
 
 async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[int, int]:
-    """Return the next offset of each partition. New partitions, and partitions of a new cluster, begin at 0."""
+    """Return the offset of the next message to read, by partition. Partitions that were never read begin at 0."""
     await tx.execute(SQL["begin"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     rows = await tx.fetch(SQL["read"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     return {row["partition"]: row["next_offset"] for row in rows}
 
 
 async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
-    """Move each partition's offset; `moves` has the expected and the next offset by partition. Raise PartitionLost on a mismatch."""
+    """Move the offsets of partitions. `moves` gives, by partition, the offset that must be stored now and the next one.
+
+    Raise PartitionLost if another offset is stored, as another instance has taken over.
+    """
     partitions = sorted(moves)
     moved = await tx.fetch(
         SQL["advance"],
@@ -51,7 +57,7 @@ async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, in
 
 
 async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
-    """Return the next offset of one partition; None if the consumer has never read the partition."""
+    """Return the offset of the next message to read in one partition; None if the consumer never read it."""
     following: int | None = await tx.fetchval(
         SQL["find"], feed.cluster_id, feed.consumer, feed.topic, partition
     )
@@ -59,21 +65,21 @@ async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
 
 
 async def wait_briefly(tx: Transaction) -> None:
-    """Limit the wait for a lock in this transaction to 3 s; then statements raise LockNotAvailableError."""
+    """Let statements of this transaction wait for a lock for 3 s at most; then they raise LockNotAvailableError."""
     await tx.execute(SQL["wait_briefly"])
 
 
 async def backend(tx: Transaction) -> int:
-    """Return the process id of the Postgres backend that runs this transaction."""
+    """Return the process id of the Postgres server process that runs this transaction."""
     pid: int = await tx.fetchval(SQL["backend"])
     return pid
 
 
 async def end_blockers(tx: Transaction, backend_pid: int) -> None:
-    """End the sessions that hold locks for which the session of this backend waits."""
+    """End the database sessions that hold locks for which the server process `backend_pid` waits."""
     await tx.fetch(SQL["end_blockers"], backend_pid)
 
 
 async def of_cluster(tx: Transaction, cluster_id: str) -> list[asyncpg.Record]:
-    """Return the offset of every consumer in every partition of a cluster, and the seconds since it last moved."""
+    """Return a row for each consumer and partition of a cluster: its next offset, and the seconds since that last moved."""
     return await tx.fetch(SQL["of_cluster"], cluster_id)

@@ -1,4 +1,4 @@
-"""The log of commands by operators: who ordered which action, on which subject, when and why."""
+"""The log of operators' commands in the database: who ordered which action, on which subject, when and why."""
 
 from collections.abc import Sequence
 
@@ -14,16 +14,16 @@ SQL = load(__file__)
 async def record(
     tx: Transaction, operator: str, action: str, subjects: Sequence[str], reason: str = ""
 ) -> None:
-    """Store one log entry for each subject of an operator's command."""
+    """Store that an operator ordered `action`: one log entry for each subject. Texts are made safe to display."""
     for subject in subjects:
         await tx.execute(SQL["record"], shown(operator), action, shown(subject), shown(reason))
 
 
 async def latest(tx: Transaction, limit: int) -> list[asyncpg.Record]:
-    """Return the last `limit` entries, newest first."""
+    """Return the last `limit` log entries of all operators, newest first."""
     return await tx.fetch(SQL["latest"], limit)
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Delete entries older than `age` seconds; return the number of deleted entries."""
+    """Delete log entries older than `age` seconds; return the number of deleted entries."""
     return await tx.execute(SQL["forget"], age)

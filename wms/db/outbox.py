@@ -1,4 +1,4 @@
-"""The outbox: messages of committed transactions, stored until the broker has acknowledged them."""
+"""The outbox: messages of committed transactions, kept in the database until Kafka has acknowledged them."""
 
 from collections.abc import Sequence
 
@@ -9,22 +9,19 @@ SQL = load(__file__)
 
 
 async def delete(tx: Transaction, outbox_ids: Sequence[int]) -> None:
-    """Delete the rows of messages that the broker has acknowledged."""
+    """Delete the outbox rows of messages that Kafka has acknowledged."""
     await tx.execute(SQL["delete"], outbox_ids)
 
 
 async def take_due(tx: Transaction, limit: int, for_seconds: float) -> list[Parcel]:
-    """Return messages not sent in time, and reserve them for this relay for `for_seconds` seconds.
-
-    It reads without a cursor, so that no message is ever skipped.
-    """
+    """Return up to `limit` outbox rows whose messages were not sent in time. Other relays leave them alone for `for_seconds` seconds."""
     rows = await tx.fetch(SQL["take_due"], limit, for_seconds)
     rows.sort(key=lambda row: row["outbox_id"])
     return [Parcel(row["outbox_id"], row["topic"], row["keys"], row["payloads"]) for row in rows]
 
 
 async def backlog(tx: Transaction) -> tuple[int, float]:
-    """Return the number of unsent parcels, and the seconds for which the oldest has been due."""
+    """Return the number of unsent outbox rows, and the seconds for which the oldest has been due; 0 if there are none."""
     row = await tx.fetchrow(SQL["backlog"])
     assert row is not None
     return row["parcels"], row["overdue_seconds"]

@@ -1,4 +1,4 @@
-"""Parked messages: taken off the log and stored until their owner's turn comes, so that other owners need not wait."""
+"""Parked messages: moved from Kafka to the database until their owner's turn comes, so that other owners need not wait."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ SQL = load(__file__)
 
 
 async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLetter]]) -> None:
-    """Store messages, each with its owner. The same transaction moves the offset past them."""
+    """Store messages, each with the user who owns it. The same transaction moves the consumer's offset past them."""
     mine = [letter for _, letter in letters]
     await tx.execute(
         SQL["park"],
@@ -33,32 +33,35 @@ async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLet
 
 
 async def waiting(tx: Transaction, consumer: str, partitions: Sequence[int]) -> list[asyncpg.Record]:
-    """Return the number and the bytes of parked messages by partition and owner."""
+    """Return a row for each partition and owner with parked messages of this consumer: the number of messages and of bytes."""
     return await tx.fetch(SQL["waiting"], consumer, partitions)
 
 
 class Head(msgspec.Struct, frozen=True):
-    """The most messages and bytes that are taken of one owner at once. The first message is taken whatever its size."""
+    """How much of one owner's parked messages is taken at once."""
 
     limit: int
-    """The most messages."""
+    """The most messages that are taken."""
     size: int
-    """The greatest total size of the payloads that are taken at once, in bytes; the first is taken whatever its size."""
+    """The most bytes of payloads that are taken; the first message is taken whatever its size."""
 
 
 async def first(
     tx: Transaction, consumer: str, whose: tuple[int, str], head: Head, instance_id: InstanceId
 ) -> list[asyncpg.Record]:
-    """Return the oldest parked messages of `whose` (partition, owner). `is_suspect` marks those that an instance handled when it died."""
+    """Return the oldest parked messages of one partition and owner, within `head`.
+
+    `is_suspect` marks messages that another instance was handling when it died.
+    """
     columns = (*whose, head.limit, head.size, instance_id, DEAD_AFTER_SECONDS)
     return await tx.fetch(SQL["first"], consumer, *columns)
 
 
 async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
-    """Delete messages that this transaction handles; return the ids that were still stored."""
+    """Delete parked messages that this transaction handles. Return the ids that were still stored."""
     return {row["parked_id"] for row in await tx.fetch(SQL["remove"], parked_ids)}
 
 
 async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
-    """Store which instance handles these messages for longer than usual; None clears the note."""
+    """Store which instance handles these parked messages for longer than usual; None clears the note."""
     await tx.execute(SQL["take"], parked_ids, instance_id)

@@ -1,4 +1,4 @@
-"""Pilots in the database, from just before they are sent until some time after their end."""
+"""Pilots in the database: place-holder jobs at computing elements that ask for users' jobs. They are stored from just before they are sent."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -19,7 +19,7 @@ SQL = load(__file__)
 
 
 class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that has not ended."""
+    """A pilot that has not ended, with where it was sent and what it last reported."""
 
     pilot_id: PilotId
     site: str
@@ -31,21 +31,21 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     state: str
     slots: int
     busy: int
-    """The number of slots in use."""
+    """How many of the pilot's slots are in use."""
     submitted_at: datetime
     seen_at: datetime | None
     """The time of the pilot's last message; None if it never sent one."""
     reason: str
     age: float
-    """Seconds since the pilot was stored, by the database's clock."""
+    """Seconds since the pilot was stored, just before it was sent."""
     silent: float | None
     """Seconds since the pilot's last message; None if it never sent one."""
     unheard: float | None = None
-    """Seconds since the pilot's last message. If it never sent one, seconds since the last report of its element that it runs."""
+    """Seconds since the pilot's last message. If it never sent one, seconds since its element last reported that it runs."""
 
 
 class Supply(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of live pilots whose offers are equal for every job."""
+    """A group of live pilots that are equal in all that decides which jobs they could take."""
 
     site: str
     ce: str
@@ -54,27 +54,27 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     slots: int
     busy: int
     resource: str
-    """The resource expected when the pilots were sent, as JSON; empty if none was stored."""
+    """What the pilots were expected to offer when they were sent, as JSON; empty if that is unknown."""
     asks: str
-    """The name of the pilot class."""
+    """The name of the pilot class: which kind of host the pilots asked for."""
     unfit: list[str]
     """The requirements for which the pilots found their nodes unfit."""
     free_memory_mb: int | None
-    """The memory left for jobs in MB; None if it was not reported."""
+    """The memory in MB that the pilots have left for jobs; None if they did not report it."""
     silent: bool
     """Whether the pilots have sent no message for longer than the limit given to `supply`."""
     owner_group: str
-    """The owner group of private pilots; empty for other pilots."""
+    """The group whose jobs alone these private pilots take; empty for pilots that take any."""
     lasts: int
-    """The number of the times in `asked`, counted from the shortest, for which the pilots still live long enough."""
+    """For how many of the times in `asked`, from the shortest on, the pilots still live long enough."""
     pilots: int
-    """The number of pilots in the group."""
+    """How many pilots are in the group."""
     worked: int
-    """The number of pilots in the group that have had a job."""
+    """How many of these pilots have had a job."""
 
 
 class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
-    """An ended pilot and the computing element where it ran."""
+    """A pilot that has ended, and the computing element where it ran."""
 
     pilot_id: PilotId
     site: str
@@ -83,11 +83,11 @@ class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     age: float
     """Seconds since the pilot's end."""
     lost: bool
-    """Whether the pilot was only lost from sight, so that it may still work where its element cannot see it."""
+    """Whether the pilot was only lost from sight: its element cannot see it, and it may still work."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A stray pilot: its element lists it as alive, but it should have gone."""
+    """A stray pilot: its element lists it as alive, though it has ended or is unknown here."""
 
     pilot_id: PilotId
     site: str
@@ -99,7 +99,7 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that is about to be sent."""
+    """A pilot that is about to be sent, to be stored by `insert`."""
 
     pilot_id: PilotId
     site: str
@@ -112,13 +112,13 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     lifetime_seconds: float | None = None
     """The pilot's lifetime in seconds; None if it is not limited."""
     asks: str = ""
-    """The name of the pilot class."""
+    """The name of the pilot class: which kind of host the pilot asks its element for."""
     owner_group: str = ""
-    """The group whose jobs a private pilot takes; empty: any group of its VO."""
+    """The group whose jobs alone a private pilot takes; empty: any group of its VO."""
     owner: str = ""
-    """The owner whose jobs a private pilot takes; empty: all members of the group."""
+    """The user whose jobs alone a private pilot takes; empty: all members of the group."""
     order_id: int | None = None
-    """The number of the user's order for which the pilot is sent; None without an order."""
+    """The number of the user's order for private pilots that the pilot is part of; None without an order."""
     job_id: JobId | None = None
     """The one job that the pilot may be given; None for any that fits."""
     resource: Resource | None = None
@@ -126,40 +126,40 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot's report on itself."""
+    """What a pilot reports of itself, to be stored by `seen`."""
 
     pilot_id: PilotId
     state: str
     slots: int
     busy: int
     done: int
-    """The number of jobs that ended since the pilot's last report."""
+    """How many jobs ended in the pilot since its last report."""
     reason: str
     free_memory_mb: int | None = None
     """The memory that the pilot has left for jobs, in MB; None if not reported."""
     refused_orders: int = 0
-    """The number of messages to the pilot that lacked a valid signature of a service."""
+    """How many messages to the pilot it refused, as they lacked a valid signature of a service."""
     token_until: datetime | None = None
-    """The expiry time of the token that the pilot used."""
+    """When the token that the pilot uses expires."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers that limit how many more jobs a pilot may be offered."""
+    """The figures that limit how many more jobs one pilot may be offered."""
 
     slots: int
     """The number of slots with which the pilot was sent."""
     done: int
-    """The number of the pilot's jobs that have ended."""
+    """How many jobs have ended in the pilot."""
     offered: int
-    """The number of jobs offered to the pilot and not yet accepted."""
+    """How many jobs are offered to the pilot and not yet accepted."""
     leases: int
-    """The number of jobs that the pilot was offered or runs."""
+    """How many jobs the pilot holds, offered or accepted."""
     ended: bool
     """Whether the pilot has certainly ended. A pilot that was only lost from sight may still work."""
 
 
 class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
-    """A live pilot whose token expires soon or has expired."""
+    """A live pilot that needs a new token, as its token expires soon or has expired."""
 
     pilot_id: PilotId
     site: str
@@ -172,19 +172,19 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a pilot as reported by its dispatcher."""
+    """What the dispatcher, which sends pilots to an element, reports of the state of one pilot."""
 
     pilot_id: PilotId
     state: str
     reference: str | None = None
-    """The batch system's name for the pilot; None if it is not new."""
+    """The batch system's name for the pilot; None to keep what is stored."""
     reason: str = ""
     cause: Code | None = None
     """The cause of the pilot's end; None if it has not ended or ended by itself."""
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """The known facts about a pilot that no longer renews its leases."""
+    """What is known of a pilot that no longer renews the leases of its jobs."""
 
     pilot_id: PilotId
     site: str
@@ -195,7 +195,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: datetime | None
     """The time of the pilot's last message; None if it never sent one."""
     word: str | None
-    """The last report of the pilot's element on it; None without a report."""
+    """What the pilot's element last reported of it; None if it never did."""
     word_at: datetime | None
     """The time of the element's last report."""
     cause: str | None
@@ -203,13 +203,13 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
-    """Store reports, at most one for each pilot. A pilot that was only lost from sight is alive again after its report."""
+    """Store what pilots report of themselves, at most one report a pilot. One that was only lost from sight is alive again."""
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
 
 async def insert(tx: Transaction, pilots: Sequence[NewPilot], token_seconds: float | None = None) -> None:
-    """Store pilots before they are sent, with the lifetime of their tokens in seconds."""
+    """Store pilots before they are sent. Their tokens expire after `token_seconds` seconds; None: unknown."""
     if pilots:
         await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 
@@ -226,9 +226,9 @@ async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
 
 
 async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dict[PilotId, PilotAllowance]:
-    """Return the allowances of these pilots, or of all live pilots if None.
+    """Return the figures that limit further offers to these pilots, or to all live pilots if None.
 
-    For all live pilots offers and leases are not counted: they are 0.
+    For all live pilots, offers and leases are not counted and are 0.
     """
     if pilot_ids is None:
         rows = await tx.fetch(SQL["living"])
@@ -251,13 +251,13 @@ async def tokens_due(tx: Transaction, *, within: float, pause: float, limit: int
 
 
 async def tokens_sent(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Store that these pilots were sent new tokens now. `tokens_due` then returns other pilots first."""
+    """Store that these pilots were sent new tokens now. `tokens_due` then returns others first."""
     if pilot_ids:
         await tx.execute(SQL["tokens_sent"], pilot_ids)
 
 
 async def may_plan(tx: Transaction) -> bool:
-    """Take the lock for planning pilots until the transaction ends; return False if another transaction holds it."""
+    """Try to take the lock for planning pilots until the transaction ends. Return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_plan"])
     return alone
 
@@ -267,13 +267,16 @@ LAST_BREATH_SECONDS = 5.0
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Let the leases of pilots that were seen to end expire soon. The leases of lost pilots keep their time."""
+    """Let the leases of these pilots, which were seen to end, expire within `LAST_BREATH_SECONDS`.
+
+    Do not give pilots that are only lost from sight.
+    """
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
 
 async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Add the requirements for which pilots found their nodes unfit, in the form of `wms.matching.node_facts.wish`."""
+    """Store requirements of jobs for which pilots found their nodes unfit, in the form of `wms.matching.node_facts.wish`."""
     if found:
         pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
         await tx.execute(SQL["unfit"], *dense(pairs))
@@ -282,15 +285,18 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
 async def supply(
     tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
 ) -> list[Supply]:
-    """Return live pilots, grouped by their offers; `asked` are the times that jobs request, in seconds, ascending.
+    """Return live pilots that take any job, in groups of equal pilots. `asked` are the times that jobs request, in seconds, ascending.
 
-    A pilot without jobs is silent after `idle_silent` seconds without a message, a pilot with jobs after `busy_silent`.
+    A pilot counts as silent after `idle_silent` seconds without a message, or after `busy_silent` seconds if it has jobs.
     """
     return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
 
 async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
-    """Return the number of live private pilots by VO, group and owner. The owner is empty for pilots of a whole group."""
+    """Return the number of live private pilots by VO, group and owner. The owner is empty for pilots of a whole group.
+
+    Pilots that were sent for one job are not counted.
+    """
     rows = await tx.fetch(SQL["private"])
     return {(row["vo"], row["owner_group"], row["owner"]): row["pilots"] for row in rows}
 
@@ -301,7 +307,7 @@ async def alive(tx: Transaction) -> list[LivePilot]:
 
 
 async def unfetched(tx: Transaction, *, within: float, since: float, limit: int) -> list[EndedPilot]:
-    """Return up to `limit` pilots whose output was not fetched yet, oldest end first.
+    """Return up to `limit` ended pilots whose output was not fetched yet, the first ended first.
 
     Only pilots that ended at most `within` and at least `since` seconds ago are returned.
     """
@@ -309,28 +315,28 @@ async def unfetched(tx: Transaction, *, within: float, since: float, limit: int)
 
 
 async def mark(tx: Transaction) -> str:
-    """Return the text that identifies this system in the names of its pilots."""
+    """Return the short text that identifies this installation in the names of its pilots."""
     found: str = await tx.fetchval(SQL["mark"])
     return found
 
 
 def prefix(mark: str) -> str:
-    """Return the prefix of all pilot names of the system with this mark."""
+    """Return how the names of all pilots begin of the installation with this mark, which `mark` returns."""
     return f"p-{mark}-"
 
 
 def new_id(mark: str) -> PilotId:
-    """Return a new, unique pilot name for the system with this mark."""
+    """Return a new, unique pilot name for the installation with this mark, which `mark` returns."""
     return PilotId(f"{prefix(mark)}{uuid.uuid4().hex[:16]}")
 
 
 async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
-    """Return the given pilots that have ended or are unknown, and hold no lease."""
+    """Return those of these pilots that have ended or are unknown, and hold no lease. Elements list them as alive."""
     return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 
 class UnboundPilot(msgspec.Struct, frozen=True, kw_only=True):
-    """A live pilot whose job it was sent for is its no more."""
+    """A live pilot that was sent for one job and has that job no more, so that it is to be cancelled."""
 
     pilot_id: PilotId
     site: str
@@ -339,12 +345,15 @@ class UnboundPilot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def unbound(tx: Transaction, *, since: float, limit: int) -> list[UnboundPilot]:
-    """Return up to `limit` live pilots of closed placements; those that ran their job only `since` seconds after its end."""
+    """Return up to `limit` live pilots that were sent for one job, whose placement is closed, and that hold no job.
+
+    A pilot whose placement ended after running is returned only `since` seconds after that, as it should end by itself.
+    """
     return [UnboundPilot(**row) for row in await tx.fetch(SQL["unbound"], since, limit)]
 
 
 async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
-    """Store the output of pilots by pilot name. An empty text means that there was no output."""
+    """Store the output of ended pilots, by pilot name. An empty text means that there was none."""
     if outputs:
         # Postgres stores no NUL in a text.
         texts = [text.replace("\0", "") for text in outputs.values()]
@@ -352,28 +361,28 @@ async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
 
 
 async def fates(tx: Transaction, pilot_ids: Collection[PilotId]) -> dict[PilotId, Fate]:
-    """Return the known facts about these pilots; unknown pilots are absent."""
+    """Return what is known of these pilots, which no longer renew leases. Unknown pilots are absent."""
     if not pilot_ids:
         return {}
     return {row["pilot_id"]: Fate(**row) for row in await tx.fetch(SQL["fates"], sorted(pilot_ids))}
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
-    """Return the pilots to which a job was given, in the order in which they were sent."""
+    """Return the rows of the pilots to which a job was ever given, in the order in which they were sent."""
     return await tx.fetch(SQL["of_job"], job_id)
 
 
 async def one(tx: Transaction, pilot_id: PilotId) -> asyncpg.Record | None:
-    """Return all columns of a pilot, with its output; None if it is unknown."""
+    """Return the row of a pilot, its output included; None if it is unknown."""
     return await tx.fetchrow(SQL["one"], pilot_id)
 
 
 async def listed(
     tx: Transaction, after: int, limit: int, *, vo: str | None, ended: bool
 ) -> list[asyncpg.Record]:
-    """Return up to `limit` pilots for a list, after the first `after`; live ones first, newest first.
+    """Return the rows of up to `limit` pilots for a list, after the first `after` ones: live ones first, newest first.
 
-    `vo` None means all VOs. Ended pilots are included if `ended` is true.
+    `vo` None means all VOs. Ended pilots are included if `ended` is set.
     """
     return await tx.fetch(SQL["all"], after, limit, ended, vo)
 

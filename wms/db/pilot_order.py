@@ -1,4 +1,4 @@
-"""Orders of users for private pilots: how many pilots each order still lacks, and why."""
+"""Orders of users for private pilots, which take their jobs alone, in the database: how many pilots each order lacks, and why."""
 
 from collections.abc import Mapping, Sequence
 
@@ -13,36 +13,36 @@ SQL = load(__file__)
 
 
 async def insert(tx: Transaction, order: PilotOrder, within_seconds: float) -> int:
-    """Store an order that expires after `within_seconds` seconds; return its number."""
+    """Store an order for private pilots, which expires after `within_seconds` seconds; return its number."""
     columns = (order.vo, order.owner_group, order.owner, order.group_wide, order.site, order.ce)
     order_id: int = await tx.fetchval(SQL["insert"], *columns, order.missing, within_seconds)
     return order_id
 
 
 async def open_orders(tx: Transaction) -> list[PilotOrder]:
-    """Return the valid orders that lack pilots, oldest first."""
+    """Return the orders of all users that are still valid and lack pilots, oldest first."""
     return [PilotOrder(**row) for row in await tx.fetch(SQL["open"])]
 
 
 async def missing(tx: Transaction, vo: str, owner_group: str, owner: str) -> tuple[int, int]:
-    """Return the number of an owner's orders that lack pilots, and the number of pilots that they lack."""
+    """Return two numbers: how many valid orders of this owner lack pilots, and how many pilots they lack in all."""
     row = await tx.fetchrow(SQL["missing"], vo, owner_group, owner)
     return (row["orders"], row["pilots"]) if row else (0, 0)
 
 
 async def hold(tx: Transaction, why: Mapping[int, str]) -> None:
-    """Store, by order number, why no pilot could be sent."""
+    """Store, by number of the order, the text why no pilot could be sent for it."""
     if why:
         await tx.execute(SQL["hold"], list(why), list(why.values()))
 
 
 async def listed(tx: Transaction, scope: Scope, after: int, limit: int) -> list[asyncpg.Record]:
-    """Return up to `limit` orders in the user's scope for a list, after the first `after`, newest first."""
+    """Return the rows of up to `limit` orders that the user with this scope may see, newest first. The first `after` ones are skipped."""
     return await tx.fetch(SQL["list"], scope.owner, scope.group, scope.vo, after, limit)
 
 
 async def withdraw(tx: Transaction, scope: Scope, order_ids: Sequence[int]) -> list[int]:
-    """Withdraw these open orders, or all if no numbers are given, within the user's scope; return the withdrawn numbers."""
+    """Withdraw those of these open orders that the user with this scope may; empty `order_ids` means all. Return the numbers withdrawn."""
     rows = await tx.fetch(SQL["withdraw"], scope.owner, scope.group, scope.vo, order_ids)
     return sorted(row["order_id"] for row in rows)
 

@@ -1,4 +1,4 @@
-"""Placements in the database: ordered by the broker, carried out by the pilot submitter, listed for users."""
+"""Placements in the database: the resource broker's decisions on where jobs run, which the pilot submitter carries out."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
@@ -32,48 +32,48 @@ SQL = load(__file__)
 
 
 class NewPlacement(msgspec.Struct, frozen=True, kw_only=True):
-    """A decision of the broker: this job at this element, perhaps in this reservation."""
+    """A decision of the resource broker: this job runs at this computing element, perhaps in a reservation."""
 
     job_id: JobId
     site: str
     ce: str
     rank: int = 1
-    """The place of the element in the ranking, from 1."""
+    """The place of the element in the broker's ranking for the job, from 1."""
     dispatch: Dispatch = "pilot"
     agreement_id: str | None = None
     reservation: str = ""
     """The name of the reservation in the batch system; empty for none."""
     start_at: datetime | None = None
-    """The start of the reservation."""
+    """When the reservation starts; None without a reservation."""
     latest_start: datetime | None = None
-    """The time after which the job must not start there, by the clock of the database."""
+    """The time after which the job must not start there, by the database's clock; None: no such time."""
     walltime_seconds: float | None = None
-    """Seconds that are asked of the batch system, at most those of the reservation; None: as the job says."""
+    """Seconds to ask of the batch system, at most those of the reservation; None: what the job requests."""
     predicted: Mapping[str, Any] = {}
-    """The predictions that led to it, as JSON."""
+    """The predictions on which the decision rests, as values that JSON can hold."""
 
 
 class Placement(NewPlacement, frozen=True, kw_only=True):
-    """A stored placement."""
+    """A placement as it is stored, with its state and the pilot that was sent for it."""
 
     attempt: int
-    """Its number among the placements of the job, from 1."""
+    """The number of this placement among those of the job, from 1."""
     state: PlacementState
     pilot_id: PilotId | None
     reason: str
-    """The code of its end: one of `PlacementFault`, or of the job's end; empty while it is open."""
+    """Why the placement ended: a code of `PlacementFault` or of the job's end; empty while it is open."""
     reason_text: str
     created_at: datetime
     changed_at: datetime
 
     @property
     def is_open(self) -> bool:
-        """Whether it may still run its job."""
+        """Whether the placement may still run its job."""
         return self.state in OPEN
 
 
 class PlacementMark(msgspec.Struct, frozen=True, kw_only=True):
-    """A move of one placement, with its reason."""
+    """One placement that is to change its state, with the reason code and text."""
 
     job_id: JobId
     attempt: int
@@ -82,9 +82,10 @@ class PlacementMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def order(tx: Transaction, new: Sequence[NewPlacement], source: str) -> list[JobId]:
-    """Place jobs: store the placements as Ordered, and let the jobs wait for their pilots; return the ids of the placed jobs.
+    """Store placements as Ordered and let their jobs wait for the pilots to come. Return the ids of the placed jobs.
 
-    A job that is not Checking any more is left as it is: its user has ordered something else. Give at most one placement a job.
+    A job that is no longer Checking is skipped: its user has ordered something else. Give at most one placement a job. `source` says who
+    decided.
     """
     jobs = await job.lock(tx, [each.job_id for each in new])
     placed = [each for each in new if _may_be_placed(jobs.get(each.job_id))]
@@ -122,7 +123,7 @@ async def _insert(tx: Transaction, placed: Sequence[NewPlacement]) -> None:
 
 
 async def give_up(tx: Transaction, job_ids: Collection[JobId], code: str, text: str) -> None:
-    """Close the open placements of these jobs: a pilot that runs its job has ended, any other is abandoned."""
+    """Close the open placements of these jobs, with a reason: Started ones become Ended, others Abandoned."""
     if job_ids:
         await tx.execute(SQL["abandon"], sorted(job_ids), code, text)
         await tx.execute(SQL["end_started"], sorted(job_ids), code, text)
@@ -131,24 +132,25 @@ async def give_up(tx: Transaction, job_ids: Collection[JobId], code: str, text: 
 async def take(
     tx: Transaction, taker: str, seconds: float, limit: int, keeping: Sequence[str] = ()
 ) -> list[Placement]:
-    """Take up to `limit` Ordered placements, oldest first; after `seconds` seconds others may take those without a pilot.
+    """Take charge of up to `limit` Ordered placements, oldest first. `taker` is the pilot submitter's instance.
 
-    One that is to start later is taken now if its element's kind of dispatcher, one of `keeping`, knows of its reservation.
+    After `seconds` seconds, others may take those that have no pilot yet. A placement with a later start is taken early only if the kind of
+    dispatcher of its element is in `keeping`: those whose batch system waits for reservations.
     """
     return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping)))
 
 
 class PlacedWork(NamedTuple):
-    """The work of a placement: the requirements and the description of its job."""
+    """What a placed job requires and runs."""
 
     requirements: Requirements
     description: JobDescription
     reserved_seconds: float | None = None
-    """Seconds that its reservation lasts from now, or from its start on; None without an agreement that has been granted."""
+    """How many seconds the job's reservation lasts, from now or its later start; None without a granted agreement."""
 
 
 async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedWork]:
-    """Return the work of these jobs."""
+    """Return what these jobs require and run. Unknown jobs are absent."""
     return {
         row["job_id"]: PlacedWork(
             msgspec.json.decode(row["requirements"], type=Requirements),
@@ -160,7 +162,7 @@ async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedW
 
 
 async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -> None:
-    """Store the pilots, by job and attempt, that are about to be sent for taken placements."""
+    """Store which pilots are about to be sent for placements, by job id and number of the placement."""
     if pilots:
         await tx.execute(SQL["assign"], *dense([(*key, pilot_id) for key, pilot_id in pilots.items()]))
 
@@ -168,7 +170,10 @@ async def assign(tx: Transaction, pilots: Mapping[tuple[JobId, int], PilotId]) -
 async def mark(
     tx: Transaction, event: PlacementEvent, to: PlacementState, marks: Sequence[PlacementMark]
 ) -> list[tuple[JobId, int]]:
-    """Move placements by an event that the state table allows; return job and attempt of those that moved."""
+    """Apply an event to placements whose state allows it, so that their new state is `to`.
+
+    Return job id and number of the placements that changed.
+    """
     if not marks:
         return []
     rows = [(each.job_id, each.attempt, to, each.reason, each.text) for each in marks]
@@ -177,7 +182,7 @@ async def mark(
 
 
 class PlacementFailure(msgspec.Struct, frozen=True, kw_only=True):
-    """A placement that will not start its job, with the reason."""
+    """A placement that will never start its job, with the reason."""
 
     job_id: JobId
     attempt: int
@@ -188,12 +193,15 @@ class PlacementFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def arrived(tx: Transaction) -> int:
-    """Mark placements as Sent whose pilots are known at their elements; return their number."""
+    """Store placements as Sent whose pilots have been reported by their elements; return how many."""
     return await tx.execute(SQL["arrived"])
 
 
 async def doomed(tx: Transaction, limit: int) -> list[PlacementFailure]:
-    """Return up to `limit` placements of waiting jobs whose pilots have ended, or whose latest start has passed."""
+    """Return up to `limit` open placements that will never start their waiting jobs.
+
+    Their pilots have ended, or their latest start has passed.
+    """
     return [
         PlacementFailure(
             job_id=row["job_id"],
@@ -215,10 +223,9 @@ _WORDS = {
 
 
 async def fail(tx: Transaction, failures: Sequence[PlacementFailure], source: str) -> list[PlacementFailure]:
-    """Fail placements, send their jobs back to the broker and tell it why; return those that failed.
+    """Mark placements as Failed, return their jobs to the resource broker and send it the reasons. Return those that failed.
 
-    A job that is not Waiting any more is left with its placement: its pilot has it, or its user has ordered something.
-    Its pilot gets no job any more, and is cancelled as one without a placement.
+    A job that is no longer Waiting keeps its placement: its pilot has it, or its user ordered something else.
     """
     jobs = await job.lock(tx, [each.job_id for each in failures])
     waiting = [each for each in failures if (j := jobs.get(each.job_id)) and j.state is State.WAITING]
@@ -259,12 +266,12 @@ def _told(found: Job, failure: PlacementFailure, now: datetime) -> broker.Placem
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> list[Placement]:
-    """Return all placements of a job, first to last."""
+    """Return all placements of a job, the first one first."""
     return _placements(await tx.fetch(SQL["of_job"], job_id))
 
 
 async def open_of(tx: Transaction, job_ids: Collection[JobId]) -> dict[JobId, Placement]:
-    """Return the open placements of these jobs; a job has at most one."""
+    """Return the open placements of these jobs, of which each has at most one. Jobs without one are absent."""
     return {each.job_id: each for each in _placements(await tx.fetch(SQL["open_of"], sorted(job_ids)))}
 
 

@@ -1,4 +1,4 @@
-"""Predictions in the database: kept with each placement, compared with what happened, and read as history by predictors."""
+"""Predictions of how long placed jobs take, in the database: kept with each placement, compared with the truth, and read by predictors."""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -15,16 +15,16 @@ from wms.ids import CeId, JobId
 SQL = load(__file__)
 
 Part = Literal["stage_in", "waiting", "execution", "stage_out", "delivery"]
-"""The parts of the time to delivery, and the whole."""
+"""What is predicted: a part of the time from a job's placement to its end, or that whole time (delivery)."""
 HISTORY_SECONDS = 30 * 86_400.0
-"""The age in seconds of the oldest history that predictors read."""
+"""How far back predictors read, in seconds."""
 CALIBRATIONS_LIMIT = 10_000
 TRANSFERS_LIMIT = 200_000
-"""The most transfers that are read at once."""
+"""How many transfers `transfers` returns at most."""
 
 
 class NewPrediction(msgspec.Struct, frozen=True, kw_only=True):
-    """A prediction of one part of a new placement, in seconds, with its 90 % interval."""
+    """The prediction, in seconds, of one part of a new placement's time, with the bounds of its 90 % interval."""
 
     job_id: JobId
     part: Part
@@ -34,15 +34,15 @@ class NewPrediction(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     model_seconds: float
-    """The prediction before it was corrected by how wrong such predictions were."""
+    """The prediction before it was corrected by how far earlier ones were wrong."""
     job_class: str = ""
-    """The class of jobs whose run times tell of each other's."""
+    """The class of similar jobs, whose run times the prediction uses; empty if none."""
     size: int | None = None
-    """The bytes of the files that are to come or go; None if unknown."""
+    """The bytes of the files to be transferred; None if unknown."""
 
 
 class Sample(msgspec.Struct, frozen=True, kw_only=True):
-    """Something that was measured at a place: how long it took, in seconds, and when it began."""
+    """One duration measured at a computing element, in seconds, and when it began."""
 
     place: CeId
     seconds: float
@@ -50,18 +50,18 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ClassSample(Sample, frozen=True, kw_only=True):
-    """The run time of a job of a class."""
+    """The run time of one job, in seconds, with the class of similar jobs that it belongs to."""
 
     job_class: str
 
 
 class TransferSample(msgspec.Struct, frozen=True, kw_only=True):
-    """A transfer to or from a site."""
+    """One measured transfer of files to or from a site."""
 
     site: str
     part: Part
     host: str
-    """The storage at the other end; empty if it is not one host."""
+    """The storage host at the other end; empty if there are several."""
     size: int
     """Bytes."""
     seconds: float
@@ -69,7 +69,7 @@ class TransferSample(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(tx: Transaction, new: Sequence[NewPrediction]) -> None:
-    """Keep predictions of placements that were ordered in this transaction."""
+    """Store predictions for placements that were ordered in this transaction."""
     if new:
         await tx.execute(SQL["insert"], *dense(_row(each) for each in new))
 
@@ -82,17 +82,21 @@ def _row(each: NewPrediction) -> tuple[Any, ...]:
 
 
 async def score(tx: Transaction, limit: int) -> int:
-    """Score the predictions of up to `limit` placements that are over; return the number of scored predictions."""
+    """Compare the predictions of up to `limit` ended placements with what happened. Return the number of predictions compared."""
     return int(await tx.fetchval(SQL["score"], limit))
 
 
 async def calibration(tx: Transaction, by: Literal["site", "predictor", "both"]) -> list[asyncpg.Record]:
-    """Return how true the predictions were: site, part, source, predictions, scored, covered, ratio and error_seconds a row."""
+    """Return rows that tell how true the predictions were, for each site, predictor or both, as `by` says.
+
+    A row has site, part, source, predictions, scored, covered (the share within the interval), ratio (median truth over prediction) and
+    error_seconds (median).
+    """
     return await tx.fetch(SQL["calibration"], by, CALIBRATIONS_LIMIT)
 
 
 async def waits(tx: Transaction, each: int) -> list[Sample]:
-    """Return the last `each` waits of pilots at every element, latest first."""
+    """Return how long the last `each` pilots of every element waited in its batch queue, latest first."""
     rows = await tx.fetch(SQL["waits"], HISTORY_SECONDS, each)
     return [_sample(row) for row in rows]
 
@@ -102,7 +106,7 @@ def _sample(row: asyncpg.Record) -> Sample:
 
 
 async def run_times(tx: Transaction, classes: Collection[str], each: int) -> list[ClassSample]:
-    """Return the last `each` run times of jobs of every class, latest first."""
+    """Return the last `each` run times of jobs of each of these classes, at any element, latest first."""
     rows = await tx.fetch(SQL["run_times"], sorted(classes), each)
     return [
         ClassSample(
@@ -121,15 +125,16 @@ async def runs_there(tx: Transaction, each: int) -> dict[CeId, list[float]]:
 
 
 async def corrections(tx: Transaction, each: int, unfelt: float) -> list[asyncpg.Record]:
-    """Return how predictors erred, by the last `each` scored predictions: site ("": all), part, source, count, quantiles a row.
+    """Return rows that tell how far the last `each` compared predictions were wrong.
 
-    The quantiles (5, 50, 95 %) are of truth over prediction, each counted from `-unfelt` seconds on.
+    A row has site ("" for all), part, source, count and quantiles. The quantiles (5, 50, 95 %) are of truth over prediction; `unfelt`
+    seconds are added to both.
     """
     return await tx.fetch(SQL["corrections"], HISTORY_SECONDS, each, unfelt)
 
 
 async def transfers(tx: Transaction, each: int) -> list[TransferSample]:
-    """Return the last `each` transfers between every site and storage host, in both directions, latest first."""
+    """Return the last `each` transfers between every site and storage host, for each direction, latest first."""
     rows = await tx.fetch(SQL["transfers"], HISTORY_SECONDS, each, TRANSFERS_LIMIT)
     return [
         TransferSample(
@@ -145,5 +150,5 @@ async def transfers(tx: Transaction, each: int) -> list[TransferSample]:
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete up to `limit` predictions that were made more than `age` seconds ago; return the number of deleted ones."""
+    """Delete up to `limit` predictions made more than `age` seconds ago; return the number of deleted ones."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -1,7 +1,7 @@
-"""Statistics of task queues from a matcher's memory, so that readers need not count the jobs.
+"""Statistics of task queues, written from a matcher's memory, so that readers need not count the jobs.
 
-One matcher at a time writes the state of the queues; another takes over when it falls silent. Every matcher adds the
-jobs that it matched. The figures are about one second old. They are absent while no matcher runs.
+One matcher at a time writes the state of the queues; another takes over when it falls silent. Every matcher adds the jobs that it matched.
+The figures are about one second old. They are absent while no matcher runs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ SQL = load(__file__)
 SILENT_SECONDS = 10.0
 """Seconds without a write after which another matcher may take over the statistics."""
 FADING_SECONDS = 600.0
-"""The time constant in seconds of the faded count: a match this old counts 1/e."""
+"""The time in seconds after which a match counts 1/e in the count of recent matches."""
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one task queue: its waiting jobs, its weight in the draw, and its levels of user priority."""
+    """The state of one task queue: its waiting jobs, its weight in the draw, and how many wait at each user priority."""
 
     tq_id: TaskQueueId
     waiting: int
@@ -32,27 +32,27 @@ class QueueState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one task queue, and the rate at which its jobs were matched lately."""
+    """The state of one task queue, and how many of its jobs were matched lately."""
 
     waiting: int
     weight: float
     levels: tuple[Level, ...]
     served: Served
     law: Law
-    """The law by which the matchers draw a queue."""
+    """The rule by which the matchers draw a queue at random."""
 
 
 class QueueDepth(msgspec.Struct, frozen=True):
-    """The number of jobs that wait in a queue, and the queue's weight in the draw."""
+    """How many jobs wait in a task queue, and the queue's weight in the draw."""
 
     jobs: int
     weight: float
 
 
 async def watch(tx: Transaction, matcher: str, law: Law) -> bool:
-    """Try to become, or remain, the matcher that writes statistics; return whether it succeeded.
+    """Try to become, or remain, the one matcher that writes statistics of queues; return whether that succeeded.
 
-    The role lasts for `SILENT_SECONDS` after each successful call.
+    The role lasts for `SILENT_SECONDS` after each successful call. `law` is the rule by which matchers draw.
     """
     return bool(await tx.fetchval(SQL["watch"], matcher, law, SILENT_SECONDS))
 
@@ -82,7 +82,7 @@ async def forget(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
 
 
 async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
-    """Add the number of matched jobs of each queue to its faded count."""
+    """Add the numbers of jobs matched now to the queues' counts of recent matches, in which older matches fade."""
     if matched:
         ordered = sorted(matched.items())
         await tx.execute(
@@ -96,14 +96,14 @@ async def is_watched(tx: Transaction) -> bool:
 
 
 async def waiting(tx: Transaction) -> dict[TaskQueueId, QueueDepth] | None:
-    """Return the queues with waiting jobs; None while no matcher writes statistics."""
+    """Return the queues in which jobs wait; None while no matcher writes statistics."""
     if not await is_watched(tx):
         return None
     return {row["tq_id"]: QueueDepth(row["waiting"], row["weight"]) for row in await tx.fetch(SQL["waiting"])}
 
 
 async def read(tx: Transaction, tq_id: TaskQueueId) -> QueueNow | None:
-    """Return the state of a queue; None if it has no statistics or no matcher writes them."""
+    """Return the state of a queue; None if it has no statistics, or if no matcher writes them."""
     row = await tx.fetchrow(SQL["read"], tq_id, SILENT_SECONDS, FADING_SECONDS)
     if row is None:
         return None

@@ -1,4 +1,4 @@
-"""Queries for displays to people: a single job in full, task queues, computing elements. They only read."""
+"""Queries for what is shown to people: a single job in full, task queues, computing elements. They only read."""
 
 import asyncpg
 import msgspec
@@ -14,39 +14,39 @@ SQL = load(__file__)
 
 
 async def description(tx: Transaction, job_id: JobId) -> tuple[int | None, dict[str, str], str]:
-    """Return the job's index in its sweep (None outside sweeps), its own parameters, and its description as JSON."""
+    """Return the job's index in its array (None outside arrays), its own parameters, and its description as JSON."""
     row = await tx.fetchrow(SQL["description"], job_id)
     assert row is not None
     return row["array_index"], msgspec.json.decode(row["parameters"] or "{}"), row["body"]
 
 
 async def attempts(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
-    """Return the attempts of a job in the order of their epochs."""
+    """Return the rows of a job's attempts, the first one first."""
     return await tx.fetch(SQL["attempts"], job_id)
 
 
 async def history(tx: Transaction, job_id: JobId) -> list[asyncpg.Record]:
-    """Return the history entries of a job in order."""
+    """Return the rows of a job's history, oldest first."""
     return await tx.fetch(SQL["history"], job_id)
 
 
 async def tails(tx: Transaction, job_id: JobId) -> tuple[str, str]:
-    """Return the ends of standard output and standard error of the job's last attempt; empty texts without one."""
+    """Return the last lines of standard output and standard error of the job's last attempt. Both are empty if it had none."""
     row = await tx.fetchrow(SQL["tails"], job_id)
     return (row["stdout_tail"] or "", row["stderr_tail"] or "") if row else ("", "")
 
 
 async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) -> list[asyncpg.Record]:
-    """Return up to `limit` task queues with waiting jobs in the user's scope, fullest first.
+    """Return rows of up to `limit` task queues with waiting jobs that the user with this scope may see, fullest first.
 
-    If `watched` is true the numbers come from a matcher's statistics; otherwise the jobs are counted.
+    If `watched`, the numbers come from a matcher's statistics; otherwise the jobs are counted.
     """
     query = SQL["watched_queues" if watched else "queues"]
     return await tx.fetch(query, scope.owner, scope.group, scope.vo, limit)
 
 
 async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCounts]]:
-    """Return every known computing element, with the counts of the VO's live pilots there."""
+    """Return every computing element that has an ad, even an expired one, with the numbers of the VO's live pilots there."""
     rows = await tx.fetch(SQL["places"], vo)
     elements = await ad.elements(tx, rows)
     return [
@@ -60,7 +60,7 @@ async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCoun
 
 
 async def losses(tx: Transaction) -> dict[CeId, PilotLosses]:
-    """Return, by element, how many pilots ended within the last hour, and how many failed before they sent a message."""
+    """Return, for each computing element, how many pilots ended within the last hour, and how many failed before any message."""
     rows = await tx.fetch(SQL["losses"])
     return {CeId(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
 
@@ -68,8 +68,8 @@ async def losses(tx: Transaction) -> dict[CeId, PilotLosses]:
 async def sites(
     tx: Transaction, after: int, limit: int, site: str = "", ce: str = ""
 ) -> list[asyncpg.Record]:
-    """Return up to `limit` computing elements after the first `after`, with the counts of their pilots and running jobs.
+    """Return rows of up to `limit` computing elements, after the first `after` ones, with the numbers of their pilots and running jobs.
 
-    Empty `site` or `ce` means all. Elements whose ads expired over a day ago are left out.
+    An empty `site` or `ce` means all. Elements whose ads expired over a day ago are left out.
     """
     return await tx.fetch(SQL["sites"], after, limit, site, ce)

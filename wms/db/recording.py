@@ -1,4 +1,4 @@
-"""Records of past jobs as input for simulations, in the order of job ids. The queries only read."""
+"""Past jobs read from the database as input for simulations, in the order of job ids."""
 
 from collections.abc import Sequence
 
@@ -13,7 +13,7 @@ SQL = load(__file__)
 
 
 async def jobs_after(tx: Transaction, job_id: int, most: int) -> tuple[int, Sequence[RecordedJob]]:
-    """Return up to `most` jobs with ids above `job_id` that ran, and the id of the last one; 0 if there are none."""
+    """Return up to `most` jobs with ids above `job_id` that ran. The first value is the id of the last one; 0 if there are none."""
     rows = await tx.fetch(SQL["jobs_after"], job_id, most)
     found = [
         RecordedJob(

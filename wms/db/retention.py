@@ -1,7 +1,7 @@
-"""Retention: old jobs are deleted in small batches, and tables of history as a whole once they are empty.
+"""Retention: old jobs and commands are deleted from the database in small batches, and tables of history once they are empty.
 
-A job is deleted together with its history, attempts and description, so that remaining jobs are complete. Ids rise with
-time. So a search for old jobs begins at the lowest id and stops at the first job that is too young. It needs no index.
+A job is deleted together with its history, attempts and description, so that remaining jobs are complete. Ids rise with time. So a search
+for old jobs begins at the lowest id and stops at the first job that is too young. It needs no index.
 """
 
 import msgspec
@@ -16,14 +16,14 @@ _ENDED = sorted(ENDED)
 
 
 class Ages(msgspec.Struct, frozen=True, kw_only=True):
-    """The time in seconds for which jobs are kept: after their end, and after their owner deleted them."""
+    """For how many seconds jobs are kept after their end, and after their owner deleted them."""
 
     ended: float
     deleted: float
 
 
 class RetentionRound(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one round: the id where it stopped, and the number of deleted jobs or sweeps."""
+    """The result of one round: where the next one continues, and how many jobs or job arrays were deleted."""
 
     last: int | None
     """The id from which the next round continues; None if all jobs that are old enough were examined."""
@@ -31,17 +31,17 @@ class RetentionRound(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def make_partitions(tx: Transaction, ahead: int) -> int:
-    """Create tables for the history of ids to come; return the number of created tables."""
+    """Create the history tables that the next job ids will need, `ahead` of the present ids. Return how many were created."""
     return int(await tx.fetchval(SQL["make_partitions"], ahead))
 
 
 async def drop_partitions(tx: Transaction) -> int:
-    """Drop empty tables of history; return the number of dropped tables."""
+    """Drop history tables that are empty and not used any more; return how many were dropped."""
     return int(await tx.fetchval(SQL["drop_partitions"]))
 
 
 async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
-    """Delete up to `limit` commands taken more than `age` seconds ago; return the number of deleted commands.
+    """Delete up to `limit` commands of users that were executed more than `age` seconds ago; return how many.
 
     A command that is repeated after its deletion is executed again.
     """
@@ -52,7 +52,7 @@ async def forget_submissions(tx: Transaction, age: float, limit: int) -> int:
 
 
 async def forget_parts(tx: Transaction, age: float, limit: int) -> int:
-    """Delete parts of long lists that no submission used for `age` seconds, and the commands that brought them.
+    """Delete parts of long parameter lists that no submission used for `age` seconds, and the commands that brought them.
 
     Return the number of deleted parts, at most `limit`.
     """
@@ -60,12 +60,12 @@ async def forget_parts(tx: Transaction, age: float, limit: int) -> int:
 
 
 async def mark(tx: Transaction, what: str, age: float) -> None:
-    """Store that older rows of kind `what` were deleted on purpose, so that no check misses them; `age` is in seconds."""
+    """Store that rows of kind `what` older than `age` seconds were deleted on purpose, so that no audit misses them."""
     await tx.execute(SQL["mark"], what, age)
 
 
 async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
-    """Examine the next `limit` jobs with rows after an id, and delete those that ended long ago."""
+    """Examine the next `limit` jobs with job rows and ids above `after`; delete those older than `ages` allow."""
     row = await tx.fetchrow(SQL["look"], after, limit, ages.ended, ages.deleted, _ENDED)
     assert row is not None
     gone = await tx.fetchval(SQL["forget_jobs"], row["over"], _ENDED) if row["over"] else 0
@@ -75,7 +75,7 @@ async def forget_jobs(tx: Transaction, after: int, limit: int, ages: Ages) -> Re
 
 
 async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages: Ages) -> RetentionRound:
-    """Examine the next `limit` sweeps after an id, and delete those whose jobs all ended long ago.
+    """Examine the next `limit` job arrays (sweeps) after the id `after`; delete those whose jobs all ended long ago.
 
     The rows of their jobs remain until `forget_rows` deletes them.
     """
@@ -89,9 +89,9 @@ async def begin_forgetting_sweeps(tx: Transaction, after: int, limit: int, ages:
 
 
 async def forget_rows(tx: Transaction, limit: int) -> int:
-    """Delete up to `limit` job rows of the oldest deleted sweep; return the number of deletions, 0 if nothing is left.
+    """Delete up to `limit` job rows of the oldest deleted job array; return how many, 0 if nothing is left.
 
-    When no rows are left, the sweep's description is deleted too and counts as one.
+    With its last rows the array's description is deleted too, and counts as one.
     """
     row = await tx.fetchrow(SQL["forgetting"])
     if row is None:
@@ -102,5 +102,5 @@ async def forget_rows(tx: Transaction, limit: int) -> int:
 
 
 async def forget_offsets(tx: Transaction, age: float) -> int:
-    """Delete the offsets of clusters that were left for another cluster more than `age` seconds ago; return the number of offsets."""
+    """Delete consumers' offsets in Kafka clusters that were left for another more than `age` seconds ago; return how many."""
     return await tx.execute(SQL["offsets"], age)

@@ -1,4 +1,4 @@
-"""Query for the sandboxes that jobs use."""
+"""Which sandboxes, the files that go with jobs or that they leave, stored jobs use."""
 
 from wms.db.database import Transaction
 from wms.db.sql import load
@@ -7,5 +7,5 @@ SQL = load(__file__)
 
 
 async def referenced(tx: Transaction) -> set[str]:
-    """Return the digests of all sandboxes to which stored jobs refer, as input or as output."""
+    """Return the SHA-256 digests of all sandboxes that stored jobs refer to, as input or as output."""
     return {row["digest"] for row in await tx.fetch(SQL["referenced"])}

@@ -1,4 +1,4 @@
-"""Selectors in the database: the jobs that a user selects within the permitted scope, with rows of their own or in blocks."""
+"""Selection of jobs in the database by a user's criteria, within what the user may see. Jobs have rows or are in blocks of arrays."""
 
 from collections import Counter
 from heapq import merge
@@ -18,19 +18,19 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 NO_JOB = ((0, 0),)
-"""Ranges of ids that contain no job."""
+"""A range of ids in which no job is."""
 
 
 class PageRequest(msgspec.Struct, frozen=True):
-    """The size and the position of one page of selected jobs."""
+    """The size and the position of one page of selected jobs, ordered by id."""
 
     limit: int
     after: int | None = None
-    """The id after which the page begins; before which, if `newest` is true. None: the page begins at the end."""
+    """The last id of the page before. None for the first page."""
     newest: bool = False
     """Whether the newest jobs come first."""
     alone: bool = False
-    """Whether only jobs that belong to no sweep are returned."""
+    """Whether only jobs that are in no job array are returned."""
 
 
 def is_empty(selector: Selector) -> bool:
@@ -39,7 +39,7 @@ def is_empty(selector: Selector) -> bool:
 
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of one page of the selected jobs, with rows or in blocks."""
+    """Return the ids of one page of the selected jobs that the user with this scope may see."""
     ids = await select_rows(tx, scope, selector, page)
     if page.alone:
         return ids
@@ -64,7 +64,7 @@ def _beyond(scope: Scope, selector: Selector, page: PageRequest) -> block.JobFil
 
 
 async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of one page of the selected jobs that have rows."""
+    """Return the ids of one page of the selected jobs that have job rows. Jobs in blocks of arrays are left out."""
     if is_empty(selector):
         return []
     columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
@@ -76,7 +76,7 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
-    """Return the number of selected jobs by state."""
+    """Return how many selected jobs the user with this scope may see, by state."""
     if is_empty(selector):
         return {}
     # Blocks first: jobs that become rows between the statements are counted twice, not missed.
@@ -91,7 +91,7 @@ async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, 
 
 
 async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, dict[str, int]]:
-    """Return the number of selected jobs by state and reason."""
+    """Return how many selected jobs the user with this scope may see, by state and then by reason code."""
     if is_empty(selector):
         return {}
     columns = [*_scope(scope), *_wanted(selector)]
@@ -109,9 +109,9 @@ async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str
 
 
 async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Selector:
-    """Return the selector with its submission replaced by the ids of that submission's jobs.
+    """Return the selector with its submission id replaced by the ids of the jobs that the submission made.
 
-    Raise Rejected if the owner made no submission with that id.
+    Raise Rejected if neither the selector's owner, nor `owner` if it names none, made such a submission.
     """
     if selector.submission is None:
         return selector
@@ -128,7 +128,7 @@ async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Sele
 
 
 async def lines(tx: Transaction, job_ids: list[JobId]) -> list[dict[str, Any]]:
-    """Return the list entries of jobs, in the order of the ids; jobs that do not exist are absent."""
+    """Return what a job list shows of these jobs, in the order given. Jobs that do not exist are absent."""
     rows = {row["job_id"]: dict(row) for row in await tx.fetch(SQL["lines"], job_ids)}
     if len(rows) < len(job_ids):
         rows |= await block.lines(tx, [each for each in job_ids if each not in rows])

@@ -1,4 +1,4 @@
-"""Shares of groups in the database: from the configuration file or set at run time, which overrides the file."""
+"""Shares of groups, to which fair share entitles them, in the database. The configuration file or an operator sets them."""
 
 from collections.abc import Mapping
 
@@ -15,12 +15,12 @@ SQL = load(__file__)
 
 
 class SourcedShare(msgspec.Struct, frozen=True, kw_only=True):
-    """The share of a group and its source: `source` is "set", "file" or "default"."""
+    """The share of a group and where it comes from: `source` is "set" (at run time), "file" or "default"."""
 
     share: GroupShare
     source: str
     said_by: str = ""
-    """The user who set the share; empty for other sources."""
+    """The operator who set the share; empty for other sources."""
 
 
 NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
@@ -28,7 +28,7 @@ NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
 
 
 async def said(tx: Transaction) -> dict[VoGroup, SourcedShare]:
-    """Return the share in force of each group that has one."""
+    """Return the share that applies to each group for which the file or an operator gave one."""
     return {
         (row["vo"], row["owner_group"]): SourcedShare(
             share=_share(row), source=row["source"], said_by=row["said_by"]
@@ -42,26 +42,29 @@ def _share(row: asyncpg.Record) -> GroupShare:
 
 
 async def acting(tx: Transaction, principal: Principal) -> Principal:
-    """Return the principal with the current job-sharing setting of its group."""
+    """Return the principal with the setting that applies now to whether its group shares jobs."""
     shared = bool(await tx.fetchval(SQL["is_shared"], principal.vo, principal.group))
     return msgspec.structs.replace(principal, shares_jobs=shared)
 
 
 async def set_share(tx: Transaction, group: VoGroup, share: GroupShare, said_by: str) -> None:
-    """Set a group's share, which overrides the file, and notify the matchers."""
+    """Set a group's share, which overrides the file's, and tell the matchers. `said_by` is the operator."""
     await tx.execute(SQL["set"], *group, *msgspec.structs.astuple(share), said_by)
     tell_changed(tx)
 
 
 async def reset(tx: Transaction, group: VoGroup) -> bool:
-    """Delete a group's share that was set at run time, so that the file's is in force; return whether one was set."""
+    """Delete the share that an operator set for a group, so that the file's applies again, and tell the matchers.
+
+    Return whether there was one.
+    """
     was_set = bool(await tx.execute(SQL["reset"], *group))
     tell_changed(tx)
     return was_set
 
 
 async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> None:
-    """Replace the stored shares of the file by these, and notify the matchers if anything changed."""
+    """Replace the stored shares of the configuration file by these, and tell the matchers if any changed."""
     columns = [
         [vo for vo, _ in shares],
         [group for _, group in shares],
@@ -77,10 +80,10 @@ async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> N
 
 
 async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
-    """Return the number of waiting and running jobs of each owner in a VO, or in all if None."""
+    """Return a row for each owner with waiting or running jobs in the VO, or in any if None: the numbers of both."""
     return await tx.fetch(SQL["standing"], vo)
 
 
 def tell_changed(tx: Transaction) -> None:
-    """Notify the matchers that shares or limits changed, so that they read them again."""
+    """Send the matchers a message that shares or limits changed, so that they read them again."""
     tx.send(changes.TOPIC, "", changes.RulesChanged())

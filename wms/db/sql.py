@@ -1,4 +1,7 @@
-"""Named SQL statements: `<noun>.sql` beside `<noun>.py`. Each block has a `-- name: word` line and a line with its purpose."""
+"""Named SQL statements, in `<noun>.sql` beside `<noun>.py`.
+
+Each block has a `-- name: word` line, a line with its purpose, and one statement.
+"""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -25,7 +28,7 @@ class Blocks(Mapping[str, str]):
 
 
 def load(module_file: str) -> Blocks:
-    """Return the blocks of the .sql file beside a module: `SQL = load(__file__)`."""
+    """Read the .sql file beside a module and return its statements by name. Use: `SQL = load(__file__)`."""
     return Blocks(Path(module_file).with_suffix(".sql"))
 
 

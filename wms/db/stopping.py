@@ -1,4 +1,4 @@
-"""Orders to pilots to stop jobs that they have: stored, and sent to the pilots' sites."""
+"""Orders to pilots to stop jobs that they hold: stored in the database, and sent to the pilots' sites."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,10 @@ from wms.messages.site_inbox import Kill, inbox
 
 
 async def order(tx: Transaction, jobs: Sequence[Job], stop: Stop, by: StopOrder) -> None:
-    """Ask the pilots of these locked jobs to stop them. The pilot's report, or the end of its lease, moves the job."""
+    """Ask the pilots that hold these locked jobs to stop them: store the order, and send a message to each pilot.
+
+    `stop` says to what end, `by` who asked and why. The jobs change state later, by the pilot's report or the end of the lease.
+    """
     await job.ask_stop(tx, [each.job_id for each in jobs], stop, by)
     held: dict[tuple[str, str], list[Job]] = {}
     for each in jobs:

@@ -1,4 +1,4 @@
-"""Commands of users that were executed. A repeated command has no effect and gets the same answer."""
+"""Commands of users that were executed, in the database. A repeated command has no effect and gets the same answer."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from wms.ids import CommandId
 SQL = load(__file__)
 
 PARTS_AT_ONCE = 100
-"""The number of parts of a submission that one statement reads."""
+"""How many parts of a submission one statement reads."""
 PARTS_LIMIT = 10_000
 """The most parts of one submission; each part has up to 2,000 descriptions."""
 
@@ -27,13 +27,13 @@ class Taken(msgspec.Struct, frozen=True):
 
 
 async def taken(tx: Transaction, owner: str, command_ids: Sequence[CommandId]) -> dict[CommandId, Taken]:
-    """Return the given commands of the owner that were executed before."""
+    """Return those of these commands of the owner that were executed before, by command id."""
     rows = await tx.fetch(SQL["taken"], owner, command_ids)
     return {row["command_id"]: Taken(row["command_id"], row["body_digest"], row["ids"]) for row in rows}
 
 
 async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
-    """Store commands of the owner as executed."""
+    """Store that these commands of the owner are executed by this transaction, with their answers."""
     if commands:
         await tx.execute(
             SQL["take"],
@@ -45,7 +45,10 @@ async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
 
 
 async def ids(tx: Transaction, owner: str, submission_id: str) -> list[tuple[int, int]]:
-    """Return the ranges of job ids of a submission. Clients send it in parts with command ids `ID/0`, `ID/1`, ..."""
+    """Return the ranges of job ids that a submission of the owner made, ends included; empty if there is none.
+
+    Clients send a submission in parts with command ids `ID/0`, `ID/1`, and so on.
+    """
     found: list[tuple[int, int]] = []
     for start in range(0, PARTS_LIMIT, PARTS_AT_ONCE):
         names = [f"{submission_id}/{n}" for n in range(start, start + PARTS_AT_ONCE)]

@@ -1,4 +1,4 @@
-"""Sweeps in the database: one row for all jobs of a description; the lists of their parameters are stored beside it."""
+"""Job arrays (sweeps) in the database: one row for all jobs of an array; the lists of their parameters are stored beside it."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -17,30 +17,30 @@ from wms.jobdesc.array import CHUNK, in_chunks
 SQL = load(__file__)
 
 Own = dict[str, str]
-"""The values of one job by parameter name."""
+"""One job's values of its array's parameters, by parameter name."""
 
 
 class NewSweep(msgspec.Struct, frozen=True, kw_only=True):
-    """A sweep that is to be inserted."""
+    """A job array (sweep) that is to be inserted."""
 
     first: JobId
-    """The lowest job id of the sweep."""
+    """The lowest job id of the array; the others follow without gaps."""
     count: int
-    """The number of jobs in the sweep."""
+    """How many jobs the array has."""
     description_id: int
     tq_id: TaskQueueId
     name: str
     user_priority: float
     max_attempts: int
     parameters: Mapping[str, Sequence[str]]
-    """The values by parameter name, one for each job. The lists are empty where their values are stored already."""
+    """For each parameter name, the values of the jobs in order. The lists are empty if `kept` has their values."""
     kept: tuple[tuple[int, int], ...] = ()
-    """The stored parts of long lists, in order: the number of each part, and its number of jobs."""
+    """Parts of long lists that `keep` stored, in order: the number of each part, and for how many jobs it has values."""
     job_group: str = ""
 
 
 async def insert(tx: Transaction, identity: Identity, sweeps: Sequence[NewSweep]) -> None:
-    """Insert sweeps of one owner with all jobs Waiting. The cost does not depend on the number of jobs."""
+    """Insert job arrays of one owner, all of whose jobs wait. The cost does not depend on the number of jobs."""
     if not sweeps:
         return
     await tx.execute(
@@ -70,7 +70,7 @@ async def insert(tx: Transaction, identity: Identity, sweeps: Sequence[NewSweep]
 
 
 async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequence[str]]]) -> None:
-    """Insert the parameter chunks of descriptions, in order."""
+    """Insert the texts that hold parameter lists of descriptions, in order."""
     rows = [
         (description_id, number, chunk)
         for description_id, chunks in lists
@@ -81,7 +81,10 @@ async def _insert_parameters(tx: Transaction, lists: Sequence[tuple[int, Sequenc
 
 
 async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Sequence[str], size: int) -> int:
-    """Store a part of long lists for a later sweep, with its size in bytes; return its number."""
+    """Store a part of long parameter lists for a job array that is submitted later; return the number of the part.
+
+    `chunks` are texts as `chunked` makes them, `size` is their size in bytes, and `command_id` names the command that brought them.
+    """
     kept: int = await tx.fetchval(SQL["keep"])
     await _insert_parameters(tx, [(kept, chunks)])
     await tx.execute(SQL["note_part"], kept, owner, command_id, size)
@@ -89,14 +92,14 @@ async def keep(tx: Transaction, owner: str, command_id: CommandId, chunks: Seque
 
 
 async def unused_of(tx: Transaction, owner: str) -> tuple[int, int]:
-    """Return the number and the total bytes of an owner's parts that no sweep uses yet."""
+    """Return the number and the total bytes of the owner's stored list parts that no job array uses yet."""
     row = await tx.fetchrow(SQL["unused_of"], owner)
     assert row is not None
     return row["parts"], row["bytes"]
 
 
 async def unused(tx: Transaction, kept: Sequence[int]) -> set[int]:
-    """Return the given parts that no sweep uses yet, and lock them."""
+    """Lock these parts of lists, by number, and return those that no job array uses yet."""
     return {row["description_id"] for row in await tx.fetch(SQL["unused"], kept)}
 
 
@@ -108,7 +111,7 @@ async def _adopt(tx: Transaction, sweep: NewSweep) -> None:
 
 
 def chunked(lists: Mapping[str, Sequence[str]], count: int) -> list[str]:
-    """Return the lists of `count` jobs as stored texts, one for each thousand jobs. Equal lists give equal texts."""
+    """Return the parameter lists of `count` jobs as texts for the database, one for each thousand jobs. Equal lists give equal texts."""
     return [_encoder.encode(chunk).decode() for chunk in in_chunks(lists, count)]
 
 
@@ -117,7 +120,10 @@ _lists = msgspec.json.Decoder(dict[str, list[str]])
 
 
 async def parameters(tx: Transaction, description_id: int, first: int, last: int) -> list[Own]:
-    """Return the values of each job from index `first` to `last` (both included) of a description with lists."""
+    """Return the parameter values of the jobs with index `first` to `last`, both included, in order.
+
+    `description_id` names the array's description, which must have lists.
+    """
     rows = await tx.fetch(SQL["parameters"], description_id, first // CHUNK, last // CHUNK)
     found: list[Own] = []
     for row in rows:
@@ -139,7 +145,11 @@ async def select(
     job_group: str | None = None,
     changed_since: datetime | None = None,
 ) -> list[asyncpg.Record]:
-    """Return a page of up to `limit` sweeps within the scope that have a job in one of the states."""
+    """Return rows of up to `limit` job arrays that the user with this scope may see and that meet all conditions.
+
+    An array needs a job in one of `states`; none means any. The page begins after the id `after`; with `newest` it goes downwards. None
+    sets no condition.
+    """
     whose = (scope.owner, scope.group, scope.vo, owner)
     return await tx.fetch(
         SQL["select"], *whose, list(states) or None, after, newest, limit, job_group, changed_since
@@ -147,7 +157,7 @@ async def select(
 
 
 async def count(tx: Transaction, firsts: Sequence[int]) -> dict[int, dict[str, int]]:
-    """Return the number of jobs in each state by sweep; a sweep is named by its first job id."""
+    """Return how many jobs of each of these arrays are in each state. An array is named by its first job id."""
     counts: dict[int, dict[str, int]] = {first: {} for first in firsts}
     for row in await tx.fetch(SQL["count"], firsts):
         counts[row["first"]][row["state"]] = row["jobs"]

@@ -1,4 +1,7 @@
-"""Task queues in the database: found or created by the key of their requirements, and removed when empty for long."""
+"""Task queues in the database: waiting jobs of one owner with equal requirements.
+
+They are found or created by a key, and removed when empty for long.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -14,14 +17,17 @@ from wms.messages import changes
 SQL = load(__file__)
 
 Entering = tuple[TaskQueueId, float, JobId]
-"""A job that begins to wait: its task queue, its user priority and its id."""
+"""A job that begins to wait: its task queue, the priority that its user gave it, and its id."""
 
 IDS_IN_A_MESSAGE = 10_000
 """The most job ids in one message to the matchers."""
 
 
 async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) -> dict[bytes, TaskQueueId]:
-    """Return the queue of each key of requirements. Missing queues are created, and all are locked against removal."""
+    """Return the task queue for each key, which is a digest of the requirements. Missing queues are created.
+
+    The queues cannot be removed before the transaction ends.
+    """
     rows = await tx.fetch(SQL["find"], sorted(by_key))
     found = {row["key"]: row["tq_id"] for row in rows}
     missing = sorted(by_key.keys() - found.keys())
@@ -41,7 +47,10 @@ async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) ->
 
 
 async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Lock queues against removal until the transaction ends, and restore removed ones, since jobs return to them."""
+    """Keep these queues from removal until the transaction ends, and restore removed ones, as jobs return to them.
+
+    The room under limits on waiting jobs becomes unknown for their owners, groups and VOs.
+    """
     ids = sorted(set(tq_ids))
     rows = await tx.fetch(SQL["keep"], ids)
     removed = [row["tq_id"] for row in rows if row["removed"]]
@@ -51,13 +60,13 @@ async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
 
 
 async def read(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> dict[TaskQueueId, Requirements]:
-    """Return the requirements of these queues; unknown queues are absent."""
+    """Return the requirements of these task queues. Unknown queues are absent."""
     rows = await tx.fetch(SQL["read"], sorted(set(tq_ids)))
     return {row["tq_id"]: msgspec.json.decode(row["requirements"], type=Requirements) for row in rows}
 
 
 def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
-    """Notify the matchers of jobs that begin to wait."""
+    """Send the matchers messages on jobs that begin to wait in queues."""
     for start in range(0, len(entering), IDS_IN_A_MESSAGE):
         groups: dict[tuple[TaskQueueId, float], list[JobId]] = {}
         for tq_id, priority, job_id in entering[start : start + IDS_IN_A_MESSAGE]:
@@ -67,7 +76,7 @@ def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
 
 
 def tell_left(tx: Transaction, job_ids: Sequence[JobId]) -> None:
-    """Notify the matchers of jobs that no longer wait."""
+    """Send the matchers messages on jobs that no longer wait."""
     for start in range(0, len(job_ids), IDS_IN_A_MESSAGE):
         tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(job_ids[start : start + IDS_IN_A_MESSAGE])))
 
@@ -79,7 +88,7 @@ def tell_swept(
     user_priority: float,
     swept: tuple[int, int],
 ) -> None:
-    """Notify the matchers of a range of jobs of a sweep that begin to wait."""
+    """Send the matchers a message on a range of jobs of an array that begin to wait. `swept` is their first and last id."""
     entered = changes.Entered(
         tq_id=tq_id, requirements=requirements, user_priority=user_priority, job_ids=(), ranges=(swept,)
     )

@@ -12,7 +12,7 @@ SQL = load(__file__)
 
 
 class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
-    """The times of one job by the database's clock, and its result."""
+    """When one job was submitted, offered, started and ended, by the database's clock, and its result."""
 
     job_id: int
     owner: str
@@ -42,13 +42,13 @@ class JobTimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def of_ranges(tx: Transaction, ranges: Sequence[tuple[int, int]]) -> list[JobTimes]:
-    """Return the times of the jobs in these ranges of ids, by id."""
+    """Return the times of the jobs in these ranges of ids, both ends included, ordered by id."""
     rows = await tx.fetch(SQL["of_ranges"], [low for low, _ in ranges], [high for _, high in ranges])
     return [JobTimes(**row) for row in rows]
 
 
 async def pilots_since(tx: Transaction, began_at: datetime) -> tuple[int, int]:
-    """Return the number of pilots sent since a time, and the number of them that ended at least one job."""
+    """Return how many pilots were sent since `began_at`, and in how many of them at least one job ended."""
     row = await tx.fetchrow(SQL["pilots"], began_at)
     assert row is not None
     return row["sent"], row["used"]

@@ -1,4 +1,4 @@
-"""Transfers of files by URL in the database: how fast they were, and how far those of open attempts are."""
+"""Transfers of jobs' files by URL in the database: how fast past ones were, and how far those of running jobs are."""
 
 from collections.abc import Sequence
 
@@ -14,14 +14,14 @@ SQL = load(__file__)
 
 
 class MeasuredWay(msgspec.Struct, frozen=True):
-    """What an attempt measured of the way between its site and a storage host."""
+    """How fast files moved between a site and a storage host, as one attempt of a job measured it."""
 
     site: SiteName
     transfer: HostTransfer
 
 
 async def keep(tx: Transaction, measured: Sequence[MeasuredWay]) -> None:
-    """Store what was measured; transfers of no bytes or no time tell nothing and are left out."""
+    """Store measured transfers. Those of no bytes or no time are left out."""
     if measured:
         rows = (
             (each.site, each.transfer.host, each.transfer.part, each.transfer.size, each.transfer.seconds)
@@ -31,18 +31,18 @@ async def keep(tx: Transaction, measured: Sequence[MeasuredWay]) -> None:
 
 
 async def note(tx: Transaction, said: Sequence[tuple[PilotId, StagingReport]]) -> None:
-    """Store how far transfers are, if the pilot that says so holds the job."""
+    """Store how far the transfers of jobs are. A report of a pilot that does not hold the job is ignored."""
     if said:
         rows = ((each.job_id, each.epoch, pilot, msgspec.json.encode(each).decode()) for pilot, each in said)
         await tx.execute(SQL["note"], *dense(rows))
 
 
 async def progress(tx: Transaction, job_id: JobId) -> StagingReport | None:
-    """Return how far the transfers of a job are, as its pilot said last; None if none runs."""
+    """Return how far the transfers of a job are, as its pilot reported last; None if it has none under way."""
     said = await tx.fetchval(SQL["progress"], job_id)
     return None if said is None else msgspec.json.decode(said, type=StagingReport)
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete up to `limit` measurements that are older than `age` seconds; return the number of deleted ones."""
+    """Delete up to `limit` measured transfers that are older than `age` seconds; return the number of deleted ones."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -1,4 +1,4 @@
-"""Wait reasons of task queues: one reason applies to all waiting jobs of a queue."""
+"""Wait reasons in the database: for each task queue, why its jobs wait. One reason applies to all its waiting jobs."""
 
 from collections.abc import Collection, Sequence
 
@@ -16,40 +16,40 @@ SQL = load(__file__)
 
 
 class ReportedReason(msgspec.Struct, frozen=True, kw_only=True):
-    """The last published wait reason of a queue."""
+    """The wait reason of a task queue that was stored last."""
 
     code: str
     chance: float
-    """The share of the draws for free slots that goes to the queue, from 0 to 1."""
+    """How often a free slot draws this queue rather than others, from 0 (never) to 1 (always)."""
     age_seconds: float
     """Seconds since the code of the reason last changed."""
 
 
 class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
-    """The reason why the jobs of a task queue wait."""
+    """Why the jobs of a task queue wait, to be stored by `write`."""
 
     tq_id: TaskQueueId
     code: Wait
     text: str
-    """The explanation for people."""
+    """The reason in a sentence for people."""
     chance: float
-    """The share of the draws for free slots that goes to the queue, from 0 to 1."""
+    """How often a free slot draws this queue rather than others, from 0 (never) to 1 (always)."""
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Take the lock for finding wait reasons until the transaction ends; return False if another transaction holds it."""
+    """Try to take the lock for finding wait reasons until the transaction ends. Return False if another transaction holds it."""
     return bool(await tx.fetchval(SQL["may_look"]))
 
 
 async def known(tx: Transaction) -> list[KnownElement]:
-    """Return every stored computing element, and whether its ad is still valid."""
+    """Return every computing element that has an ad, and whether the ad is still valid."""
     rows = {CeId(row["site"], row["ce"]): row for row in await tx.fetch(SQL["known"])}
     found = await ad.elements(tx, list(rows.values()))
     return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
 
 
 async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
-    """Return the counts of live pilots by site, computing element and VO."""
+    """Return the numbers of live pilots that take any job, by site, computing element and VO."""
     return {
         (row["site"], row["ce"], row["vo"]): PilotCounts(
             row["running"], row["coming"], row["slots"], row["free_slots"]
@@ -59,7 +59,7 @@ async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
 
 
 async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
-    """Return the last published wait reasons of all queues."""
+    """Return the wait reasons of all task queues that were stored last."""
     return {
         row["tq_id"]: ReportedReason(code=row["code"], chance=row["chance"], age_seconds=row["age"])
         for row in await tx.fetch(SQL["read"])
@@ -67,7 +67,7 @@ async def read(tx: Transaction) -> dict[TaskQueueId, ReportedReason]:
 
 
 async def write(tx: Transaction, reasons: Sequence[QueueWaitReason]) -> None:
-    """Store the wait reasons of these queues."""
+    """Store the wait reasons of these task queues, in place of earlier ones."""
     ordered = sorted(reasons, key=lambda each: each.tq_id)
     if ordered:
         await tx.execute(
@@ -86,11 +86,11 @@ async def forget(tx: Transaction, tq_ids: Collection[TaskQueueId]) -> None:
 
 
 async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, asyncpg.Record]:
-    """Return code and text of the wait reasons of the given jobs; jobs that do not wait are absent."""
+    """Return rows with code and text of the wait reason of each of these jobs. Jobs that do not wait are absent."""
     return {row["job_id"]: row for row in await tx.fetch(SQL["of_jobs"], job_ids)}
 
 
 async def chance(tx: Transaction, tq_id: TaskQueueId) -> float:
-    """Return the share of the draws for free slots that goes to a queue, from 0 to 1; 1 if it is unknown."""
+    """Return how often a free slot draws this queue rather than others, from 0 (never) to 1 (always); 1 if unknown."""
     found = await tx.fetchval(SQL["chance"], tq_id)
     return 1.0 if found is None else float(found)

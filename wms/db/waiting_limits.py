@@ -1,7 +1,7 @@
-"""Room under limits on waiting jobs: counted at intervals, and reduced by each submission.
+"""How many more jobs may begin to wait (the room) under limits on waiting jobs. It is counted at intervals, and reduced by each submission.
 
-Jobs that leave the queues do not restore the room, so that it is never overestimated. When it seems used up it is
-counted again. Jobs that return to the queues make it unknown. So claims, the most frequent operation, never update it.
+Jobs that leave the queues do not restore the room, so that it is never overestimated. When it seems used up it is counted again. Jobs that
+return to the queues make it unknown. So claims, the most frequent operation, never update it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,25 +17,28 @@ from wms.ids import TaskQueueId
 SQL = load(__file__)
 
 Whose: TypeAlias = tuple[str, str]
-"""An attribute of jobs and its value, such as ("owner", "alice")."""
+"""Whose waiting jobs are limited: an attribute of jobs and its value, such as ("owner", "alice")."""
 
 
 class WaitingRoom(NamedTuple):
-    """The number of jobs that may still begin to wait, and the database's time when it was counted."""
+    """How many more jobs may begin to wait, and the database's time when that was counted."""
 
     left: int
     counted_at: datetime
 
 
 class LockedRooms(msgspec.Struct, frozen=True):
-    """Rooms that the transaction has locked, and the database's time when they were locked."""
+    """The rooms that a transaction has locked, and the database's time when it got the locks."""
 
     rooms: dict[Whose, WaitingRoom]
     at: datetime
 
 
 async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
-    """Lock rooms, always in the same order. Missing rooms are created without a valid count, so that callers count them."""
+    """Lock the rooms of these attribute values until the transaction ends, and return them.
+
+    Missing rooms are created with a count of 1970, so that callers count them.
+    """
     columns = [[attribute for attribute, _ in sorted(whose)], [value for _, value in sorted(whose)]]
     await tx.execute(SQL["make"], *columns)
     rows = await tx.fetch(SQL["lock"], *columns)
@@ -44,7 +47,7 @@ async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
 
 
 async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
-    """Store the remaining room of locked rooms."""
+    """Store what is left of rooms that the transaction has locked."""
     await tx.execute(
         SQL["settle"],
         [attribute for attribute, _ in rooms],
@@ -55,12 +58,12 @@ async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
 
 
 async def forget(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Make the rooms for the owners, groups and VOs of these queues unknown, since jobs return to the queues."""
+    """Make the rooms unknown for the owners, groups and VOs of these task queues, since jobs return to the queues."""
     await tx.execute(SQL["forget"], sorted(set(tq_ids)))
 
 
 async def waiting(tx: Transaction, whose: Whose) -> int:
-    """Return the number of waiting jobs with this attribute value."""
+    """Return how many jobs wait of this owner, group or VO. An owner's jobs at the resource broker count too."""
     attribute, value = whose
     if attribute == "owner":
         counted: int = await tx.fetchval(SQL["of_owner"], value)
