@@ -1,1 +1,1 @@
-"""Dispatch: sends pilots to computing elements, with one module a middleware behind one port."""
+"""Dispatch: sends pilots, and whole jobs, to computing elements. Each middleware or batch system has one module behind a common port."""

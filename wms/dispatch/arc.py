@@ -1,11 +1,11 @@
-"""Pilots as jobs of an ARC computing element.
+"""Sends pilots as jobs to an ARC computing element (A-REX) over its REST interface.
 
-The name of a pilot's job is the pilot's id. The ids that the element gives are kept in memory. After a crash the dispatcher
-lists all its jobs and reads their names. One description submits many pilots, and one call asks for many. The state that an
-element reports of a job may be a minute old.
+The name of a pilot's job is the pilot's id. The ids that the element gives are kept in memory. After a crash the dispatcher lists all its
+jobs and reads their names. One description submits many pilots, and one call asks for many. The state that an element reports of a job may
+be a minute old.
 
-Script, configuration and token are uploaded into the job's session directory, which only the job's user can read. A-REX fails a
-job after ten minutes if its sender died before the upload.
+Script, configuration and token are uploaded into the job's session directory, which only the job's user can read. A-REX fails a job after
+ten minutes if its sender died before the upload.
 """
 
 import asyncio
@@ -37,9 +37,9 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 200
-"""The most jobs in one call."""
+"""How many jobs one call to the element names at most."""
 FILES = ("pilot.sh", "config.toml", "token")
-"""The files uploaded for a job; the token is last, since A-REX starts the job once all are there."""
+"""The files that are uploaded for a pilot. The token is last, since A-REX starts the job once all are there."""
 
 NAMELESS = "nameless "
 NODE_FAILURE = re.compile(r"\bnode.?fail", re.IGNORECASE)
@@ -54,23 +54,23 @@ STATES: Mapping[str, State] = {
     "FAILED": "Failed",
     **dict.fromkeys(("KILLED", "WIPED"), "Aborted"),
 }  # fmt: skip
-"""The port's states by ARC's; a job in any other state is alive."""
+"""A pilot's state, as all dispatchers report it, for each job state of ARC. A job in any other state counts as running."""
 
 
 class ArcDispatcher:
-    """Sends `agent --config FILE` to an element."""
+    """Sends pilots to one ARC element. Each is a job that runs the command `agent` with `--config FILE`."""
 
     def __init__(self, element: ArcEndpoint, agent: Sequence[str]) -> None:
         self._element = element
         self._agent = tuple(agent)
         self._jobs: dict[PilotId, str] = {}
         self._collected: dict[PilotId, tempfile.TemporaryDirectory[str]] = {}
-        """By job that was sent directly, where what it left was unpacked."""
+        """For each job sent directly, the temporary directory with its unpacked output."""
         self._unfed: set[PilotId] = set()
-        """Pilots whose jobs were created without their files; these are cancelled, since the files will not come."""
+        """Pilots whose jobs were created without their files. They are cancelled, since the files will not come."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, many in one call, and upload their files."""
+        """Submit pilots, many in one call, and upload their files. Return the state of each that was sent or refused."""
         faults = {order.pilot_id: why for order in orders if (why := self._fault(order))}
         found = {pilot_id: _failed(pilot_id, why) for pilot_id, why in faults.items()}
         good = [order for order in orders if order.pilot_id not in faults]
@@ -80,7 +80,7 @@ class ArcDispatcher:
         return [found[order.pilot_id] for order in orders if order.pilot_id in found]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of the pilots' jobs, and how the ended ones ended."""
+        """Return the states of these pilots' jobs, and of those that ended, how."""
         if not pilot_ids:
             return []
         async with ArcRest(self._element) as rest:
@@ -95,12 +95,12 @@ class ArcDispatcher:
             ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Kill the pilots' jobs; their agents get SIGTERM and drain."""
+        """Kill the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
         async with ArcRest(self._element) as rest:
             await self._ask(rest, "kill", pilot_ids)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots of all listed jobs under this account that have not ended."""
+        """Return the pilots, whoever sent them, whose jobs the element lists under this account and that have not ended."""
         async with ArcRest(self._element) as rest:
             listed = await self._learn_all(rest)
             # A job without a known name may be no pilot.
@@ -111,17 +111,20 @@ class ArcDispatcher:
         return [name for name, answer in states.items() if answer.code < 300 and not _is_over(answer)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Fetch the ends of the pilots' outputs from their session directories."""
+        """Fetch the end of each pilot's output from its session directory at the element. Pilots without output are absent."""
         async with ArcRest(self._element) as rest:
             known = await self._known(rest, pilot_ids)
             texts = await asyncio.gather(*(self._output(rest, each) for each in known))
         return [Output(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text]
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Do nothing: no lease reaches a job there."""
+        """Do nothing. A job at an ARC element cannot be told that its lease was renewed."""
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Fetch what a job left, and unpack it into a directory that is there until the job is forgotten."""
+        """Fetch the output of an ended job that was sent directly, and unpack it into a directory of this machine.
+
+        The directory is removed by `forget`. If there is no output, or it is unsafe, the exit code is unknown.
+        """
         place = self._collected.setdefault(pilot_id, tempfile.TemporaryDirectory(prefix="wms-direct-"))
         archive, back = Path(place.name) / BACK, Path(place.name) / "back"
         async with ArcRest(self._element) as rest:
@@ -133,7 +136,7 @@ class ArcDispatcher:
         return end_in(back)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Let the element remove the session directories of pilots that have ended."""
+        """Let the element remove the session directories of these pilots, which have ended, and remove what `collect` unpacked."""
         if not pilot_ids:
             return
         async with ArcRest(self._element) as rest:
@@ -146,7 +149,7 @@ class ArcDispatcher:
     # --- sending ----------------------------------------------------------------------------------
 
     def _fault(self, order: PilotRequest) -> str:
-        """Return why a pilot cannot be sent, or nothing."""
+        """Return why a pilot cannot be sent; empty if it can."""
         if order.pilot_id in self._jobs:
             return "not sent: it was before"
         if order.request.constraint or order.request.gres:
@@ -173,7 +176,7 @@ class ArcDispatcher:
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
 
     def _files(self, order: PilotRequest) -> dict[str, bytes]:
-        """Return the files that go with a job; blocking."""
+        """Return the files to upload for a job, by name. The call blocks."""
         if order.payload is not None:
             with tempfile.TemporaryDirectory() as place:
                 archive = Path(place) / THERE
@@ -215,13 +218,13 @@ class ArcDispatcher:
             self._unfed.difference_update(unfed)
 
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
-        """Return those of the pilots that have jobs; if some are unknown here, read the names of all jobs first."""
+        """Return those of these pilots that have jobs at the element. If some are unknown here, read the names of all jobs first."""
         if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
             await self._learn_all(rest)
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
 
     async def _learn_all(self, rest: ArcRest) -> set[str]:
-        """Return all jobs that the element lists under this account, and read the names of unknown ones."""
+        """Return the ids of all jobs that the element lists under this account, and remember the pilots that new ones are of."""
         listed = await rest.jobs()
         strangers = sorted(listed - set(self._jobs.values()))
         for some in batches(strangers, JOBS_AT_ONCE):

@@ -1,4 +1,4 @@
-"""A client of ARC's REST interface 1.0, which later versions serve, too: the calls that pilots and ads need."""
+"""A client of ARC's REST interface 1.0, which later versions of ARC serve, too: the calls that pilots and ads need."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,22 +18,22 @@ CALL_SECONDS = 60.0
 CONNECTIONS = 8
 _PIECE = 256 * 1024
 ANSWER_LIMIT = 64 * 1024 * 1024
-"""Of a file no more is read to come to its end, either."""
+"""The most bytes that are read of an answer, or of a file whose end is wanted."""
 
 
 class ArcEndpoint(NamedTuple):
-    """An element, and the credential for it: a proxy (one file with certificate, key and chain) or the file of a token."""
+    """An ARC element's address, and the credential for it: a proxy (one file with certificate, key and chain) or the file of a token."""
 
     url: str
     queue: str = ""
     proxy: str = ""
     token: str = ""
     authorities: str = ""
-    """A file or directory with the certificates of trusted authorities; empty: those that this machine trusts."""
+    """A file or directory with the certificates of trusted authorities. Empty: those that this machine trusts."""
 
 
 class ArcJobStatus(NamedTuple):
-    """The answer of the element about one job."""
+    """What the element answers about one job: an HTTP status code, a reason, and the rest of the answer."""
 
     code: int
     reason: str
@@ -41,24 +41,27 @@ class ArcJobStatus(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The id that the element gave the job."""
+        """The id that the element gave the job; empty if the answer has none."""
         return str(self.body.get("id", ""))
 
     @property
     def state(self) -> str:
-        """The state of the job as ARC names it, or an empty text."""
+        """The state of the job in ARC's words; empty if the answer has none."""
         return str(self.body.get("state", ""))
 
     @property
     def activity(self) -> Mapping[str, Any]:
-        """The GLUE 2 document of the job; empty if there is none."""
+        """The job's GLUE 2 document (ComputingActivity); empty if the answer has none."""
         document = self.body.get("info_document") or {}
         found = document.get("ComputingActivity", {}) if isinstance(document, dict) else {}
         return found if isinstance(found, dict) else {}
 
 
 class ArcRest:
-    """A connection to one element. All calls raise Unavailable if there is no answer, or one that ARC does not give."""
+    """A connection to one ARC element, to be used in `async with`.
+
+    Calls raise Unavailable if the element does not answer, or if its answer is not one of ARC's.
+    """
 
     def __init__(self, element: ArcEndpoint) -> None:
         self._url = f"{element.url.rstrip('/')}/{API}"
@@ -67,7 +70,7 @@ class ArcRest:
         )
 
     async def __aenter__(self) -> Self:
-        """Connect with the present credential. Raises Unavailable if it cannot be read."""
+        """Open the connection with the credential as it is now. Raises Unavailable if the credential cannot be read."""
         trusted = await asyncio.to_thread(self._credential.context)
         self._session = aiohttp.ClientSession(
             headers={"Accept": "application/json", **self._credential.bearer()},
@@ -80,38 +83,47 @@ class ArcRest:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Disconnect."""
+        """Close the connection."""
         await self._session.close()
 
     async def information(self, limit: int) -> tuple[bytes, str]:
-        """Return the element's own GLUE 2.0 document, at most `limit` bytes, and its format: XML if the element has it."""
+        """Return the element's description of itself, a GLUE 2.0 document, and its content type. XML is asked for.
+
+        Raises Unavailable if it has more than `limit` bytes.
+        """
         # Without this header it answers in HTML. Its JSON is converted from its XML, and not all versions have it.
         async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:
             return await body(answer, limit), answer.content_type
 
     async def create(self, descriptions: Sequence[str]) -> list[ArcJobStatus]:
-        """Submit jobs by xRSL descriptions in one call; the answers are in their order."""
+        """Submit jobs in one call, each by a description in xRSL. Return the answers in the same order."""
         text = (
             descriptions[0] if len(descriptions) == 1 else "+" + "".join(f"({each})" for each in descriptions)
         )
         return _answers(await self._call("POST", "jobs?action=new", text.encode(), "application/rsl"))
 
     async def jobs(self) -> set[str]:
-        """Return the ids of all jobs under this credential."""
+        """Return the ids of all jobs that the element lists under this credential."""
         return {answer.job for answer in _answers(await self._call("GET", "jobs"))}
 
     async def ask(self, action: str, jobs: Sequence[str]) -> list[ArcJobStatus]:
-        """Carry out an action on jobs, or ask about them; the answers are in their order."""
+        """Carry out an action on jobs, given by ARC's ids, or ask about them. Return the answers in the same order.
+
+        `action` is ARC's word: "status", "info", "kill" or "clean".
+        """
         wanted = [{"id": job} for job in jobs]
         named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
         return _answers(await self._call("POST", f"jobs?action={action}", named))
 
     async def put(self, job: str, name: str, content: bytes) -> None:
-        """Write a file into a job's session directory."""
+        """Write a file with this name and content into the session directory of a job, given by ARC's id."""
         await self._call("PUT", f"jobs/{job}/session/{name}", content, "application/octet-stream")
 
     async def fetch(self, job: str, name: str, to: Path, limit: int) -> None:
-        """Copy a file of a job's session directory to `to`, at most `limit` bytes; do nothing if there is no such file."""
+        """Copy the file `name` of a job's session directory to the path `to`, at most `limit` bytes.
+
+        If there is no such file, nothing is written.
+        """
         read = 0
         try:
             async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
@@ -125,7 +137,7 @@ class ArcRest:
             return
 
     async def tail(self, job: str, name: str, limit: int) -> str:
-        """Return the last `limit` bytes of a file in a job's session directory; empty if there is no such file."""
+        """Return the last `limit` bytes of a file in a job's session directory as text; empty if there is no such file."""
         end, read = b"", 0
         try:
             async with self._asked("GET", f"jobs/{job}/session/{name}") as answer:
@@ -161,7 +173,7 @@ class _Refused(Unavailable):
 
 
 def _answers(document: bytes) -> list[ArcJobStatus]:
-    """Return the answers for the jobs. A-REX answers with an object for one job, a list for many, and null for none."""
+    """Read the answers for jobs. A-REX answers with an object for one job, a list for many, and null for none."""
     try:
         told = msgspec.json.decode(document).get("job", []) if document.strip() else []
         return [

@@ -1,6 +1,6 @@
-"""The base of dispatchers to batch systems whose tools run here and whose nodes share a file system with this machine.
+"""The base of dispatchers to batch systems whose tools run on this machine and whose nodes share a file system with it.
 
-Each pilot has a directory on it with its configuration, its token (mode 0600), its output, and at the end its exit code. So
+Each pilot has a directory on that file system with its configuration, its token (mode 0600), its output, and at the end its exit code. So
 the outcome is known even if the batch system has forgotten the job. A subclass submits, lists and ends jobs by its tools.
 """
 
@@ -22,13 +22,13 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 NUMBERS_AT_ONCE = 500
-"""The most jobs on one command line."""
+"""How many jobs one command line names at most."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
 
 class BatchJob(NamedTuple):
-    """A job as its batch system lists it; `state` is None if it ended and the list does not say how."""
+    """A batch job as its batch system lists it. `state` is None if the job ended and the list does not say how."""
 
     number: str
     state: State | None
@@ -37,19 +37,22 @@ class BatchJob(NamedTuple):
 
     @property
     def is_over(self) -> bool:
-        """Whether the job has ended."""
+        """Whether the job has ended, in whatever way."""
         return self.state not in ("Waiting", "Running")
 
 
 class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fault of ours
-    """The batch system refuses a job; the text says why."""
+    """The batch system refuses to take a job; the text says why."""
 
 
 class BatchDispatcher(SharedDirectories, ABC):
-    """Submits `agent --config FILE` as jobs of a batch system; its tools run with `environment` alone."""
+    """Sends pilots as jobs of a batch system. Each runs the command `agent` with `--config FILE`.
+
+    The tools of the batch system get only `environment` as their environment. Pilots have their directories below `directory`.
+    """
 
     system: str
-    """The name of the batch system, for people."""
+    """The name of the batch system, as people write it."""
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
         self._places = Places(directory)
@@ -58,26 +61,29 @@ class BatchDispatcher(SharedDirectories, ABC):
 
     @abstractmethod
     async def _submit(self, options: Sequence[str], script: Path) -> str:
-        """Submit a job, return its number. Raises SubmitRefused, or Unavailable if nobody knows whether it arrived."""
+        """Submit a job; return its number. Raises SubmitRefused, or Unavailable if it is unknown whether the job arrived."""
 
     @abstractmethod
     async def _jobs(self) -> dict[PilotId, BatchJob]:
-        """Return all listed jobs under this account, alive or not. Raises Unavailable if they cannot be listed."""
+        """Return all listed jobs under this account, ended ones included. Raises Unavailable if they cannot be listed."""
 
     @abstractmethod
     async def _end(self, numbers: Sequence[str]) -> None:
-        """End jobs, with time to drain."""
+        """End the jobs with these numbers. They get time to end in order."""
 
     @abstractmethod
     def _options(self, order: PilotRequest) -> list[str]:
-        """Return the options of a job. Raises ValueError for a request that no job can have."""
+        """Return the submit options of a pilot's job. Raises ValueError for a request that no job can have."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, a few at a time; the answer leaves out those that may or may not have arrived."""
+        """Submit pilots, and return the state of each. Pilots that may or may not have arrived are left out."""
         return settled(await asyncio.gather(*map(self._send, orders), return_exceptions=True))
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """List all jobs of this account at once; for pilots that are not listed, read the exit codes in their directories."""
+        """Return the states of these pilots, by one list of all jobs of this account.
+
+        For pilots that are not listed, the exit codes in their directories count.
+        """
         if not pilot_ids:
             return []
         jobs = await self._jobs()
@@ -87,22 +93,25 @@ class BatchDispatcher(SharedDirectories, ABC):
         ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """End the pilots that are alive; their agents get SIGTERM and drain."""
+        """End those of these pilots that are alive. Their job agents get SIGTERM, and end their work in order."""
         jobs = await self._jobs()
         found = [jobs[each] for each in pilot_ids if each in jobs]
         for some in batches([job.number for job in found if not job.is_over], NUMBERS_AT_ONCE):
             await self._end(some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots of all listed jobs of this account that have not ended."""
+        """Return the pilots, whoever sent them, whose jobs are listed under this account and have not ended."""
         return [name for name, job in (await self._jobs()).items() if not job.is_over]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the ends of the pilots' logs."""
+        """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the directories of pilots that ended long ago, whether named or not."""
+        """Remove tokens and input files of these pilots, which have ended.
+
+        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        """
         alive = frozenset(await self.alive())
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
@@ -122,7 +131,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
 
     def _laid_out(self, order: PilotRequest) -> Path:
-        """Make a pilot's directory with its files, and return its script."""
+        """Make a pilot's directory with its files; return the path of its script."""
         place = self._places.make(order)
         path = place / "pilot.sh"
         path.write_text(self._script(order, place))
@@ -156,7 +165,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         return PilotSighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
 
     def _left(self, pilot_id: PilotId, number: str | None = None) -> PilotSighting | None:
-        """Return how a pilot ended, by the exit code in its directory; None if there is none."""
+        """Return how a pilot ended, by the exit code in its directory; None if there is no exit code."""
         try:
             code = int((self._places.of(pilot_id) / "exit").read_text())
         except (OSError, ValueError):
@@ -179,7 +188,10 @@ class BatchDispatcher(SharedDirectories, ABC):
 
 
 def taken(tool: str, complaint: str, *, unreachable: bool) -> None:
-    """Raise Unavailable if the job may have been submitted although the tool failed, else SubmitRefused."""
+    """Raise Unavailable if the batch system was `unreachable`, so that the job may have been submitted; else SubmitRefused.
+
+    `tool` is the name of the submit tool that failed, `complaint` its error message.
+    """
     if unreachable:
         raise Unavailable(f"{tool}: {complaint}")
     raise SubmitRefused(complaint)

@@ -1,7 +1,7 @@
-"""The files of a job that is sent directly to an element without a shared file system: one archive there, and one back.
+"""The files of a job that is sent directly, without a shared file system: one archive goes there, and one comes back.
 
-No lease can be passed on to such a job. It is cancelled when its lease is lost; where that does not reach it, it runs to its end,
-and what it reports under its old epoch has no effect.
+No lease can be passed on to such a job. It is cancelled when its lease is lost; where that does not reach it, it runs to its end, and what
+it reports under its old epoch has no effect.
 """
 
 import tarfile
@@ -12,9 +12,9 @@ from wms.dispatch.direct_script import direct_script
 from wms.errors import Rejected
 
 THERE, BACK = "work.tar", "out.tar"
-"""The archives: of the input files, and of all that the job left."""
+"""The names of the archives: of the input files, and of all that the job left."""
 BACK_LIMIT = 2 * 2**30
-"""The most bytes of what comes back, packed or unpacked."""
+"""The most bytes of the archive that comes back, packed or unpacked."""
 MEMBERS_LIMIT = 100_000
 _BEFORE = f"touch {BACK}\nmkdir -p {WORK} && tar -xf {THERE} -C {WORK} || exit 70\n"
 _AFTER = (
@@ -25,19 +25,25 @@ _AFTER = (
 
 
 def carried_script(name: str, payload: DirectPayload) -> str:
-    """Return the script of a job that unpacks its inputs where it starts, and packs what it leaves."""
+    """Return the script of a job that unpacks its input archive where it starts, and packs its output at the end.
+
+    `name` is written into the script for people.
+    """
     return direct_script(name, payload, leased=False, before=_BEFORE, after=_AFTER)
 
 
 def pack_inputs(inputs: Path, archive: Path) -> None:
-    """Write a directory of input files into an archive; blocking."""
+    """Write the files in the directory `inputs` into an uncompressed tar file. The call blocks."""
     with tarfile.open(archive, "w") as tar:
         for path in sorted(inputs.iterdir()):
             tar.add(path, path.name)
 
 
 def unpack_outputs(archive: Path, to: Path) -> None:
-    """Unpack what a job left, as files and directories below `to` alone; blocking. Raises Rejected for an archive that is too large or unsafe."""
+    """Unpack the archive of a job's output into the directory `to`; only files and directories below it are made. The call blocks.
+
+    Raises Rejected for an archive that is too large, damaged or unsafe.
+    """
     to.mkdir(parents=True, exist_ok=True)
     size = 0
     try:

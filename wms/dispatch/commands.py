@@ -10,14 +10,14 @@ from wms.errors import Unavailable, shown
 
 TOOL_SECONDS = 60.0
 SIZE_LIMIT = 256 * 2**20
-"""The most bytes that a tool may print: `squeue --json` of Slurm 22.05 prints 3.4 kB a job."""
+"""The most bytes that a tool may print. For comparison: `squeue --json` of Slurm 22.05 prints 3.4 kB a job."""
 _COMPLAINT_LIMIT = 4_096
 _PIECE = 1 << 16
 _END_SECONDS = 10.0
 
 
 class ToolOutput(NamedTuple):
-    """The exit code and the output of a tool."""
+    """The exit code of a tool, its standard output, and the beginning of its standard error."""
 
     code: int
     printed: bytes
@@ -35,13 +35,16 @@ class ToolOutput(NamedTuple):
 
     @property
     def complaint(self) -> str:
-        """The error message of a tool that failed, on one line."""
+        """The tool's error message on one line; its exit code in words if it printed nothing."""
         said = (self.complained or self.printed[:_COMPLAINT_LIMIT]).decode("utf-8", "replace")
         return shown(" ".join(said.split()), 300) or f"exit code {self.code}"
 
 
 class Tools:
-    """Runs the tools of a middleware, some at a time, each for at most `seconds` and with at most `limit` bytes of output."""
+    """Runs command line tools in a given environment, at most `at_once` at a time.
+
+    Each may take `seconds` seconds and print `limit` bytes.
+    """
 
     def __init__(
         self,
@@ -57,12 +60,15 @@ class Tools:
         self._limit = limit
 
     async def run(self, *argv: str, text: str = "") -> ToolOutput:
-        """Run a tool with `text` as its input. Raises Unavailable if it cannot be run or passes a bound."""
+        """Run a tool with `text` as its standard input, and return its output, whatever its exit code.
+
+        Raises Unavailable if it cannot be run, takes too long or prints too much.
+        """
         async with self._turns:
             return await self._run(argv, text.encode())
 
     async def ask(self, *argv: str, text: str = "") -> ToolOutput:
-        """Run a tool. Raises Unavailable also if the tool itself fails."""
+        """Run a tool as `run` does. Raises Unavailable also if its exit code is not 0."""
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
@@ -108,7 +114,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
-    """Return what was read; nothing if that takes too long, since a process that the tool left may keep its pipes open."""
+    """Return what was read; nothing if that takes longer than `seconds`. A process that the tool left may keep its pipes open."""
     try:
         async with asyncio.timeout(seconds):
             return await reading

@@ -1,7 +1,7 @@
-"""Direct dispatch: a job itself is sent to its element in place of a pilot, for sites whose nodes have no way out.
+"""Direct dispatch: a job itself is sent to its element in place of a pilot, for sites whose nodes have no network to the outside.
 
-The sender holds the job's lease, and passes it on by a file beside the job: the job does not begin before the lease is renewed
-once more, and ends itself when it is not renewed. So it never runs beside another attempt, however dead its sender is.
+The sender holds the job's lease, and passes it on by a file in the job's directory. The job does not begin before the lease is renewed once
+more, and ends itself when it is not renewed. So it never runs beside another attempt, even if its sender is dead.
 """
 
 import re
@@ -14,39 +14,39 @@ import msgspec
 from wms.ids import PilotId
 
 LEASE, EXIT, ENDED, WORK = "lease", "exit", "ended", "work"
-"""The files in a job's directory: its lease, its exit code, why it was ended, and the directory that it runs in."""
+"""The names of files in a job's directory: its lease, its exit code, why it was ended, and the directory that it runs in."""
 BEGAN, USAGE = "began", "usage"
-"""The files with the time at which its program began, and with its processor time and the time at its end."""
+"""The names of two files: when the job's program began; and its processor time and the time of its end."""
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 SMALL_FILE = 1_000
-"""The most bytes of such a file that are read."""
+"""How many bytes are read at most of a file that a job's script wrote."""
 NEVER_BEGAN = 75
-"""The exit code of a job whose lease was over before it began."""
+"""The exit code of a job that never began, as its lease was not renewed in time."""
 
 
 class DirectPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """The program of a job that is sent directly, with its files."""
+    """The program of a job that is sent directly, with its arguments, environment and files."""
 
     argv: tuple[str, ...]
-    """The program and its arguments; a program that is a file of the job's directory is started there."""
+    """The program and its arguments. A relative name of a file in the job's directory means that file."""
     environment: Mapping[str, str] = {}
     stdin: str = ""
-    """A file in the job's directory that it reads; empty for nothing."""
+    """The name of the file in the job's directory that is its standard input; empty for none."""
     cpu_seconds: int = 0
-    """The most CPU time of each of its processes, in seconds; 0 for no limit."""
+    """The CPU time in seconds that each process of the job may use; 0 for no limit."""
     inputs: Path
-    """A directory of this machine with its input files. It belongs to the dispatcher from then on."""
+    """A directory of this machine with the job's input files. The dispatcher moves or removes it."""
 
 
 class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
-    """What a job that was sent directly left behind, on this machine."""
+    """How a job that was sent directly ended, and where its output is on this machine."""
 
     directory: Path
-    """The directory with `work`, `stdout.txt` and `stderr.txt`."""
+    """The directory with the job's working directory `work`, and `stdout.txt` and `stderr.txt`."""
     exit_code: int | None
-    """The exit code of its program, as a shell counts it: 128 and the number of the signal that ended it; None if it is unknown."""
+    """The program's exit code as a shell counts it: after a signal, 128 and its number. None if it is unknown."""
     ended_for: str = ""
-    """Why the job ended its program: `lease`, or `told`; empty if that ended by itself."""
+    """Why the job's script ended the program: `lease` (it was not renewed) or `told` (by a signal); empty if it ended by itself."""
     has_begun: bool = False
     cpu_user_seconds: float = 0.0
     cpu_system_seconds: float = 0.0
@@ -54,7 +54,11 @@ class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def end_in(directory: Path) -> DirectEnd:
-    """Return how a job ended, by the files in its directory; blocking. Whatever they hold, it was written by the job's own account."""
+    """Return how a job that was sent directly ended, by the files in its directory. The call blocks.
+
+    The files were written by the job's own account, so their content is only trusted within bounds. Missing ones give 0, None or empty
+    values.
+    """
     code, began, usage = (_read(directory / name) for name in (EXIT, BEGAN, USAGE))
     user, system = _children(usage)
     return DirectEnd(
@@ -80,7 +84,7 @@ _TIMES = re.compile(r"(\d{1,9})m(\d{1,2}(?:[.,]\d{1,9})?)s")
 
 
 def _children(usage: str) -> tuple[float, float]:
-    """Return the user and system time of a shell's children, as its `times` prints them: the last two of four."""
+    """Return the user and the system time, in seconds, of a shell's children, as its command `times` prints them."""
     told = [
         60 * int(minutes) + float(seconds.replace(",", ".")) for minutes, seconds in _TIMES.findall(usage)
     ]
@@ -93,10 +97,16 @@ def _number(words: list[str]) -> float:
 
 @runtime_checkable
 class DirectDispatcher(Protocol):
-    """What a dispatcher offers beside its port if it sends jobs directly: `send` then takes orders with a payload."""
+    """What a dispatcher offers beside its port if it can send jobs directly. Its `send` takes requests with a payload."""
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Pass on the lease of a job: from now on it may run for so many seconds. Each number is another, and only new ones count."""
+        """Pass on a renewed lease to a job: it may run for `seconds` seconds from now on.
+
+        `number` must differ with each renewal, as the job ignores a number that it knows.
+        """
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Bring what an ended job left to this machine, and return where. Raises Unavailable if that cannot be had now."""
+        """Bring the output of an ended job to this machine; return where it is and how the job ended.
+
+        Raises Unavailable if that is not possible now.
+        """

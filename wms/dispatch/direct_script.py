@@ -1,4 +1,4 @@
-"""The script of a job that is sent directly: it begins under a fresh lease, watches it, and writes the exit code of its program."""
+"""The script of a job that is sent directly: it begins under a fresh lease, watches it, and writes the exit code of the program."""
 
 import shlex
 
@@ -86,7 +86,7 @@ exec env -i HOME="$PWD" PWD="$PWD" TMPDIR="${{PWD%/*}}/tmp" {variables} "$progra
 """
 
 PATIENCE_SECONDS = 90
-"""Seconds in which a job that has been started sees its lease renewed, or never begins."""
+"""For how many seconds a started job waits for its lease to be renewed. After that it never begins."""
 
 
 def direct_script(
@@ -98,10 +98,10 @@ def direct_script(
     before: str = "",
     after: str = "",
 ) -> str:
-    """Return the script of a job; `place` is its directory as a shell reads it at the element, by default where it starts.
+    """Return the shell script of a job that is sent directly. `name` is written into it for people.
 
-    Not `leased`: it begins at once, and ends by itself or when it is told to. `before` and `after` are lines that bring its files
-    and take them away.
+    `place` is the job's directory, quoted for a shell at the element; by default the one where the script starts. Without `leased` the job
+    begins at once, and watches no lease. `before` and `after` are shell lines that bring its files and take its output away.
     """
     stdin = f"{WORK}/{payload.stdin}" if payload.stdin else "/dev/null"
     lease = LEASED if leased else UNLEASED

@@ -1,4 +1,4 @@
-"""Divides the requirements of a job at an element: its ad decides some, its batch system is asked for others, the node decides the rest.
+"""Divides a job's requirements at a computing element: some its ad decides, some its batch system is asked for, the node decides the rest.
 
 The planner of pilots and `wms why` call the same function, so the explanation agrees with the plan.
 """
@@ -33,7 +33,7 @@ _LONGEST, _LARGEST = 255, 2**53
 
 
 class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The terms of a CE endpoint: what all its pilots ask for, and the site's rules by which they may ask for more."""
+    """How the endpoint of a computing element requests hosts: what all its pilots ask for, and the site's rules for asking for more."""
 
     kind: Kind
     rules: Mapping[str, str] = {}
@@ -42,14 +42,15 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gres: str = ""
     attributes: Mapping[str, str] = {}
     script: MappingScript | None = None
-    """The attributes and options of the site's mapping script."""
+    """What the site's mapping script, a program that chooses batch options, may decide; None without a script."""
     answers: Mapping[str, Outcome] = {}
-    """The last answers of the script, by question."""
+    """The last answers of the mapping script, by question."""
 
     def mapping(self, answers: Mapping[str, Outcome] | None = None) -> HostMapping:
-        """Return the mapping of host requirements, with the script's `answers` if given, which may grow later.
+        """Return the rules that turn requirements on hosts into options of the batch system.
 
-        Raises Rejected for a malformed rule.
+        If `answers` is given, it replaces the stored answers of the mapping script, and may grow later. Raises Rejected for a malformed
+        rule.
         """
         if self.script is None:
             return HostMapping(self.kind, self.rules)
@@ -57,7 +58,7 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ScriptedMapping(self.kind, self.rules, self.script, answers)
 
     def usual(self, element: ComputingElement) -> Request:
-        """Return what every pilot asks for there: the resources in the ad, for the lifetime of a pilot."""
+        """Return what every pilot asks the element for: the cores and memory in its ad, for the lifetime of a pilot."""
         return Request(
             cores=element.cores_per_pilot,
             memory_mb=element.memory_mb,
@@ -69,23 +70,27 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Forwarded(Struct, frozen=True, kw_only=True):
-    """The requirements of a job at an element, divided by who decides them."""
+    """The requirements of a job at one computing element, divided by who decides them."""
 
     request: Request
     decided: tuple[str, ...] = ()
-    """The terms that are true by the element's ad."""
+    """The terms of the requirements that are true by the element's ad."""
     hosts: PilotClass | None = None
-    """The pilot class that asks for the other terms; None if usual pilots suffice."""
+    """The pilot class, that is the kind of host to ask for, for the other terms; None if usual pilots suffice."""
     question: str = ""
-    """A question that the site's mapping script must answer first; empty: none."""
+    """The question to which the site's mapping script must give an answer first; empty: none."""
     avoided: str = ""
-    """Why no pilots are sent for these requirements; empty: they are."""
+    """Why no pilots are sent for these requirements, in words; empty: pilots are sent."""
 
 
 def forward(
     requirements: Requirements, element: ComputingElement, usual: Request, mapping: HostMapping | None
 ) -> Forwarded:
-    """Divide the requirements of jobs that may run at an element. Raises Rejected if they grow too large."""
+    """Divide the requirements of jobs that may run at a computing element, by who decides them.
+
+    `usual` is what all pilots there ask for; `mapping` has the rules for asking for more, None if the element is asked for no hosts. Raises
+    Rejected if the requirements grow too large.
+    """
     resource = element.pilot_resource(vo=requirements.vo)
     known = resource_sketch(resource) or Sketch(resource_ad(resource), frozenset())
     whole, own = Expression.parse(requirements.requirements), job_ad(words(requirements))
@@ -114,9 +119,9 @@ def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
 
 
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
-    """Return the attributes of a node that meets these bounds, as far as they say more than the element's ad.
+    """Return the attributes of a node that meets these bounds, as far as they say more than the element's ad `ad`.
 
-    As in the ad, a number means at least so much, or at most so much if only that was asked for.
+    As in an ad, a number means at least so much; it means at most so much if only that was asked for.
     """
     # Lower bounds come last and win, since most expressions compare with them.
     ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))
@@ -129,7 +134,7 @@ def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
 
 
 def _is_usual(value: Plain) -> bool:
-    """Return whether a pilot can report such a value; an expression may compare with any."""
+    """Return whether a pilot can report such a value of its node."""
     return len(value) <= _LONGEST if isinstance(value, str) else abs(value) < _LARGEST
 
 
@@ -139,7 +144,7 @@ def _value(ad: Ad, name: str) -> Any:
 
 
 def _granted(bound: HostTerm, said: Any) -> Value | None:
-    """Return a value that meets a bound; None if the known value meets it already."""
+    """Return a value that meets a bound; None if `said`, the value in the ad, meets it already."""
     value = bound.value
     if bound.relation == "member":
         names = tuple(str(each) for each in said) if isinstance(said, tuple) else ()
@@ -153,7 +158,7 @@ def _granted(bound: HostTerm, said: Any) -> Value | None:
 
 
 def _beyond(value: float, relation: str) -> int | float:
-    """Return the number nearest to a bound that meets it."""
+    """Return the number nearest to `value` that meets a bound with this relation."""
     step = {">": 1, "<": -1}.get(relation, 0)
     if isinstance(value, int) or not step:
         return value + step
@@ -161,13 +166,16 @@ def _beyond(value: float, relation: str) -> int | float:
 
 
 class Ways:
-    """The mappings of elements, from the terms of their endpoints, which are given as JSON."""
+    """How host requirements are asked for at each computing element. `terms` has the terms of endpoints (`DoorTerms`) as JSON."""
 
     def __init__(self, terms: Mapping[CeId, str]) -> None:
         self._terms = terms
 
     def forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
-        """Divide the requirements of jobs that may run at an element; None if they grow too large."""
+        """Divide the requirements of jobs that may run at a computing element, by who decides them; None if they grow too large.
+
+        An element without known terms is asked for no hosts.
+        """
         text = self._terms.get(element.ce_id)
         terms, mapping = _door(text) if text else (None, None)
         usual = terms.usual(element) if terms else Request()
@@ -182,7 +190,7 @@ class Ways:
 
 @lru_cache(maxsize=1_024)
 def _door(text: str) -> tuple[DoorTerms | None, HostMapping | None]:
-    """Return the terms of an endpoint and their mapping; None if this version cannot read them."""
+    """Return the decoded terms of an endpoint, and its rules for host requirements. Both are None if this version cannot read them."""
     try:
         terms = msgspec.json.decode(text, type=DoorTerms)
         return terms, terms.mapping()

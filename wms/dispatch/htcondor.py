@@ -1,8 +1,8 @@
-"""Pilots as jobs of an HTCondor pool, by its command line tools.
+"""Sends pilots as jobs to an HTCondor pool, by its command line tools.
 
-The ad of a pilot's job has the attribute `WmsPilot` with the pilot's id. So one `condor_q` finds all pilots, and one
-`condor_history` those that have left the queue. One `condor_submit` submits many; it reads their description from standard
-input. Configuration and token are files of the job. The description and the job's ad hold no secret.
+The ad of a pilot's job has the attribute `WmsPilot` with the pilot's id. So one `condor_q` finds all pilots, and one `condor_history` those
+that have left the queue. One `condor_submit` submits many; it reads their description from standard input. Configuration and token are
+files of the job. The description and the job's ad hold no secret.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 100
 HELD_SECONDS = 600
-"""The seconds after which a job that HTCondor holds is removed."""
+"""After so many seconds HTCondor removes a pilot's job that it holds."""
 FILES = ("pilot.sh", "config.toml", "token")
 ATTRIBUTES = "WmsPilot,ClusterId,ProcId,JobStatus,ExitCode,ExitBySignal,ExitSignal,HoldReason,RemoveReason"
 UNREACHABLE = re.compile(
@@ -38,7 +38,7 @@ COMMAND = re.compile(r"\+?[A-Za-z][A-Za-z0-9_.]*")
 OURS = {"queue", "executable", "arguments", "output", "error", "log", "initialdir", "universe", "+wmspilot"}
 
 REMOVED, COMPLETED, HELD = 3, 4, 5
-"""HTCondor's numbers of job states; 1 is idle, and a job in any other state is alive."""
+"""HTCondor's numbers of these job states. 1 is idle; a job in any other state is alive."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -55,16 +55,19 @@ periodic_remove = JobStatus == 5 && time() - EnteredCurrentStatus > {held}
 
 
 class CondorPool(NamedTuple):
-    """A pool as one computing element uses it; an empty field leaves the choice to HTCondor's configuration."""
+    """The HTCondor pool that one computing element uses. An empty field leaves the choice to HTCondor's configuration."""
 
     pool: str = ""
-    """The collector."""
+    """The address of the pool's collector."""
     schedd: str = ""
-    """The name of the schedd."""
+    """The name of the schedd, which keeps the queue of jobs."""
 
 
 class HTCondorDispatcher:
-    """Submits `agent --config FILE` as jobs of a pool; its tools run with `environment` alone."""
+    """Sends pilots as jobs to an HTCondor pool. Each runs the command `agent` with `--config FILE`.
+
+    HTCondor's tools get only `environment` as their environment. Pilots have their directories below `directory`.
+    """
 
     def __init__(
         self, pool: CondorPool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
@@ -76,7 +79,7 @@ class HTCondorDispatcher:
         self._tools = Tools(environment)
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, many in one call."""
+        """Submit pilots, many in one call. Return the state of each that was sent or refused."""
         found = {order.pilot_id: self._prepare(order) for order in orders}
         good = [order for order in orders if found[order.pilot_id] is None]
         for some in batches(good, JOBS_AT_ONCE):
@@ -84,7 +87,7 @@ class HTCondorDispatcher:
         return [sighting for sighting in found.values() if sighting is not None]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """List all jobs of this account in the queue at once; look for the others in the history."""
+        """Return the states of these pilots, by one list of all jobs of this account, and by the history for others."""
         if not pilot_ids:
             return []
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
@@ -97,36 +100,39 @@ class HTCondorDispatcher:
         return [self._seen(each, ads[each]) if each in ads else self._lost(each) for each in pilot_ids]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the pilots' jobs; their agents get SIGTERM and drain."""
+        """Remove the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
         for some in batches([_number(ads[each]) for each in pilot_ids if each in ads], JOBS_AT_ONCE):
             await self._tools.run("condor_rm", *self._where, *some)
 
     async def alive(self) -> list[PilotId]:
-        """Return all pilots in the queue that have neither ended nor been removed."""
+        """Return all pilots in the queue of this account that have neither ended nor been removed."""
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
         return [name for name, ad in ads.items() if _state(ad) in ("Waiting", "Running")]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Read the ends of the outputs that came back with the jobs."""
+        """Return the end of each pilot's output, which came back with its job. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the directories of pilots that ended long ago, whether named or not."""
+        """Remove tokens and input files of these pilots, which have ended.
+
+        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        """
         alive = await self._query("condor_q", "WmsPilot =!= undefined")
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Do nothing: no lease reaches a job there."""
+        """Do nothing. A job in an HTCondor pool cannot be told that its lease was renewed."""
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Unpack what came back with the job."""
+        """Unpack the output that came back with an ended job; return where it is and how the job ended."""
         return await asyncio.to_thread(_came_back, self._places.of(pilot_id))
 
     # --- sending ----------------------------------------------------------------------------------
 
     def _prepare(self, order: PilotRequest) -> PilotSighting | None:
-        """Make a pilot's files; return a failed sighting if that is impossible."""
+        """Make a pilot's directory and files. Return a failed state if that is impossible, else None."""
         wrong = [
             each for each in order.request.attributes if not COMMAND.fullmatch(each) or each.lower() in OURS
         ]
@@ -233,7 +239,7 @@ def _number(ad: Mapping[str, Any]) -> str:
 
 
 def _range(said: str) -> list[str]:
-    """Return the numbers of all jobs from the output of `condor_submit -terse`, which is `7.0 - 7.41`."""
+    """Read the numbers of all jobs in the output of `condor_submit -terse`, which is `7.0 - 7.41`."""
     first, _, last = said.strip().splitlines()[-1].partition(" - ")
     cluster, _, low = first.strip().partition(".")
     high = last.strip().partition(".")[2] or low

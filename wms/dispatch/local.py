@@ -1,7 +1,7 @@
-"""Pilots as processes of this machine, each with a directory of its own.
+"""Starts pilots as processes of this machine, each with a directory of its own.
 
-The directory holds the agent's configuration and token (mode 0600), its log, and a file with the pid and the start time of the
-process. By that file a later dispatcher finds the process again, and never takes another one for it.
+The directory holds the agent's configuration and token (mode 0600), its log, and a file with the pid and the start time of the process. By
+that file a later dispatcher finds the process again, and never takes another one for it.
 """
 
 import asyncio
@@ -28,14 +28,17 @@ JOBS_VARIABLE = "WMS_PILOT__DIRECTORY"
 
 
 class _Mark(msgspec.Struct, frozen=True):
-    """The pid and the start time of a pilot's process."""
+    """The pid of a pilot's process, and when it started, in seconds since 1970."""
 
     pid: int
     started_at: float
 
 
 class LocalDispatcher(SharedDirectories):
-    """Starts `agent --config FILE` below `directory` for each pilot, with `environment` alone."""
+    """Starts pilots as processes of this machine. Each runs the command `agent` with `--config FILE`.
+
+    Pilots get only `environment` as their environment, and have their directories below `directory`.
+    """
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
         self._places = Places(directory)
@@ -44,26 +47,29 @@ class LocalDispatcher(SharedDirectories):
         self._children: dict[PilotId, subprocess.Popen[bytes]] = {}
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Start the pilots' processes."""
+        """Start a process for each pilot; return the state of each."""
         return await asyncio.to_thread(lambda: [self._start(order) for order in orders])
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of the pilots' processes."""
+        """Return the states of these pilots, by their processes or the exit codes that these left."""
         return await asyncio.to_thread(lambda: [self._look(pilot_id) for pilot_id in pilot_ids])
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Signal the pilots to end; their agents drain."""
+        """Send SIGTERM to the processes of these pilots; their job agents end their work in order."""
         for pilot_id in pilot_ids:
             process = self._process(pilot_id)
             if process is not None:
                 process.send_signal(signal.SIGTERM)
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the ends of the pilots' logs."""
+        """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the directories of pilots that ended long ago, whether named or not."""
+        """Remove tokens and input files of these pilots, which have ended.
+
+        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        """
         for pilot_id in pilot_ids:
             if self._exit_code(pilot_id) is not None:
                 del self._children[pilot_id]
@@ -72,7 +78,7 @@ class LocalDispatcher(SharedDirectories):
         )
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots whose processes are alive, whoever started them."""
+        """Return the pilots with directories here whose processes are alive, whoever started them."""
         return await asyncio.to_thread(self._alive)
 
     def _alive(self) -> list[PilotId]:
@@ -147,7 +153,10 @@ class LocalDispatcher(SharedDirectories):
 
 
 def _bearing(pilot_id: PilotId, jobs: Path) -> psutil.Process | None:
-    """Return a living process with the pilot's id and directory in its environment; the id alone may be another system's."""
+    """Return a living process with this pilot's id and its directory of jobs in its environment; None if there is none.
+
+    The id alone might be another system's.
+    """
     for process in psutil.process_iter():
         try:
             told = process.environ()
@@ -169,5 +178,5 @@ def _ended(pilot_id: PilotId, code: int, last_words: str) -> PilotSighting:
 
 
 def agent_argv() -> list[str]:
-    """Return the command line that starts a job agent with this Python."""
+    """Return the command line that starts a job agent, the program of a pilot, with the Python of this process."""
     return [sys.executable, "-m", "services.job_agent"]

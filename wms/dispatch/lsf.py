@@ -1,7 +1,7 @@
-"""Pilots as jobs of an LSF cluster, by its command line tools.
+"""Sends pilots as jobs to an LSF cluster, by its command line tools.
 
-The name of a pilot's job is the pilot's id, so one `bjobs -a` finds all pilots. The description of the job has the policy
-requirements of the pilot's jobs (`bjobs -o description`). `bsub` reads the script from standard input; it holds no secret.
+The name of a pilot's job is the pilot's id, so one `bjobs -a` finds all pilots. The description of the job has the policy requirements of
+the pilot's jobs (`bjobs -o description`). `bsub` reads the script from standard input; it holds no secret.
 """
 
 import asyncio
@@ -26,9 +26,9 @@ UNREACHABLE = re.compile(
 NOTHING_THERE = re.compile(r"\bNo (unfinished )?job\b|is not found", re.IGNORECASE)
 LONGEST_VALUE = 1_000
 ALLOWED = {"app", "C", "D", "F", "G", "g", "gpu", "jsdl", "m", "p", "sla", "sp", "U", "v"}
-"""Further options of bsub that a request may give."""
+"""Further options of bsub that a request for resources may give, without their hyphen."""
 CLAUSES = {"order", "affinity", "cu", "same"}
-"""Further sections of -R that a request may give; its fields `constraint` and `gres` make select and rusage."""
+"""Further sections of bsub's option -R that a request may give. Its fields `constraint` and `gres` make select and rusage."""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PEND", "PSUSP", "WAIT"), "Waiting"),
@@ -36,21 +36,21 @@ STATES: Mapping[str, State] = {
     "DONE": "Done",
     **dict.fromkeys(("EXIT", "ZOMBI"), "Failed"),
 }  # fmt: skip
-"""The port's states by LSF's; a job in any other state is alive."""
+"""A pilot's state, as all dispatchers report it, for each job state of LSF. A job in any other state counts as running."""
 _NUMBER = re.compile(r"Job <(\d+)> is submitted")
 
 
 class LsfCluster(NamedTuple):
-    """A cluster as one computing element uses it; an empty field leaves the choice to LSF's configuration."""
+    """The LSF cluster that one computing element uses. An empty field leaves the choice to LSF's configuration."""
 
     configuration: str = ""
-    """The directory of lsf.conf."""
+    """The directory with the file lsf.conf."""
     queue: str = ""
     project: str = ""
 
 
 class LsfDispatcher(BatchDispatcher):
-    """Sends pilots to an LSF cluster."""
+    """Sends pilots as jobs to an LSF cluster."""
 
     system = "LSF"
 
@@ -105,7 +105,7 @@ class LsfDispatcher(BatchDispatcher):
 
 
 def requirement(request: Request) -> str:
-    """Return the resource requirement: the choice of hosts, one host a job, and what is reserved on it."""
+    """Return the text of bsub's option -R for a request: which hosts, one host a job, and what is reserved on it."""
     memory = f"mem={request.memory_mb}MB" if request.memory_mb else ""
     aside = ":".join(each for each in (memory, *request.gres.split(",")) if each)
     sections = {
@@ -118,7 +118,7 @@ def requirement(request: Request) -> str:
 
 
 def jobs_of(printed: str) -> dict[PilotId, BatchJob]:
-    """Return the jobs in the output of `bjobs` by the names of their pilots; of two with one name the later counts."""
+    """Read the output of `bjobs`: the jobs, by the pilots that their names are. Of two jobs with one name the later counts."""
     fields = (line.split("|", 4) for line in printed.splitlines())
     listed = sorted((each for each in fields if len(each) == 5), key=lambda each: (len(each[0]), each[0]))
     return {PilotId(each[4].strip()): _job(*each[:4]) for each in listed}

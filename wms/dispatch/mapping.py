@@ -78,7 +78,7 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
         "rusage": ("gres", 1),
     },
 }
-"""Options that are fields of a request, each with the size of its unit in units of the field."""
+"""Options of each middleware that are fields of a request, each with the field and its unit: how many units of the field make one."""
 _OPTIONS = {
     kind: {field: (option, unit) for option, (field, unit) in names.items()} for kind, names in NAMES.items()
 }
@@ -117,48 +117,51 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "GlueHostArchitectureSMPSize": "-R select[ncpus>={value}]",
     },
 }
-"""Built-in rules. There are none for constraints of Slurm, properties of PBS and resources of LSF, which each site names itself."""
+"""Built-in rules by middleware. Constraints of Slurm, properties of PBS and resources of LSF have none, as each site names its own."""
 
 
 class Rule(NamedTuple):
-    """The rule for one attribute: `field` of the request, or "" for another option of the middleware."""
+    """How one attribute of a host is asked for, by an option of the middleware.
+
+    `field` is the field of the request that the option sets, or "" if it has none; `factor` converts the value to the field's unit.
+    """
 
     option: str
     field: str
     text: str
-    """The text of the option, with `{}` for the value."""
+    """The text of the option, with `{}` where the value goes."""
     factor: Fraction
 
 
 class Asked(Struct, frozen=True):
-    """A request extended by bounds; in words what it asks for, and what it does not ask for and why."""
+    """A request for resources that was extended by bounds on hosts: what it asks for, and what it does not ask for and why."""
 
     request: Request
     asked: tuple[str, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     bounds: tuple[HostTerm, ...] = ()
-    """The bounds that the request asks for."""
+    """The bounds for which the request asks."""
     question: str = ""
-    """A question that the site's mapping script must answer first; empty: none."""
+    """The question to which the site's mapping script must give an answer first; empty: none."""
     avoided: str = ""
-    """Why no pilot can be sent now, while the question is open."""
+    """Why no pilot can be sent now, in words; empty if one can."""
 
 
 class HostMapping:
-    """The rules of one element."""
+    """The rules by which one computing element is asked for hosts. `kind` is its middleware."""
 
     def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
-        """Read the built-in rules and the site's rules, which override them. Raises Rejected with a malformed rule."""
+        """Read the built-in rules, and the site's rules `own`, which replace them. Raises Rejected for a malformed rule."""
         self._kind = kind
         self._rules = {key_of(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
         self._rules |= {key_of(key): self._rule(key, text) for key, text in (own or {}).items()}
         names = {key_of(key)[0] for key in own or {}} | {key_of(key)[0] for key in BUILT_IN[kind]}
         policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
         self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
-        """Attributes that are asked for even if the element's ad decides them: the built-in ones of hosts, and the site's."""
+        """Attributes, in lower case, that are asked for even if the element's ad decides them: built-in ones of hosts, and the site's."""
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return the request extended by the bounds for which there are rules."""
+        """Return `base`, what a pilot asks for anyway, extended by those bounds for which there are rules."""
         asked, said, unasked, met = base, list[str](), list[Unasked](), list[HostTerm]()
         for bound in bounds:
             try:
@@ -171,9 +174,9 @@ class HostMapping:
         return Asked(asked, tuple(said), tuple(unasked), tuple(met))
 
     def option(self, text: str) -> tuple[Rule, int | None]:
-        """Read an option with a fixed value, and return its rule, and its number in the field's unit if it has one.
+        """Read an option with a fixed value, such as `--tmp=2`. Return its rule, and its number in the field's unit, None without one.
 
-        Raises Rejected for a text that is no option, CannotAsk for a number beyond all bounds.
+        Raises Rejected for a text that is no option, CannotAsk for a number that is too large.
         """
         if numbered := _NUMBERED.fullmatch(text):
             rule = self._rule(text, f"{numbered[1]}{{value}}{numbered[3]}")
@@ -182,11 +185,14 @@ class HostMapping:
         return self._rule(text, text), None
 
     def option_name(self, text: str) -> str:
-        """Return the name of an option, such as `--constraint`; raises Rejected for a text that is no option."""
+        """Return the name of the option that a text such as `--constraint` means. Raises Rejected if it is none."""
         return self._rule(text, f"{text}={{value}}").option
 
     def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
-        """Return the request with an option, and the option's text. Raises CannotAsk if another value is asked for already."""
+        """Return the request with an option added, and the option's text. `number` None: the option has no number.
+
+        Raises CannotAsk if another value is asked for already.
+        """
         return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
     def _rule(self, key: str, text: str) -> Rule:
@@ -239,7 +245,7 @@ class HostMapping:
         )
 
     def _with(self, request: Request, rule: Rule, text: str) -> tuple[Request, str]:
-        """Return the request with an option that is no number, and the option's text."""
+        """Return the request with an option added that is no number, and the option's text."""
         match rule.field:
             case "constraint":
                 changed = replace(request, constraint=self._constraint(request.constraint, text))
@@ -250,7 +256,7 @@ class HostMapping:
         return changed, self._spelt(rule.option, text)
 
     def _more(self, request: Request, rule: Rule, number: int) -> tuple[Request, str]:
-        """Return the request with at least this number in the rule's field, and the option for it."""
+        """Return the request with at least `number` in the rule's field, and the text of the option for it."""
         most = max(getattr(request, rule.field), number)
         changes: dict[str, Any] = {rule.field: most}
         option, unit = _OPTIONS[self._kind][rule.field]
@@ -295,14 +301,14 @@ class HostMapping:
 
 
 class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
-    """A bound that no option can ask for; the text has the reason."""
+    """No option can ask for this bound; the text has the reason."""
 
 
 _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}
 
 
 def _is_plain(bound: HostTerm) -> bool:
-    """Return whether a rule without a relation serves a bound; an equal number counts as a lower bound."""
+    """Return whether a rule without a relation serves this bound. An equal number counts as a lower bound."""
     match bound.value:
         case bool():
             return bound.value
@@ -313,7 +319,7 @@ def _is_plain(bound: HostTerm) -> bool:
 
 
 def key_of(key: str) -> tuple[str, str]:
-    """Return the attribute, in lower case, and the relation in the key of a rule. Raises Rejected for a malformed key."""
+    """Read the key of a rule: the attribute, in lower case, and the relation, "" if it has none. Raises Rejected for a malformed key."""
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -351,7 +357,7 @@ def _joined(before: str, text: str) -> str:
 
 
 def _chunk(before: str, text: str) -> str:
-    """Add a property to the properties of a node: of two numbers the larger counts, and no other property appears twice."""
+    """Add a property to the properties of a PBS node. Of two numbers the larger counts, and no other property appears twice."""
     if "+" in text:
         raise CannotAsk("+ would begin another node")
     found = dict(each.partition("=")[::2] for each in before.split(":") if each)

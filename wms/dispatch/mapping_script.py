@@ -29,9 +29,9 @@ from wms.errors import Rejected, shown
 from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
 
 ANSWER_LIMIT = 16_384
-"""Bytes of what a script prints."""
+"""The most bytes that a mapping script may print."""
 QUESTION_LIMIT = 16_384
-"""The most characters of a question, without the names of site and element."""
+"""The most characters of a question to a mapping script, without the names of site and element."""
 OPTIONS_LIMIT = 16
 OPTION_LENGTH = 200
 ASKED_LIMIT = 100
@@ -50,22 +50,22 @@ _MORE_SIGNS: Mapping[tuple[Kind, str], str] = {
 they are allowed in HTCondor's expressions alone, which are joined in brackets."""
 
 ANSWERS_TOLD = 200
-"""The number of latest answers that are stored for explanations."""
+"""How many of a script's latest answers are stored for explanations."""
 WAITS = "its mapping script is asked first"
 OTHERWISE = "the site's mapping script asks for no host by it"
 
 
 class MappingScript(Struct, frozen=True, kw_only=True):
-    """The attributes and options of a mapping script."""
+    """Which attributes of hosts a site's mapping script decides, and which options it may give."""
 
     attributes: tuple[str, ...]
-    """The attributes of hosts that the script maps, in place of rules."""
+    """The attributes of hosts that the script maps to options, in place of rules."""
     options: tuple[str, ...]
-    """The options that the script may give."""
+    """The names of the options that the script may give."""
 
 
 class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a script prints."""
+    """The answer that a mapping script prints: options of the batch system, and the requirements that they ask for."""
 
     options: Annotated[
         tuple[Annotated[str, Meta(max_length=OPTION_LENGTH)], ...], Meta(max_length=OPTIONS_LIMIT)
@@ -73,11 +73,11 @@ class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Annotated[
         tuple[Annotated[str, Meta(max_length=_REQUIREMENT_LENGTH)], ...], Meta(max_length=ASKED_LIMIT)
     ]
-    """The `text` of each requirement that hosts meet that these options ask for."""
+    """The `text` of each requirement that the hosts meet that the options ask for."""
 
 
 Outcome: TypeAlias = ScriptAnswer | str
-"""An answer, or why there is none."""
+"""The answer of a mapping script, or, as a text, why there is none."""
 
 
 class _Requirement(Struct, frozen=True):
@@ -98,7 +98,7 @@ _ANSWER = msgspec.json.Decoder(ScriptAnswer)
 
 
 class ScriptedMapping(HostMapping):
-    """The rules of one element, and what its script has answered to date."""
+    """The rules by which one computing element is asked for hosts, and the answers that its mapping script has given."""
 
     def __init__(
         self,
@@ -107,7 +107,10 @@ class ScriptedMapping(HostMapping):
         script: MappingScript,
         answers: Mapping[str, Outcome],
     ) -> None:
-        """`answers` are by question, and may grow later. Raises Rejected for malformed attributes or options."""
+        """Take the site's rules `own`, and the script's `answers` by question, which may grow later.
+
+        Raises Rejected for malformed attributes or options.
+        """
         super().__init__(kind, own)
         self._attributes = frozenset(each.lower() for each in script.attributes)
         self._options = frozenset(map(self.option_name, script.options))
@@ -119,7 +122,10 @@ class ScriptedMapping(HostMapping):
         self.forwarded |= self._attributes
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return the request extended by bounds, by the rules and by the answers of the script."""
+        """Return `base`, what a pilot asks for anyway, extended by bounds: by the rules, and by the script's answers so far.
+
+        If an answer is missing, the result has the question.
+        """
         bounds = tuple(bounds)
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
         theirs = [each for each in bounds if each.attribute in self._attributes]
@@ -134,7 +140,7 @@ class ScriptedMapping(HostMapping):
         return replace(found, unasked=(*found.unasked, *odd))
 
     def read(self, question: str, printed: bytes) -> Outcome:
-        """Return the answer that the script printed to a question, or what is wrong with it."""
+        """Check the bytes that the script printed in answer to a question. Return the answer, or a text on what is wrong with it."""
         try:
             answer = _ANSWER.decode(printed)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -146,7 +152,7 @@ class ScriptedMapping(HostMapping):
         return added if isinstance(added, str) else answer
 
     def _answered(self, ruled: Asked, plain: Sequence[HostTerm]) -> Asked:
-        """Return the request of the rules, extended by the answer of the script."""
+        """Return the request that the rules made, extended by the script's answer."""
         question = self._question(ruled.request, plain)
         if len(question) > QUESTION_LIMIT:
             return replace(
@@ -174,7 +180,7 @@ class ScriptedMapping(HostMapping):
         return msgspec.json.encode(_Question(self._kind, ordered, request), order="deterministic").decode()
 
     def _with_all(self, request: Request, options: Iterable[str]) -> tuple[Request, list[str]] | str:
-        """Return the request with the script's options, and their texts; or why one is refused."""
+        """Return the request with the script's options added, and their texts; or a text on why one is refused."""
         words = []
         try:
             for each in options:
@@ -202,7 +208,10 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def why_avoided(outcome: Outcome | None) -> str:
-    """Return why an element is avoided, by the outcome of its script; None: no outcome yet. Empty if there is an answer."""
+    """Return why an element is sent no pilots, by the outcome of its mapping script; empty if that is an answer.
+
+    None means that the script has not been asked yet.
+    """
     match outcome:
         case None:
             return WAITS

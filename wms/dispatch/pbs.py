@@ -1,10 +1,9 @@
-"""Pilots as jobs of a PBS server, Torque or PBS Pro (OpenPBS), by its command line tools.
+"""Sends pilots as jobs to a PBS server, Torque or PBS Pro (OpenPBS), by its command line tools.
 
-A pilot's job has the pilot's id as its name and as the variable `WMS_PILOT`. So one `qstat -f` finds all pilots, even if the
-server cuts names. The variables also hold the policy requirements of the pilot's jobs, for the administrators of the server.
+A pilot's job has the pilot's id as its name and as the variable `WMS_PILOT`. So one `qstat -f` finds all pilots, even if the server cuts
+names. The variables also hold the policy requirements of the pilot's jobs, for the administrators of the server.
 
-A command line holds no secret, and plain words alone, since the `qsub` of Slurm's Torque commands passes its arguments through a
-shell.
+A command line holds no secret, and plain words alone, since the `qsub` of Slurm's Torque commands passes its arguments through a shell.
 """
 
 import asyncio
@@ -31,15 +30,15 @@ UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 WORD = re.compile(r"[\w.+/:=@%^-]+", re.ASCII)
-"""The form of a value; it has no comma, which would begin another resource in a list."""
+"""The form of an option's value. It has no comma, which would begin another resource in a list."""
 LETTERS = ("-A", "-P", "-p", "-W", "-a", "-c")
-"""Options of qsub that a request may give; -W with the attributes below alone."""
+"""Options of qsub that a request for resources may give; -W only with the attributes in `ATTRIBUTES`."""
 ATTRIBUTES = re.compile(r"(group_list|x|qos|run_count)=[\w.+/:=@%^,-]+", re.ASCII)
 RESOURCE = re.compile(r"[a-z][a-z0-9_]*")
 OURS = {"nodes", "select", "place", "walltime", "mem", "ncpus", "mpiprocs", "host", "block"}
 
 WAITING, LIVING, OVER = frozenset("QHWTM"), frozenset("REBSU"), frozenset("CFX")
-"""Letters of states; a job in any other state is alive."""
+"""PBS's letters of job states: of waiting, running and ended jobs. A job in any other state is alive."""
 FIRST_SIGNAL = 256
 """An exit status above this number stands for a signal."""
 
@@ -49,18 +48,18 @@ _PILOT = re.compile(r"(?:^|,)WMS_PILOT=([^,\s]+)")
 
 
 class PbsServer(NamedTuple):
-    """A server as one computing element uses it; an empty field leaves the choice to PBS's configuration."""
+    """The PBS server that one computing element uses. An empty field leaves the choice to PBS's configuration."""
 
     flavour: Flavour = "torque"
     server: str = ""
     queue: str = ""
     account: str = ""
     name_length: int = 230
-    """The most characters of a job's name: 15 at some servers."""
+    """How many characters a job's name may have: only 15 at some servers."""
 
 
 class PbsDispatcher(BatchDispatcher):
-    """Sends pilots to a PBS server."""
+    """Sends pilots as jobs to a PBS server."""
 
     system = "PBS"
 
@@ -109,7 +108,7 @@ class PbsDispatcher(BatchDispatcher):
 
 
 def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
-    """Return a user's jobs in the output of `qstat -f`, by the names of their pilots."""
+    """Read the output of `qstat -f`: the jobs of this user, by the pilots that they are."""
     found = {}
     for number, said in _records(printed):
         if said.get("Job_Owner", "").partition("@")[0] == user:
@@ -119,7 +118,7 @@ def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
 
 
 def _records(printed: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the attributes of each job. A line that begins no attribute continues the line before without a blank."""
+    """Read the number and the attributes of each job. A line that begins no attribute continues the line before without a blank."""
     records: list[tuple[str, dict[str, str]]] = []
     last = ""
     for line in printed.splitlines():
@@ -156,7 +155,7 @@ def _ended(status: str) -> tuple[State | None, str]:
 
 
 def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Divide the attributes of a request into options and resources."""
+    """Divide the attributes of a request into options of qsub and resources."""
     letters = {name: value for name, value in attributes.items() if name.startswith("-")}
     resources = {name: value for name, value in attributes.items() if name not in letters}
     wrong = [name for name in letters if name not in LETTERS]
@@ -171,7 +170,7 @@ def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> list[str]:
-    """Return the list after -l: the node, its properties, and the wall time."""
+    """Return the parts of qsub's option -l: the node, its properties, and the wall time."""
     memory = f"mem={request.memory_mb}mb" if request.memory_mb else ""
     chosen = request.constraint.split(":") if request.constraint else []
     if flavour == "pbspro":
@@ -185,7 +184,7 @@ def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> l
 
 
 def _variables(order: PilotRequest) -> str:
-    """Return the variables of a job whose values are plain words; the script sets the others."""
+    """Return those variables of a job whose values are plain words, as qsub's option -v takes them. The script sets the others."""
     said = {"WMS_PILOT": order.pilot_id, **environment(order.policy)}
     plain = {name: value.replace(",", "+") for name, value in said.items()}
     return ",".join(f"{name}={value}" for name, value in plain.items() if WORD.fullmatch(value))

@@ -11,7 +11,7 @@ from wms.files import write_secret
 from wms.ids import PilotId
 
 KEPT_DIRECTORIES = 100
-"""Directories of ended pilots that stay for their logs; the oldest go first."""
+"""How many directories of ended pilots are kept for their logs; older ones are removed."""
 
 
 class Places:
@@ -21,11 +21,14 @@ class Places:
         self.directory = directory.absolute()
 
     def of(self, pilot_id: PilotId) -> Path:
-        """Return the path of a pilot's directory, which need not exist."""
+        """Return the path of a pilot's directory, whether it exists or not."""
         return self.directory / pilot_id
 
     def make(self, order: PilotRequest) -> Path:
-        """Make the directory of a pilot. Raises OSError also if it exists, so that no pilot is sent twice."""
+        """Make the directory of a pilot, with its configuration and token, or a direct job's input files. Return its path.
+
+        Raises OSError also if the directory exists, so that no pilot is sent twice.
+        """
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)
         if order.payload is not None:
@@ -36,11 +39,11 @@ class Places:
         return place
 
     def log_of(self, pilot_id: PilotId) -> Path:
-        """Return the file of a pilot's output."""
+        """Return the path of the file with a pilot's output."""
         return self.of(pilot_id) / "log"
 
     def output(self, pilot_id: PilotId, name: str = "log") -> str:
-        """Return the end of a pilot's output, or of another file in its directory; empty if there is none."""
+        """Return the end of a pilot's output, or of the file `name` in its directory, as text; empty if there is none."""
         try:
             with (self.of(pilot_id) / name).open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - OUTPUT_LIMIT))
@@ -49,23 +52,26 @@ class Places:
             return ""
 
     def outputs(self, pilot_ids: Iterable[PilotId]) -> list[Output]:
-        """Return the ends of the pilots' outputs, without empty ones."""
+        """Return the end of each of these pilots' outputs. Pilots without output are absent."""
         read = ((pilot_id, self.output(pilot_id)) for pilot_id in pilot_ids)
         return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
 
     def drop_token(self, pilot_id: PilotId) -> None:
-        """Remove the token of a pilot that has ended, if it is still there."""
+        """Remove the token of a pilot that has ended. A missing token is no error."""
         (self.of(pilot_id) / "token").unlink(missing_ok=True)
 
     def known(self) -> list[PilotId]:
-        """Return the pilots that have directories, the last changed first."""
+        """Return the pilots that have directories here, the last changed first."""
         if not self.directory.is_dir():
             return []
         found = sorted(self.directory.iterdir(), key=_changed_at, reverse=True)
         return [PilotId(place.name) for place in found]
 
     def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
-        """Remove the tokens of these pilots, and all but the latest directories of pilots that are not alive."""
+        """Remove the tokens and working directories of these pilots, which have ended.
+
+        Whole directories are removed of all pilots that are not alive, but for the latest ones.
+        """
         for pilot_id in pilot_ids:
             self.drop_token(pilot_id)
             shutil.rmtree(self.of(pilot_id) / WORK, ignore_errors=True)

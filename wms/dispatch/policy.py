@@ -1,8 +1,8 @@
-"""The policy requirements of a pilot's jobs, which its batch job shows to the administrators of the batch system.
+"""The requirements of a pilot's jobs as its batch job shows them to the administrators of the batch system.
 
-Administrators and their scripts can query them: as environment everywhere, as a comment in Slurm, as attributes of the job's ad
-in HTCondor, in the description of the job in ARC and LSF, and as variables of the job in PBS. They name groups and numbers, but
-no person and no secret.
+Administrators and their scripts can query them: as environment everywhere, as a comment in Slurm, as attributes of the job's ad in
+HTCondor, in the description of the job in ARC and LSF, and as variables of the job in PBS. They name groups and numbers, but no person and
+no secret.
 """
 
 from collections.abc import Mapping
@@ -10,14 +10,14 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 VALUE_LIMIT, COMMENT_LIMIT = 200, 900
-"""The most characters of one value, and of a whole comment."""
+"""How many characters one value, and a whole comment, may have."""
 PREFIX = "WMS_POLICY_"
 _PUNCTUATION = frozenset(' "!%&()*+,-./:;<=>?@[]^_{|}~')
 """Characters allowed beside ASCII letters and digits: none that ends a line or has a meaning to a shell within apostrophes."""
 
 
 class JobPolicy(Struct, frozen=True, kw_only=True):
-    """The requirements of a pilot's jobs; 0 or empty if they have none."""
+    """What the jobs for which a pilot is sent require, for administrators; 0 or empty where they require nothing."""
 
     vo: str = ""
     owner_groups: tuple[str, ...] = ()
@@ -26,11 +26,14 @@ class JobPolicy(Struct, frozen=True, kw_only=True):
     walltime_seconds: int = 0
     memory_mb: int = 0
     hosts: str = ""
-    """Their requirements on hosts, as an expression."""
+    """The requirements on hosts, as a ClassAd expression."""
 
 
 def attributes(policy: JobPolicy) -> dict[str, str]:
-    """Return the given requirements by their names in lower case; each value is one bounded line of printable ASCII."""
+    """Return the requirements that are given, by their names in lower case.
+
+    Each value is one line of printable ASCII, at most `VALUE_LIMIT` characters.
+    """
     said = {
         "vo": policy.vo,
         "owner_groups": ",".join(policy.owner_groups),
@@ -44,12 +47,12 @@ def attributes(policy: JobPolicy) -> dict[str, str]:
 
 
 def environment(policy: JobPolicy) -> dict[str, str]:
-    """Return the requirements as environment variables: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, ..."""
+    """Return the given requirements as environment variables: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, and so on."""
     return {f"{PREFIX}{name.upper()}": value for name, value in attributes(policy).items()}
 
 
 def comment(policy: JobPolicy) -> str:
-    """Return the requirements on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are none."""
+    """Return the given requirements on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are none."""
     said = attributes(policy)
     return (
         f"wms {'; '.join(f'{name}={value}' for name, value in said.items())}"[:COMMENT_LIMIT] if said else ""
@@ -57,7 +60,7 @@ def comment(policy: JobPolicy) -> str:
 
 
 def of_ad(policy: JobPolicy) -> Mapping[str, str]:
-    """Return the requirements by names of ad attributes: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, ..."""
+    """Return the given requirements as attributes of an HTCondor job's ad: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, and so on."""
     return {
         "WmsPolicy" + "".join(part.capitalize() for part in name.split("_")): value
         for name, value in attributes(policy).items()

@@ -1,7 +1,7 @@
-"""The port to a middleware: send, follow and end pilots, many at a time, under ids that the sender chooses.
+"""The port to a middleware or batch system: send, follow and end pilots, many at a time, under ids that the sender chooses.
 
-A pilot has its id before it is sent. So after a crash between sending and storing, `follow` finds it again. Every dispatcher
-passes the same suite, `tests/contract/dispatch`.
+A pilot has its id before it is sent. So after a crash between sending and storing, `follow` finds it again. Every dispatcher passes the
+same suite, `tests/contract/dispatch`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,9 +16,9 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 OUTPUT_LIMIT = 16_384
-"""The bytes at the end of a pilot's output that are fetched."""
+"""How many bytes of a pilot's output are fetched, from its end."""
 LAST_LINE_LIMIT = 300
-"""The most characters of a pilot's last line in the reason of its end."""
+"""How many characters of a pilot's last line go into the reason of its end."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot to be sent: `config` is the TOML of its job agent, `token` its credential, which is secret."""
+    """A pilot to be sent. `config` is the TOML configuration of its job agent, `token` its credential, which is secret."""
 
     pilot_id: PilotId
     site: str
@@ -46,70 +46,76 @@ class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     request: Request = Request()
     policy: JobPolicy = JobPolicy()
-    """The requirements of its jobs, shown in the batch job."""
+    """What the pilot's jobs require, which the batch job shows to administrators."""
     payload: DirectPayload | None = None
-    """The program of the job that is sent in place of a pilot, without configuration and token; None for a pilot."""
+    """The program of the job that is sent in place of a pilot; None for a pilot.
+
+    With a payload, `config` and `token` are not used.
+    """
 
 
 class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a pilot as a middleware knows it."""
+    """The state of a pilot's batch job as its middleware reports it."""
 
     pilot_id: PilotId
     state: Literal["Submitted", "Waiting", "Running", "Done", "Failed", "Aborted"]
     reference: str | None = None
-    """The id that the middleware gave the job."""
+    """The id that the middleware gave the batch job; None if it is not known."""
     reason: str = ""
     lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
-    """Why it counts as ended although its end was not seen; it may still run on a node that its element has lost."""
+    """Why the pilot counts as ended although its end was not seen. It may still run on a node out of sight. None: it does not."""
 
     @property
     def cause(self) -> Code | None:
-        """The code of a pilot that did not end by itself; None for any other."""
+        """Why the pilot ended, if it did not end by itself; None for any other pilot."""
         return (self.lost or Code.PILOT_DIED) if self.state in ("Failed", "Aborted") else None
 
     @property
     def ended(self) -> bool:
-        """Whether the pilot has ended."""
+        """Whether the pilot has ended, in whatever way."""
         return self.state in ("Done", "Failed", "Aborted")
 
 
 class Output(msgspec.Struct, frozen=True, kw_only=True):
-    """The end of a pilot's output, standard output and error together."""
+    """The end of one pilot's output, standard output and error together."""
 
     pilot_id: PilotId
     text: str
 
 
 class Dispatcher(Protocol):
-    """A dispatcher for one middleware. All calls raise Unavailable if it cannot be reached."""
+    """Sends pilots to one computing element and follows them there. All calls raise Unavailable if it cannot be reached."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Send pilots. A pilot that could not be sent comes back as Failed with the reason.
+        """Send pilots; return the state of each. One that could not be sent comes back as Failed with the reason.
 
         A pilot that may or may not have arrived is left out; `follow` tells later.
         """
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of pilots. A pilot that the middleware does not know comes back as Aborted and `lost`.
+        """Return the states of these pilots. One that the middleware does not know comes back as Aborted, with `lost`.
 
         A pilot whose state is uncertain now is left out.
         """
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """End pilots; do nothing for those that have ended."""
+        """End these pilots. Those that have ended are left as they are."""
 
     async def alive(self) -> list[PilotId]:
         """Return all pilots that the middleware lists as alive under this account, whoever sent them."""
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the ends of the pilots' outputs, at most OUTPUT_LIMIT bytes each, without empty ones."""
+        """Return the end of each pilot's output, at most OUTPUT_LIMIT bytes. Pilots without output are absent."""
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the files and records of pilots that have ended, but for those worth keeping."""
+        """Remove files and records of these pilots, which have ended. The latest logs may be kept."""
 
 
 def settled(outcomes: Sequence[PilotSighting | BaseException]) -> list[PilotSighting]:
-    """Return the sightings of many attempts. Raises the first error if all attempts failed, or if it is not Unavailable."""
+    """Return the pilot states among the outcomes of several attempts to send. Attempts that raised Unavailable are left out.
+
+    Raises the first error if all attempts failed, or if an error is not Unavailable.
+    """
     failed = [each for each in outcomes if isinstance(each, BaseException)]
     for error in failed:
         if len(failed) == len(outcomes) or not isinstance(error, Unavailable):
@@ -121,15 +127,16 @@ T = TypeVar("T")
 
 
 def batches(many: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    """Yield parts of at most `size`, in order."""
+    """Yield the items in parts of at most `size`, in order."""
     for first in range(0, len(many), size):
         yield many[first : first + size]
 
 
 def last_line(text: str) -> str:
-    """Return the last line that is not blank; for a program that failed it mostly says why.
+    """Return the last line of an output that is not blank. Of a program that failed, it mostly says why.
 
-    Of a line of a structured log only the event is returned. A long line is cut after a whole word.
+    Of a structured (JSON) log line, the event and the reason are returned. A long line is cut after a whole word. Empty if there is no
+    line.
     """
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((_shortened(_event_of(line)) for line in lines if line), "")
@@ -150,7 +157,7 @@ def _shortened(line: str) -> str:
 
 
 class _Logged(msgspec.Struct):
-    """The fields of a line of a structured log that are for people."""
+    """The fields of a structured (JSON) log line that people need."""
 
     event: str
     reason: str = ""

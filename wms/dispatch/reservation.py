@@ -1,16 +1,19 @@
-"""How each middleware is told of a reservation: by an option of the batch job, or not at all."""
+"""How each kind of dispatcher puts a batch job into a reservation: by an option of the job, or not at all."""
 
 from collections.abc import Mapping
 from typing import Final
 
 _OPTIONS: Final[Mapping[str, str]] = {"slurm": "reservation", "lsf": "U"}
-"""The name of the option in a request's attributes, by kind of dispatcher."""
+"""The name of the option among a request's attributes, by kind of dispatcher."""
 
 RESERVING: Final = tuple(sorted(_OPTIONS))
-"""The kinds of dispatcher whose elements keep a job until its reservation begins; at others it is sent then."""
+"""The kinds of dispatcher whose batch system keeps a job until its reservation starts. At others, the job is sent when it starts."""
 
 
 def reservation_option(kind: str, name: str) -> dict[str, str]:
-    """Return the option that puts a job into the reservation of that name; none without a name, or where there is no such option."""
+    """Return the submit option that puts a job into the reservation with this name, at a dispatcher of this kind.
+
+    Empty without a name, or if the kind has no such option.
+    """
     option = _OPTIONS.get(kind)
     return {option: name} if option and name else {}

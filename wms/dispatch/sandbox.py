@@ -1,8 +1,8 @@
-"""A sandbox for a site's program: bubblewrap, in namespaces of its own, with a minimal, read-only file system.
+"""A sandbox for a site's program: bubblewrap, with namespaces of its own and a minimal, read-only file system.
 
-The program sees `/usr`, its own file, and the files that it is given. It has no network, environment, capability, or place to
-write. Its time, memory, output and number of processes are bounded; if it passes a bound, it is killed with all processes that it
-started. If this process is root, the program runs as another user, whose id no account has.
+The program sees `/usr`, its own file, and the files that it is given. It has no network, environment, capability, or place to write. Its
+time, memory, output and number of processes are bounded; if it passes a bound, it is killed with all processes that it started. If this
+process is root, the program runs as another user, whose id no account has.
 
 Nothing runs without the sandbox: if bubblewrap is missing or forbidden, running raises Unavailable.
 """
@@ -19,7 +19,7 @@ from wms.dispatch.commands import Tools
 from wms.errors import Unavailable, shown
 
 MEMORY_BYTES = 256 * 2**20
-"""Bytes of address space of each process."""
+"""The bytes of address space that each process in the sandbox may have."""
 PROCESSES = 16
 FILE_BYTES = 2**20
 OPEN_FILES = 64
@@ -36,7 +36,7 @@ _FIRST_UID, _UIDS = 61_184, 4_000
 
 
 class Sandbox(NamedTuple):
-    """A sandbox for one program."""
+    """Runs one program of a site in a sandbox, for at most `seconds` seconds."""
 
     program: Path
     reads: Sequence[Path] = ()
@@ -46,7 +46,7 @@ class Sandbox(NamedTuple):
     """The most bytes that the program may print."""
 
     def fault(self) -> str:
-        """Return why the program cannot be run here; empty if it can."""
+        """Return why the program cannot be run on this machine, as the end of a sentence; empty if it can. The call blocks."""
         if not shutil.which("bwrap"):
             return _MISSING
         if not (os.access(self.program, os.X_OK) and self.program.is_file()):
@@ -56,7 +56,7 @@ class Sandbox(NamedTuple):
         return self._probe()
 
     def _probe(self) -> str:
-        """Return why no sandbox can be made here; empty if one can."""
+        """Return why no sandbox can be made on this machine; empty if one can."""
         try:
             done = subprocess.run(
                 self._argv(["true"]),
@@ -73,7 +73,10 @@ class Sandbox(NamedTuple):
         )
 
     async def run(self, text: str) -> bytes:
-        """Run the program with a text as its input, and return its output. Raises Unavailable if it fails or passes a bound."""
+        """Run the program with `text` as its standard input, and return its standard output.
+
+        Raises Unavailable if it cannot be run, fails or passes a bound.
+        """
         if not shutil.which("bwrap"):
             raise Unavailable(_MISSING)
         argv = self._argv([PROGRAM])
@@ -105,7 +108,7 @@ class Sandbox(NamedTuple):
 
 
 def _view(program: Path, reads: Iterable[Path]) -> Iterator[str]:
-    """Yield the options of bubblewrap for the file system."""
+    """Yield the options of bubblewrap that make the file system of the sandbox."""
     yield from ("--ro-bind", "/usr", "/usr")
     for each in map(Path, _SYSTEM):
         if each.is_symlink():

@@ -1,4 +1,4 @@
-"""The script that a batch system runs: it starts the job agent in a scratch directory, and writes its exit code."""
+"""The shell script that a batch system runs for a pilot: it starts the job agent in a scratch directory, and writes its exit code."""
 
 import shlex
 from collections.abc import Sequence
@@ -40,10 +40,11 @@ def pilot_script(
     exit_file: str = "",
     log_file: str = "",
 ) -> str:
-    """Return the script of a pilot; `config`, `token` and `exit_file` are paths as the shell reads them at the element.
+    """Return the shell script of a pilot, which runs the command `agent`.
 
-    Paths may be relative to the directory in which the script starts. The script writes the agent's exit code alone to
-    `exit_file`, and the output to `log_file`, for batch systems that show it only at the end.
+    `config`, `token`, `exit_file` and `log_file` are paths as the shell reads them at the element, quoted. They may be relative to the
+    directory in which the script starts. The script writes the agent's exit code to `exit_file`. It appends the output to `log_file`, for
+    batch systems that show output only at the end. An empty path means that neither is written.
     """
     return SCRIPT.format(
         pilot=shlex.quote(order.pilot_id),

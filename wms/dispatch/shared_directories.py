@@ -1,4 +1,4 @@
-"""Jobs that were sent directly to elements whose nodes share a file system with this machine: their leases and their ends."""
+"""Leases and ends of jobs that were sent directly to elements whose nodes share a file system with this machine."""
 
 import asyncio
 from pathlib import Path
@@ -9,16 +9,19 @@ from wms.ids import PilotId
 
 
 class SharedDirectories:
-    """The part of a dispatcher that passes leases on and finds outputs, by the directories of its pilots."""
+    """The part of a dispatcher that renews leases of direct jobs and finds their output, by files in the pilots' directories."""
 
     _places: Places
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Write the lease of a job beside it, whole or not at all."""
+        """Write a renewed lease into the job's directory: it may run for `seconds` seconds more. `number` differs each time.
+
+        Without such a directory nothing happens.
+        """
         await asyncio.to_thread(_write_lease, self._places.of(pilot_id), number, seconds)
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Return the job's directory, and its end as its script wrote it down."""
+        """Return the job's directory, and how the job ended by the files that its script wrote there."""
         return await asyncio.to_thread(end_in, self._places.of(pilot_id))
 
 

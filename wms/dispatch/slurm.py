@@ -1,10 +1,9 @@
-"""Pilots as jobs of a Slurm cluster, by its command line tools.
+"""Sends pilots as jobs to a Slurm cluster, by its command line tools.
 
-The name of a pilot's job is the pilot's id, so one `squeue` finds all pilots. A pilot's directory is on a file system that the
-cluster shares with this machine. It holds the configuration, the token, the output, and at the end the exit code. The token has
-mode 0600, and the agent removes it before any payload starts. By the exit code the outcome is known even if Slurm has forgotten
-the job and keeps no accounts (`sacct`). `sbatch` reads the script from standard input. The script, the command lines and the
-environment hold no secret.
+The name of a pilot's job is the pilot's id, so one `squeue` finds all pilots. A pilot's directory is on a file system that the cluster
+shares with this machine. It holds the configuration, the token, the output, and at the end the exit code. The token has mode 0600, and the
+agent removes it before any payload starts. By the exit code the outcome is known even if Slurm has forgotten the job and keeps no accounts
+(`sacct`). `sbatch` reads the script from standard input. The script, the command lines and the environment hold no secret.
 """
 
 import asyncio
@@ -30,10 +29,10 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 FORMAT = "%i|%T|%r|%j"
-"""The job's number, its state, the reason of the state, the job's name."""
+"""What squeue prints of a job: its number, its state, the reason of the state, and its name."""
 ACCOUNTED_DAYS = 14
 NAMES_AT_ONCE = 500
-"""The most names on one command line."""
+"""How many jobs one command line names at most."""
 SPEAKS_FOR_ITSELF = {"None", "Priority", "Resources", "NonZeroExitCode"}
 UNREACHABLE = re.compile(
     r"Unable to contact slurm|Communication connection failure|Socket timed out|configuration source|slurm_load_jobs error",
@@ -56,7 +55,7 @@ OURS = {
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
 NODE_FAILURES = ("NODE_FAIL", "BOOT_FAIL")
-"""States of a job whose node Slurm has lost; it cannot know whether the job still runs."""
+"""States of a job whose node Slurm has lost. Slurm cannot know whether the job still runs."""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"), "Waiting"),
@@ -65,11 +64,11 @@ STATES: Mapping[str, State] = {
     **dict.fromkeys(("FAILED", "TIMEOUT", "OUT_OF_MEMORY", *NODE_FAILURES, "DEADLINE", "PREEMPTED"), "Failed"),
     **dict.fromkeys(("CANCELLED", "REVOKED"), "Aborted"),
 }  # fmt: skip
-"""The port's states by Slurm's; a job in any other state is alive."""
+"""A pilot's state, as all dispatchers report it, for each job state of Slurm. A job in any other state counts as running."""
 
 
 class Cluster(NamedTuple):
-    """A cluster as one computing element uses it; an empty field leaves the choice to Slurm's configuration."""
+    """The Slurm cluster that one computing element uses. An empty field leaves the choice to Slurm's configuration."""
 
     configuration: str = ""
     partition: str = ""
@@ -83,7 +82,10 @@ class _Job(NamedTuple):
 
 
 class SlurmDispatcher(SharedDirectories):
-    """Submits `agent --config FILE` as jobs of a cluster; tools and pilots run with `environment` alone."""
+    """Sends pilots as jobs to a Slurm cluster. Each runs the command `agent` with `--config FILE`.
+
+    Tools and pilots get only `environment` as their environment. Pilots have their directories below `directory`.
+    """
 
     def __init__(
         self, cluster: Cluster, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
@@ -96,12 +98,15 @@ class SlurmDispatcher(SharedDirectories):
         self._keeps_accounts = True
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit the pilots, a few at a time; the answer leaves out those that may or may not have arrived."""
+        """Submit pilots, and return the state of each. Pilots that may or may not have arrived are left out."""
         outcomes = await asyncio.gather(*map(self._submit, orders), return_exceptions=True)
         return settled(outcomes)
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """List all jobs of this account at once; for pilots that are not listed, find out how they ended."""
+        """Return the states of these pilots, by one list of all jobs of this account.
+
+        For pilots that are not listed, the exit codes in their directories and Slurm's accounts count.
+        """
         if not pilot_ids:
             return []
         jobs = await self._jobs()
@@ -110,22 +115,25 @@ class SlurmDispatcher(SharedDirectories):
         return [*known, *await self._look_after(vanished)]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Cancel the pilots' jobs; their agents get SIGTERM and drain."""
+        """Cancel the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
         jobs = await self._jobs()
         numbers = [jobs[pilot_id].number for pilot_id in pilot_ids if pilot_id in jobs]
         for some in batches(numbers, NAMES_AT_ONCE):
             await self._tools.run("scancel", *some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots of all listed jobs of this account that have not ended."""
+        """Return the pilots, whoever sent them, whose jobs are listed under this account and have not ended."""
         return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the ends of the pilots' logs."""
+        """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the directories of pilots that ended long ago, whether named or not."""
+        """Remove tokens and input files of these pilots, which have ended.
+
+        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        """
         alive = {name for name, job in (await self._jobs()).items() if not _is_over(job)}
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
@@ -206,7 +214,7 @@ class SlurmDispatcher(SharedDirectories):
         return ": ".join(word for word in words if word)
 
     async def _look_after(self, vanished: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return how pilots ended that Slurm does not list: by their exit codes, by its accounts, or as lost."""
+        """Return how these pilots, which Slurm does not list, ended: by exit codes, by Slurm's accounts, or as lost."""
         told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
         open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
         accounts = await self._accounts(open_ids) if open_ids else {}
@@ -236,7 +244,7 @@ class SlurmDispatcher(SharedDirectories):
         )
 
     async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
-        """Return the jobs in Slurm's accounts; None if the accounts do not answer."""
+        """Return the jobs of these pilots in Slurm's accounts, by pilot; None if the accounts do not answer."""
         found: dict[PilotId, _Job] = {}
         for names in batches(pilot_ids, NAMES_AT_ONCE) if self._keeps_accounts else ():
             said = await self._tools.run(*_sacct(names))
@@ -269,7 +277,7 @@ def _resources(request: Request) -> dict[str, str]:
 
 
 def _sacct(names: Iterable[str]) -> list[str]:
-    """Return the command that asks for the last states of jobs by their names."""
+    """Return the command line that asks Slurm's accounts for the last states of jobs with these names."""
     return [
         *("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,JobName"),
         *(f"--starttime=now-{ACCOUNTED_DAYS}days", f"--name={','.join(names)}"),
