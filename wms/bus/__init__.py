@@ -1,1 +1,1 @@
-"""The message bus: a client of Kafka's protocol, consumer offsets in Postgres, and a relay that publishes the outbox."""
+"""The message bus: a client of Kafka, consumers whose offsets are in Postgres, and a relay that sends the messages of the outbox."""

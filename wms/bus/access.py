@@ -1,4 +1,4 @@
-"""Access to brokers: their addresses, encryption and credentials."""
+"""How Kafka brokers are reached: their addresses, encryption and credentials."""
 
 import ssl
 from typing import Annotated, Any, Literal
@@ -10,21 +10,22 @@ from wms.bus.door import servers
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Connection settings of the brokers: addresses, encryption and credentials."""
+    """How the Kafka brokers are reached: addresses, encryption and credentials."""
 
     bootstrap: Line = "127.0.0.1:9092"
     """The brokers' addresses: HOST:PORT, several separated by commas, or `unix:/path/to/NAME.sock` of a broker run by `wms up`."""
     fetch_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=60_000)] = 100
-    """The longest time, in milliseconds, that a broker holds an empty fetch. It is 0 for the embedded broker, which does not answer a
-    held fetch when messages arrive; the reader then polls at intervals.
+    """The longest time, in milliseconds, for which a Kafka broker holds a fetch while there are no messages.
+
+    It is 0 for the embedded broker, which does not answer a held fetch when messages arrive; the reader then polls at intervals.
     """
     idempotent: bool = True
-    """Whether the producer numbers its messages, so that the broker drops duplicates. The embedded broker does not support that."""
+    """Whether sent messages are numbered, so that the Kafka broker drops duplicates. The embedded broker does not support that."""
     replication: Annotated[int, msgspec.Meta(ge=-1, le=1_000)] = 1
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Whether connections are encrypted (SSL) and authenticated (SASL)."""
     mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """The SASL mechanism."""
+    """How clients prove who they are if `security` has SASL."""
     username: Line = ""
     password: Line = ""
     authorities: Line = ""
@@ -32,13 +33,16 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     certificate: Line = ""
     """A file with the client certificate, for brokers that authenticate clients by certificate."""
     private_key: Line = ""
-    """The file with the client certificate's private key; empty if the certificate's file contains it."""
+    """The file with the private key of the client certificate; empty if the certificate's file has it."""
 
     def __repr__(self) -> str:
         return f"Settings({self.bootstrap!r}, {self.security}, {self.username!r})"
 
     def connection(self) -> dict[str, Any]:
-        """Return the keyword arguments of the Kafka library's clients. Raise OSError or ssl.SSLError if a certificate file is unusable."""
+        """Return the settings as keyword arguments for the Kafka library's clients, the password included.
+
+        Raise OSError or ssl.SSLError if a certificate file is unusable.
+        """
         options: dict[str, Any] = {
             "bootstrap_servers": servers(self.bootstrap),
             "security_protocol": self.security,

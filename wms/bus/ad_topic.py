@@ -1,7 +1,7 @@
-"""Ads on a Kafka topic of this or another broker, as a source of discovery.
+"""A source of discovery: ads of computing elements on a Kafka topic, of this system's broker or another's.
 
-An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is accepted if its token is valid in this system and covers the
-ad's site. It is kept until it expires. A topic is read once from its beginning, then from the position that the last call reached.
+An address is `kafka://broker.example.org:9092/wms.resource.ads`. An ad is accepted if its token is valid in this system and covers the ad's
+site. It is kept until it expires. A topic is read once from its beginning, then from the position that the last call reached.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ from wms.messages.wire import Codec
 DISCOVERED: Final = "DiscoveredThrough"
 """The attribute of ads whose element was found by discovery. Its value is the address where discovery began.
 
-Such ads are not accepted from a topic. Otherwise two systems that read each other's ads would keep dead elements alive.
+Ads with it are not accepted from a topic. Otherwise two systems that read each other's ads would keep dead elements alive.
 """
 ADS_LIMIT: Final = 100_000
-"""The largest number of ads kept for one topic; further ads are dropped."""
+"""How many ads are kept of one topic at most. Ads of further elements are dropped."""
 _POLL_SECONDS = 0.25
 _POLL_LIMIT = 1_000
 _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class AdTopic:
-    """Reader of ads at `kafka:` addresses; `now` returns the wall-clock time."""
+    """Finds computing elements by the ads on topics at `kafka:` addresses. `now` is a function that returns the wall-clock time."""
 
     def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -50,13 +50,16 @@ class AdTopic:
         self._opening = asyncio.Lock()
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read the rest of the topic, and return the elements with unexpired ads."""
+        """Read the topic at this address up to its end, and return the elements whose ads have not expired.
+
+        Raise Rejected if the address names no topic of ads, Unavailable if the Kafka broker does not answer.
+        """
         reading = await self._reading(address)
         await reading.catch_up()
         return ServerAnswer(elements=tuple(reading.elements(self._now())))
 
     async def close(self) -> None:
-        """Disconnect; never raises."""
+        """Close the connections to all brokers; never raises."""
         for reading in self._readings.values():
             await reading.reader.close()
 
@@ -74,7 +77,7 @@ class AdTopic:
             return self._readings[address.key]
 
     def _settings_for(self, bootstrap: str) -> BrokerSettings:
-        """Return the settings for a broker. Another system's broker does not get our credentials."""
+        """Return the settings for the Kafka broker at this address. Another system's broker does not get our credentials."""
         if bootstrap == self._settings.bootstrap:
             return self._settings
         return BrokerSettings(
@@ -88,7 +91,7 @@ class _Kept(Struct, frozen=True):
 
 
 class _Reading:
-    """The ads of one topic, up to the position that has been read."""
+    """The ads of one topic that have been read so far."""
 
     def __init__(self, reader: Reader, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self.reader = reader
@@ -97,7 +100,7 @@ class _Reading:
         self._kept: dict[CeId, _Kept] = {}
 
     async def catch_up(self) -> None:
-        """Read up to the topic's end, which the broker must report after the call began."""
+        """Read the topic up to its end, as the Kafka broker reports it after the call began."""
         answered = self.reader.answered_at()
         self.reader.hurry()
         while True:
@@ -108,7 +111,7 @@ class _Reading:
                 return
 
     def elements(self, now: datetime) -> list[FoundElement]:
-        """Return the elements with unexpired ads, and drop the expired ads."""
+        """Return the computing elements whose ads have not expired at `now`. Drop expired ads."""
         self._kept = {place: each for place, each in self._kept.items() if each.expires_at > now}
         return [_element(each.ad) for each in self._kept.values()]
 

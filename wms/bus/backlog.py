@@ -1,4 +1,4 @@
-"""The backlog of a consumer: parked messages.
+"""The backlog of a consumer: messages parked in the database until their owner's turn comes.
 
 The owner that used the least processing time is next. Each owner's messages keep their order.
 """
@@ -30,7 +30,7 @@ HEAD = Head(limit=64, size=262_144)
 
 
 class Backlog(Generic[M]):
-    """The parked messages of a consumer, handled during one round."""
+    """Handles the parked messages of one consumer, beside the messages that it reads from Kafka."""
 
     def __init__(
         self, handling: Handling[M], turns: Turns, preparing: Preparing[M] | None, noting: Noting
@@ -43,11 +43,11 @@ class Backlog(Generic[M]):
         self._busy_since: float | None = None
 
     def busy_seconds(self) -> float:
-        """Return for how many seconds the current messages have been handled; 0 if there are none."""
+        """Return for how many seconds the parked messages of this turn have been handled; 0 if none are."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     async def turn(self) -> bool:
-        """Handle some parked messages of the next owner; return whether there were any."""
+        """Handle some parked messages of the owner whose turn it is; return whether there were any."""
         whose = self._turns.next()
         if whose is None:
             return False
@@ -67,7 +67,7 @@ class Backlog(Generic[M]):
         self._turns.took(whose, now - began, gone, now)
 
     async def _handle(self, rows: Sequence[Any]) -> int:
-        """Handle all rows, or only the first if it may have killed a predecessor. Return how many were handled."""
+        """Handle these parked messages; only the first if it may have killed another instance. Return how many were handled."""
         suspect = bool(rows[0]["is_suspect"])
         if suspect and rows[0]["taken_alone"]:
             await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)

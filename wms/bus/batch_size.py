@@ -1,15 +1,15 @@
-"""The size of a consumer's next batch, adapted to the duration of earlier batches."""
+"""How many messages a consumer's next batch has. It adapts to how long earlier batches took."""
 
 from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 GOAL_SECONDS = 0.5
-"""The target duration of a batch in seconds. Other messages of its partitions wait meanwhile."""
+"""How long a batch should take, in seconds. Other messages of its partitions wait meanwhile."""
 LEAST_BYTES = 65_536
 
 
 class Sized(Protocol):
-    """An object with a size in bytes."""
+    """A record whose size in bytes is known."""
 
     @property
     def size(self) -> int:
@@ -20,7 +20,7 @@ R = TypeVar("R", bound=Sized)
 
 
 class BatchSize:
-    """The limits of a batch in messages and bytes. Slow batches lower the limits, quick ones raise them."""
+    """How many messages, and bytes, a batch may have, at most `most` and `most_bytes`. Slow batches lower both, quick ones raise them."""
 
     def __init__(self, most: int, most_bytes: int) -> None:
         self._most = most
@@ -29,7 +29,7 @@ class BatchSize:
         self.bytes = most_bytes
 
     def took(self, seconds: float, count: int, size: int) -> None:
-        """Adapt the limits to a batch of `count` messages and `size` bytes that took `seconds`."""
+        """Adapt the limits of batches after one of `count` messages and `size` bytes that took `seconds` seconds."""
         if seconds > GOAL_SECONDS:
             share = max(0.1, GOAL_SECONDS / seconds)
             self.count = max(1, int(min(self.count, count) * share))
@@ -39,7 +39,7 @@ class BatchSize:
             self.bytes = min(self._most_bytes, 2 * self.bytes)
 
     def parts(self, records: Sequence[R]) -> Iterator[Sequence[R]]:
-        """Yield the records in batches, in order. Each batch keeps the current limits but has at least one record."""
+        """Divide records into batches within the present limits, in order. A record that is larger is a batch by itself."""
         begin = 0
         while begin < len(records):
             end = self._end(records, begin)

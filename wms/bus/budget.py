@@ -1,11 +1,11 @@
-"""Budgets of owners as token buckets, in seconds of processing or in bytes."""
+"""How much each owner of messages may spend, in seconds of processing or in bytes, by token buckets."""
 
 from typing import NamedTuple
 
 from wms.bounded_cache import BoundedCache
 
 OWNERS = 10_000
-"""The number of owners that are remembered. Owners that spent nothing for longest are dropped first; their budgets are nearly full."""
+"""For how many owners budgets are remembered. Those that spent nothing for longest are forgotten first; their budgets are nearly full."""
 
 
 class _Bucket(NamedTuple):
@@ -14,7 +14,7 @@ class _Bucket(NamedTuple):
 
 
 class Budget:
-    """Token buckets by owner: each holds at most `burst` and regains `rate` a second. `now` is in monotonic seconds."""
+    """What each owner may spend. A budget holds at most `burst` and regains `rate` a second. Times `now` are in monotonic seconds."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
@@ -22,16 +22,16 @@ class Budget:
         self._buckets = BoundedCache[str, _Bucket](OWNERS)
 
     def left(self, owner: str, now: float) -> float:
-        """Return the amount that the owner may spend now; it is negative after spending in advance."""
+        """Return how much the owner may spend now. It is negative if the owner spent more than there was."""
         bucket = self._buckets.get(owner)
         if bucket is None:
             return self.burst
         return min(self.burst, bucket.left + (now - bucket.at) * self.rate)
 
     def spend(self, owner: str, amount: float, now: float) -> None:
-        """Subtract an amount from the owner's budget, even if less is left. The debt is at most `burst`."""
+        """Subtract `amount` from the owner's budget, even if less is left. The budget falls to `-burst` at most."""
         self._buckets[owner] = _Bucket(max(self.left(owner, now) - amount, -self.burst), now)
 
     def seconds_until(self, owner: str, amount: float, now: float) -> float:
-        """Return the seconds until the owner may spend `amount`; 0 for at once. An amount above the burst needs a full budget."""
+        """Return in how many seconds the owner may spend `amount`; 0 for now. More than `burst` may be spent once the budget is full."""
         return max(0.0, (min(amount, self.burst) - self.left(owner, now)) / self.rate)

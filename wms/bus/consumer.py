@@ -1,9 +1,8 @@
-"""A consumer: batches of one topic, each handled in one transaction that also moves the offset.
+"""A consumer: reads batches of one Kafka topic, and handles each in one transaction that also moves the offset.
 
-Live instances divide the partitions among themselves by their order in Postgres. Two instances may briefly claim
-the same partition; the compare-and-set on the offset lets only one of them commit. So each message takes effect
-once, whatever fails. A batch that fails is halved until the failing message is alone: it goes to the dead letters,
-and the others are handled.
+Live instances divide the partitions among themselves by their order in Postgres. Two instances may briefly claim the same partition; the
+compare-and-set on the offset lets only one of them commit. So each message takes effect once, whatever fails. A batch that fails is halved
+until the failing message is alone: it goes to the dead letters, and the others are handled.
 """
 
 import asyncio
@@ -47,20 +46,21 @@ M = TypeVar("M")
 T = TypeVar("T")
 
 GIVE_UP_AFTER_SECONDS = 60.0
-"""Seconds without a reachable broker and database after which a consumer fails. Its process then ends and is started afresh."""
+"""Seconds without Kafka or the database after which a consumer fails. Its process then ends and is started afresh."""
 
 POLL_SECONDS = 0.2
 LISTEN_SECONDS = 0.25
-"""Seconds between two checks of the broker's answers for each partition, while messages arrive."""
+"""How often, in seconds, the state of each partition is checked by Kafka's answers while messages arrive."""
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
-"""Seconds between two checks for assigned partitions, while this instance has none."""
+"""How often, in seconds, an instance without partitions checks whether it got some."""
 
 
 class Consumer(Generic[M]):
-    """A reader of one topic for one purpose; `name` is the purpose, and the key of the stored offsets.
+    """Reads one Kafka topic for one purpose, and calls `handle` with batches of its messages. Offsets are stored under `name`.
 
-    The partitions are divided into lanes, each with one transaction at a time. While one lane waits for the database another works.
+    The partitions are divided into lanes, each with one transaction at a time. While one lane waits for the database another works. `admit`
+    may refuse a message before it is handled; `on_refused` answers the senders of refused messages.
     """
 
     def __init__(
@@ -111,56 +111,56 @@ class Consumer(Generic[M]):
         )
         self._size = BatchSize(policy.batch, policy.batch_bytes)
         self._suspects: dict[int, Span] = {}
-        """By partition, the offsets of messages that another instance was handling when it died."""
+        """For each partition, the messages that another instance was handling when it died, as first and last offset."""
         self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
-        """The open readers, one for each lane, so that no lane waits until another takes its messages."""
+        """The open readers, one a lane, so that no lane waits until another has taken its messages."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
         self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
-        """Recent seconds per message, as a moving average."""
+        """How many seconds a message took lately, as a moving average."""
         self._handled = 0
 
     @property
     def handled(self) -> int:
-        """The number of messages that this instance has handled."""
+        """How many messages this instance of the consumer has handled since it started, probes and parked messages included."""
         return self._handled + (self._backlog.handled if self._backlog else 0)
 
     @property
     def parked(self) -> int:
-        """The number of parked messages that wait for their owners' turn."""
+        """How many messages in this instance's partitions are parked in the database until their owner's turn."""
         return self._turns.waiting if self._turns else 0
 
     async def replay_one(self) -> bool:
-        """Handle one dead letter that an operator has ordered to replay; return whether there was one."""
+        """Handle one dead letter of this consumer that an operator marked for replay. Return whether there was one."""
         return await self._handling.replay_one()
 
     @property
     def lag(self) -> int:
-        """The number of messages in this instance's partitions that are not handled yet, by the broker's last answers."""
+        """How many messages in this instance's partitions are not handled yet, by Kafka's last answers. Parked ones count."""
         return sum(each.lag for each in self.health()) + self.parked
 
     async def probe(self) -> None:
-        """Send a probe to each partition of this instance."""
+        """Send a probe, a tiny message, to each partition of this instance. Its way through shows that the partition is served."""
         assigned = self._membership.assigned(self.name, self.topic.partitions)
         keys, payloads = self.progress.probes.prepare(assigned, self.topic.partitions)
         if keys:
             await self._kafka.send_many(self.topic.name, keys, payloads)
 
     def probe_health(self) -> ConsumerHealth:
-        """Return the health of the probes in this instance's partitions."""
+        """Return how the probes fare in each partition of this instance."""
         return self.progress.probes.health(self.topic.name, self.topic.partitions)
 
     def health(self) -> list[PartitionHealth]:
-        """Return the health of each partition that the last heartbeat gave this instance, read or not."""
+        """Return the state of each partition that the last heartbeat assigned to this instance, whether it is read or not."""
         self.progress.assign(self._membership.assigned(self.name, self.topic.partitions))
         return self.progress.health()
 
     async def run(self) -> None:
-        """Handle batches until cancelled; the current batch is finished first.
+        """Handle messages until cancelled; the current batch is finished first.
 
-        After `GIVE_UP_AFTER_SECONDS` of failures the last error is raised.
+        Raise the last error once Kafka or the database has failed for `GIVE_UP_AFTER_SECONDS`.
         """
         while True:
             pause = SHARE_SECONDS
@@ -180,27 +180,27 @@ class Consumer(Generic[M]):
 
     @property
     def in_hand(self) -> dict[int, Span]:
-        """The first and the last offset of the messages being handled, by partition."""
+        """Which messages are being handled now: the first and the last offset, by partition."""
         return dict(self._in_hand)
 
     @property
     def feed(self) -> Feed:
-        """The feed (cluster, consumer name and topic) that this consumer reads."""
+        """The cluster, consumer name and topic, under which offsets are stored."""
         return self._feed
 
     def busy_seconds(self) -> float:
-        """Return for how many seconds the oldest current batch, or group of parked messages, has been handled."""
+        """Return for how many seconds the oldest batch that is being handled has taken so far; 0 if there is none."""
         parked_ = self._backlog.busy_seconds() if self._backlog else 0.0
         return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
-        """Replace all readers once the current batches have ended."""
+        """Close all readers once the current batches have ended, and open new ones."""
         log.warning("readers are replaced", consumer=self.name)
         if self._reading is not None:
             self._reading.cancel()
 
     async def _read(self) -> None:
-        """Handle batches until the partitions of this instance change or a lane fails. The caller then reads all state anew."""
+        """Handle batches until this instance's partitions change or a lane fails."""
         round_ = Round(self._share())
         if not round_.wanted:
             self._failing_since = None
@@ -218,7 +218,7 @@ class Consumer(Generic[M]):
             self._handling.offsets = {}
 
     async def _begin(self, wanted: tuple[int, ...]) -> None:
-        """Load the offsets, the parked messages, and the offsets of messages that may have killed a predecessor."""
+        """Load the offsets, the numbers of parked messages, and which messages may have killed another instance."""
         async with self._db.transaction() as tx:
             self._handling.offsets = await offset.begin(tx, self._feed, wanted)
             self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
@@ -231,7 +231,7 @@ class Consumer(Generic[M]):
         return self._membership.share(self.name, self.topic.partitions)
 
     async def _follow(self, round_: Round, lane: tuple[int, ...]) -> None:
-        """Handle the batches of one lane in order, until its partitions change or another lane ends."""
+        """Handle the batches of one lane in order, until this instance's partitions change or another lane ends."""
         reader = await self._kafka.reader(self.topic.name)
         try:
             reader.assign({each: self._handling.offsets[each] for each in lane})
@@ -264,7 +264,7 @@ class Consumer(Generic[M]):
             raise Unavailable(f"partitions {unheard}: the broker is silent for {STALLED_AFTER_SECONDS:g} s")
 
     def _parts(self, records: Sequence[Message]) -> Iterator[Sequence[Message]]:
-        """Yield the records in batches. Possible causes of a predecessor's death come one by one, the others in full batches."""
+        """Divide records into batches. Messages that may have killed another instance are alone, the others in full batches."""
         if not self._suspects:
             yield from self._size.parts(records)
             return
@@ -282,14 +282,14 @@ class Consumer(Generic[M]):
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
-        """Return the estimated seconds to handle all unread messages of a lane; 0 if owners take no turns."""
+        """Return in how many seconds all unread messages of a lane could be handled; 0 if owners take no turns."""
         if self._turns is None:
             return 0.0
         behind = sum([await reader.unread_of(each) for each in lane])
         return self._seconds_each * (behind + polled)
 
     async def _listen(self, reader: Reader, lane: tuple[int, ...]) -> bool:
-        """Record the broker's answers for each partition; return whether a new answer reports one as read to the end."""
+        """Store Kafka's last answers for the partitions of a lane. Return whether a new one says that nothing is unread."""
         self._listened_at[lane] = time.monotonic()
         found = [
             self.progress.heard(
@@ -341,7 +341,7 @@ class Consumer(Generic[M]):
         self._learn(records, batch, deferred, time.monotonic() - began)
 
     def _is_condemned(self, record: Message) -> bool:
-        """Return whether a predecessor died while it handled this message alone."""
+        """Return whether another instance died while it handled this message alone."""
         return self._suspects.get(record.partition) == (record.offset, record.offset)
 
     def _decode(self, record: Message) -> Decoded[M]:
@@ -370,7 +370,7 @@ class Consumer(Generic[M]):
         log.debug("batch", consumer=self.name, messages=len(records), ms=round(seconds * 1000, 1))
 
     async def _rewind(self, records: Sequence[Message]) -> None:
-        """Follow a log that begins again below the offset, as after its topic was deleted and created."""
+        """Move the stored offset back where a log begins again below it, as after its topic was deleted and created."""
         for record in records:
             behind = self._handling.offsets[record.partition]
             if record.offset < behind:

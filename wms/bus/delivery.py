@@ -1,4 +1,4 @@
-"""Deliveries: decoded messages as handlers get them, and the types of a consumer's callbacks."""
+"""Deliveries, which are decoded messages as handlers get them, and the types of the functions that a consumer calls."""
 
 from collections.abc import Awaitable, Callable, Generator
 from typing import Any, Generic, Protocol, TypeVar
@@ -16,36 +16,36 @@ D_contra = TypeVar("D_contra", contravariant=True)
 
 
 class Delivery(msgspec.Struct, Generic[M], frozen=True):
-    """A message with its verified sender."""
+    """A decoded message with its verified sender; None if the topic's messages carry no tokens."""
 
     principal: Principal | None
     message: M
     prepared: Any = None
-    """The result of the message's preparation; None if there was none."""
+    """What the message's preparation returned; None if there was none."""
 
 
 class Decoded(msgspec.Struct, Generic[M], frozen=True):
-    """A decoded record: a delivery, a fault, or both if its token is not accepted."""
+    """A record after decoding: a delivery, the fault for which it is refused, or both if only its token is invalid."""
 
     record: Message
     delivery: Delivery[M] | None
     fault: Rejected | None = None
     error: str = ""
-    """The error of the message's preparation. The dead letter contains it, and the sender gets the fault."""
+    """The error in the preparation of the message, for the dead letter. The sender gets the fault instead."""
 
     @property
     def owner(self) -> str:
-        """The verified sender; empty if there is none."""
+        """The verified sender of the message; empty if there is none."""
         principal = self.delivery.principal if self.delivery is not None else None
         return principal.owner if principal is not None else ""
 
     @property
     def size(self) -> int:
-        """The size of the payload in bytes."""
+        """The size of the message's payload in bytes."""
         return len(self.record.payload)
 
     def letter(self, error: str) -> DeadLetter:
-        """Return the record as a dead letter with the given error."""
+        """Return the record as a dead letter, to be stored with the text `error`."""
         principal = self.delivery.principal if self.delivery else None
         return DeadLetter(
             partition=self.record.partition,
@@ -59,17 +59,20 @@ class Decoded(msgspec.Struct, Generic[M], frozen=True):
 
 Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
 OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
-"""The callback for a message that was not handled, with its owner as verified or claimed. It may answer the owner, and must not act."""
+"""A function that answers the sender of a message that was not handled.
+
+It gets the transaction, the message, the fault, and the owner, verified or as claimed. It must do nothing but answer.
+"""
 
 Steps = Generator[None, None, Any]
-"""The steps of a preparation: a generator that yields after every few milliseconds and returns the `prepared` of its delivery."""
+"""The work of a preparation: a generator that yields every few milliseconds, and returns the `prepared` of its delivery."""
 
 
 class Preparation(Protocol[D_contra]):
-    """Work on a message before its transaction and outside the event loop, such as parsing and validation."""
+    """Work on messages before their transaction and outside the event loop, such as parsing and validation."""
 
     async def refresh(self) -> None:
-        """Update the data that preparations use."""
+        """Read again the data that preparations use."""
 
     def prepare(self, delivery: D_contra) -> Steps | None:
-        """Return the steps for one delivery, which run in another thread; None if it needs no preparation."""
+        """Return the work for one delivery, to be run in another thread; None if it needs no preparation."""

@@ -1,8 +1,8 @@
-"""Brokers behind a Unix socket: processes that may open the socket get a connection to the broker, and no others.
+"""Kafka brokers behind a Unix socket: only processes that may open the socket get a connection to the broker.
 
-A broker that listens on TCP alone runs in a network namespace of its own, where nobody else can connect. Its doorkeeper, a process in
-that namespace, listens on a Unix socket. It connects to the broker for each caller and passes the connected TCP socket. Further traffic
-goes directly to the broker, as over loopback. An address is `unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
+A broker that listens on TCP alone runs in a network namespace of its own, where nobody else can connect. Its doorkeeper, a process in that
+namespace, listens on a Unix socket. It connects to the broker for each caller and passes the connected TCP socket. Further traffic goes
+directly to the broker, as over loopback. An address is `unix:/directory/NAME.sock`; the broker calls itself `NAME.sock`.
 """
 
 import asyncio
@@ -17,17 +17,20 @@ import aiokafka.conn
 
 SCHEME: Final = "unix:"
 PORT: Final = 9092
-"""The broker's TCP port in its own namespace."""
+"""The TCP port of the broker within its own network namespace."""
 READY: Final = b"+"
-"""The byte that comes with the passed socket. Any other byte means that the broker does not answer."""
+"""The byte that the doorkeeper sends with a connected socket. Any other byte means that the broker does not answer."""
 DIAL_SECONDS: Final = 10.0
 
 _doors: dict[str, Path] = {}
-"""The Unix socket of each broker behind a door, by broker name."""
+"""The Unix socket of each broker, by the name that the broker calls itself."""
 
 
 def servers(bootstrap: str) -> str:
-    """Return the HOST:PORT for the Kafka library. For a `unix:` address also register the socket that leads to the broker."""
+    """Return the HOST:PORT addresses that the Kafka library takes for `bootstrap`.
+
+    For a `unix:` address, also let the library in this process connect to the broker by that socket.
+    """
     if not bootstrap.startswith(SCHEME):
         return bootstrap
     path = Path(bootstrap.removeprefix(SCHEME))
@@ -38,9 +41,9 @@ def servers(bootstrap: str) -> str:
 
 
 def dial(path: Path) -> socket.socket:
-    """Return a TCP socket connected to the broker behind a Unix socket.
+    """Return a TCP socket that is connected to the broker behind the Unix socket at `path`.
 
-    Raise OSError if the socket is missing or the broker does not answer.
+    Raise OSError if there is no such socket or the broker does not answer.
     """
     with contextlib.closing(socket.socket(socket.AF_UNIX)) as door:
         door.settimeout(DIAL_SECONDS)
@@ -52,7 +55,7 @@ def dial(path: Path) -> socket.socket:
 
 
 class _Loop:
-    """An event loop wrapper that opens connections to one broker through its Unix socket."""
+    """An event loop whose connections all go to one broker, through its Unix socket."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, path: Path) -> None:
         self._loop = loop
@@ -64,7 +67,7 @@ class _Loop:
     async def create_connection(
         self, factory: Callable[[], asyncio.BaseProtocol], host: str, port: int, *, ssl: Any = None
     ) -> Any:
-        """Connect through the Unix socket; host and port are ignored."""
+        """Connect through the Unix socket; `host` and `port` are ignored."""
         assert ssl is None, (host, port)
         connected = await asyncio.to_thread(dial, self._path)
         connected.setblocking(False)
@@ -76,7 +79,7 @@ class _Loop:
 
 
 async def _create_conn(host: str, port: int, **options: Any) -> Any:
-    """Connect to a broker, through its door if it has one. It replaces the library's function of the same name."""
+    """Connect to a broker, by its Unix socket if it has one. It replaces the Kafka library's function of the same name."""
     connection = aiokafka.conn.AIOKafkaConnection(host, port, **options)
     if (path := _doors.get(host)) is not None:
         connection._loop = _Loop(connection._loop, path)  # noqa: SLF001

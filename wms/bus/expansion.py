@@ -1,7 +1,7 @@
-"""Bounded expansion of compressed batches: a batch that would exceed the bound is skipped and reported.
+"""Bounded expansion of compressed Kafka batches: a batch that would grow too large is skipped and reported.
 
-The library expands a whole batch before its size is known, and a few kB of zeros become gigabytes. Here each codec writes into a buffer
-of bounded size. A batch that does not fit, or cannot be read, becomes one record with a fault.
+The library expands a whole batch before its size is known, and a few kB of zeros become gigabytes. Here each codec writes into a buffer of
+bounded size. A batch that does not fit, or cannot be read, becomes one record with a fault.
 """
 
 import struct
@@ -20,17 +20,17 @@ from wms.errors import WmsError
 Bytes: TypeAlias = bytes | memoryview
 
 EXPANDED_BYTES: Final = 8 * 1024 * 1024
-"""The largest size of an expanded batch in bytes. This system's producers compress nothing and send at most 1 MB."""
+"""How many bytes a batch may have after expansion. This system's producers compress nothing and send at most 1 MB."""
 
 _XERIAL_HEAD: Final = b"\x82SNAPPY\x00"
 _XERIAL_HEAD_BYTES: Final = 16
 
 FAULT: Final = object()
-"""The header name under which a faulty record carries its reason. It is an object and not a text, so that no sender can forge it."""
+"""The header under which a faulty record carries its reason. It is an object and not a text, so that no sender can forge it."""
 
 
 class TooLarge(WmsError):  # noqa: N818 - an outcome
-    """Expansion of a batch would exceed the bound."""
+    """A compressed batch would have more than `EXPANDED_BYTES` bytes after expansion."""
 
 
 def _gzip(data: Bytes) -> bytes:
@@ -103,7 +103,7 @@ _CODECS: Final = {
 
 
 class FaultyRecord:
-    """The replacement for all records of an unreadable batch; its offset is that of the batch's last record."""
+    """The one record that stands for all of a batch that cannot be read. Its offset is that of the batch's last record."""
 
     timestamp = 0
     timestamp_type = 0
@@ -117,7 +117,7 @@ class FaultyRecord:
 
 
 class _Batch:
-    """A compressed batch that yields a faulty record if it cannot be expanded. Other attributes are the library's."""
+    """A compressed batch that yields one faulty record if it cannot be expanded. Other attributes are the library's."""
 
     def __init__(self, batch: Any) -> None:
         self._batch = batch
@@ -136,17 +136,17 @@ class _Batch:
 
 
 class Records:
-    """The batches in one fetch answer, with bounded expansion of compressed ones."""
+    """The batches in one answer to a fetch. It replaces the Kafka library's class, and bounds the expansion of compressed batches."""
 
     def __init__(self, data: Any) -> None:
         self._records = _LIBRARYS(data)
 
     def size_in_bytes(self) -> int:
-        """Return the size of the fetch answer in bytes."""
+        """Return the size of the whole answer in bytes, as it was received."""
         return int(self._records.size_in_bytes())
 
     def has_next(self) -> bool:
-        """Return whether the answer has another batch."""
+        """Return whether the answer has a further batch."""
         return bool(self._records.has_next())
 
     def next_batch(self) -> Any:
@@ -160,7 +160,7 @@ _LIBRARYS = fetcher.MemoryRecords
 
 
 def bound_expansion() -> None:
-    """Replace the library's codecs in this process with bounded ones."""
+    """Make the Kafka library in this process expand compressed batches within `EXPANDED_BYTES`."""
     for module in (default_records, legacy_records, fast_records, fast_legacy_records):
         for name, bounded in _CODECS.items():
             if hasattr(module, name):

@@ -1,4 +1,4 @@
-"""Handling of batches: each in one transaction, which also moves the offsets. A failing message is isolated and buried as a dead letter."""
+"""Handles batches of messages, each in one transaction that also moves the offsets. A message that fails becomes a dead letter."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 
 class Handling(Generic[M]):
-    """The handling of one feed's decoded messages. `seconds` is the longest duration of one call of the handler."""
+    """Handles the decoded messages of one consumer. One call of the handler may take `seconds` seconds."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Handling(Generic[M]):
         self.offsets: dict[int, int] = {}
         self.on_moved: Callable[[dict[int, int]], None] = lambda _: None
         self.on_step: Callable[[Iterable[int]], None] = lambda _: None
-        """The callback after each step of a batch, with the batch's partitions."""
+        """A function that is called after each step of a batch, with the batch's partitions."""
         self._codec = codec
         self._handle = handle
         self._verifier = verifier
@@ -55,7 +55,7 @@ class Handling(Generic[M]):
         self.preparing: Preparing[M] | None = None
 
     def decode(self, record: Message) -> Decoded[M]:
-        """Return a record decoded, with its verified sender or a fault."""
+        """Decode a record and verify its sender. The result has a fault if either fails; nothing is raised."""
         if record.fault:
             return Decoded(record, None, Rejected("UNREADABLE", record.fault))
         try:
@@ -70,7 +70,10 @@ class Handling(Generic[M]):
             return Decoded(record, Delivery(None, message), _unreadable(error))
 
     def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
-        """Return a stored message with the identity that was verified on its arrival. Raise Rejected if no identity was verified."""
+        """Decode a message stored in the database, sent by `principal` (JSON), as verified when it arrived.
+
+        Raise Rejected if it cannot be decoded, or no sender was verified.
+        """
         message = self._codec.decode(payload)
         sender = msgspec.json.decode(principal, type=Principal) if principal else None
         if sender is None and self._verifier is not None:
@@ -80,7 +83,10 @@ class Handling(Generic[M]):
         return Delivery(sender, message)
 
     async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:
-        """Handle a batch and park the deferred messages in one transaction. After a failure try again in halves, or one by one."""
+        """Handle the messages of `batch` and park those of `deferred`, in one transaction.
+
+        After a failure try again in halves, or one by one. A message that fails alone becomes a dead letter.
+        """
         try:
             await self._commit(batch, deferred)
         except StatementTimeout as slow:
@@ -119,7 +125,7 @@ class Handling(Generic[M]):
     async def _do(
         self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]], tx: Transaction
     ) -> dict[int, int]:
-        """Handle messages in one transaction; return by partition the offset behind them."""
+        """Handle a batch and park deferred messages in the transaction. Return, by partition, the offset after the last of them."""
         following = await self._advance(tx, [each.record for each in (*batch, *deferred)])
         tx.on_statement = partial(self.on_step, following.keys())
         if deferred:
@@ -129,7 +135,7 @@ class Handling(Generic[M]):
         return following
 
     async def settle(self, tx: Transaction, batch: Sequence[Decoded[M]]) -> None:
-        """Handle the valid messages, refuse those with faults, and bury those that cannot be handled."""
+        """Handle the valid messages of a batch in the transaction. Refuse those with faults, or store them as dead letters."""
         for each in batch:
             if each.error and each.fault is not None:
                 await dead_letter.bury(tx, self.feed, each.letter(each.error))
@@ -163,7 +169,7 @@ class Handling(Generic[M]):
         await self._answer_unread(tx, decoded.record, fault)
 
     async def _answer_unread(self, tx: Transaction, record: Message, fault: Rejected) -> None:
-        """Answer a sender with a valid token that its message is unreadable, if the message's id can be read."""
+        """Tell a sender with a valid token that its message is unreadable, if at least the message's id can be read."""
         if self._on_refused is None or self._verifier is None or record.fault:
             return
         read = envelope(record.payload)
@@ -177,7 +183,7 @@ class Handling(Generic[M]):
         await self._on_refused(tx, cast("M", read), fault, sender.owner)
 
     async def bury(self, decoded: Decoded[M], error: str, why: Rejected) -> None:
-        """Put a message into the dead letters, move the offset behind it, and answer its sender."""
+        """Store a message as a dead letter with the text `error`, move the offset past it, and answer its sender with `why`."""
         try:
             following = await self._bury(decoded, error, why)
         except (*GONE, *RETRIED, Unavailable, PartitionLost):
@@ -196,12 +202,15 @@ class Handling(Generic[M]):
         return following
 
     async def tell_buried(self, tx: Transaction, delivery: Delivery[M] | None, why: Rejected) -> None:
-        """Inform the sender of a buried message that it will not be handled."""
+        """Tell the verified sender of a message, if there is one, that it became a dead letter and why."""
         if self._on_refused is not None and delivery is not None and delivery.principal is not None:
             await self._on_refused(tx, delivery.message, why, delivery.principal.owner)
 
     async def replay_one(self) -> bool:
-        """Handle one dead letter that an operator has ordered to replay; return whether there was one."""
+        """Handle one dead letter of this consumer that an operator marked for replay, and store the result.
+
+        Return whether there was one.
+        """
         letter_id = None
         try:
             async with self.db.transaction() as tx:
@@ -234,7 +243,7 @@ def _unreadable(error: Exception) -> Rejected:
 
 
 def why(error: Exception) -> Rejected:
-    """Return the fault with which the sender of a message is answered after this error."""
+    """Return what the sender of a message is told after this error, as a fault."""
     if isinstance(error, StatementTimeout):
         return Rejected("TOO_SLOW", "this took longer than a request may", "ask for less at a time")
     return error if isinstance(error, Rejected) else NOT_HANDLED

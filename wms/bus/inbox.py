@@ -1,4 +1,7 @@
-"""An inbox: messages for one reader from its start on. No offset is stored, because the reader asks again after a loss."""
+"""An inbox: a topic from which one reader gets messages that are sent after it started.
+
+No offset is stored, as the reader asks again after a loss.
+"""
 
 import asyncio
 import time
@@ -18,13 +21,13 @@ log = structlog.get_logger()
 M = TypeVar("M")
 
 STEP_BYTES = 1_000_000
-"""The number of payload bytes that are decoded without a pause."""
+"""How many bytes of payloads are decoded before other tasks get a turn."""
 LOG_SECONDS = 1.0
-"""Seconds between two log lines about skipped messages."""
+"""How often, in seconds, skipped messages are logged at most."""
 
 
 class Inbox(Generic[M]):
-    """A reader of partition 0 of a topic from its end on, which keeps messages with the wanted key."""
+    """Reads the messages that are sent to partition 0 of a topic from now on; with `key`, only those with that key."""
 
     def __init__(self, kafka: Kafka, topic: Topic, codec: Codec[M], key: str | None = None) -> None:
         self._kafka = kafka
@@ -36,34 +39,34 @@ class Inbox(Generic[M]):
         self._read_to = 0
         self._logged_at = -LOG_SECONDS
         self.passed_over = 0
-        """The number of skipped messages: unreadable ones, or ones without a required signature."""
+        """How many messages were skipped, as they were unreadable or lacked a required signature."""
 
     async def start(self) -> None:
-        """Open the inbox at the topic's end. Messages that are sent after the call returns are received."""
+        """Create the topic if it is missing, and begin to read at its end. Messages sent after the call returns are received."""
         await self._kafka.ensure([self._topic])
         self._reader = await self._kafka.reader(self._topic.name)
         await self._reader.assign_end()
 
     async def close(self) -> None:
-        """Close the inbox's reader."""
+        """Stop reading. Messages that were not polled are lost to this reader."""
         if self._reader is not None:
             await self._reader.close()
 
     async def probe(self) -> None:
-        """Send a probe. It passes once the messages before it are handled."""
+        """Send a probe, a tiny message, into the topic. It comes back once the messages before it were polled and handled."""
         await self._kafka.send_many(self._topic.name, *self.probes.prepare([0], self._topic.partitions))
 
     def probe_health(self) -> ConsumerHealth:
-        """Return the health of the inbox's probes."""
+        """Return how the probes of this inbox fare."""
         return self.probes.health(self._topic.name, 1)
 
     def hurry(self) -> None:
-        """Poll without a pause, because an answer is expected."""
+        """Fetch again without a pause, because an answer is expected."""
         if self._reader is not None:
             self._reader.hurry()
 
     async def poll(self, timeout_seconds: float, limit: int = 1_000) -> list[M]:
-        """Return the new messages for this reader. Unreadable messages are logged and skipped."""
+        """Return up to `limit` new messages; empty if none came within `timeout_seconds`. Unreadable ones are logged and skipped."""
         assert self._reader is not None
         # The caller has handled the messages of the last poll.
         self.probes.moved({0: self._read_to})
@@ -73,7 +76,7 @@ class Inbox(Generic[M]):
         return await self._decoded(records)
 
     async def _decoded(self, records: Sequence[Message]) -> list[M]:
-        """Decode records in steps with pauses between them, so that a flood of large messages does not block the event loop."""
+        """Decode records, with pauses so that many large messages do not block the event loop."""
         found = []
         bytes_read = 0
         for record in records:
@@ -91,7 +94,7 @@ class Inbox(Generic[M]):
         return found
 
     def _pass_over(self, fault: Rejected) -> None:
-        """Count a skipped message; log at most one line each `LOG_SECONDS`."""
+        """Count a skipped message, and log it at most once in `LOG_SECONDS`."""
         self.passed_over += 1
         now = time.monotonic()
         if now - self._logged_at > LOG_SECONDS:

@@ -1,8 +1,8 @@
-"""A thin wrapper around aiokafka's producer and admin client.
+"""A client of a Kafka cluster, on top of aiokafka's producer and admin client.
 
 Partitions are assigned by this system, not by Kafka's groups: Postgres determines the reader of each partition and holds the offsets.
-`auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. The number of partitions comes from our
-own configuration. A broker that lost its topics may create one with another number before we do.
+`auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. The number of partitions comes from our own
+configuration. A broker that lost its topics may create one with another number before we do.
 """
 
 import asyncio
@@ -31,18 +31,18 @@ log = structlog.get_logger()
 
 Headers = Sequence[tuple[str, bytes]]
 Pair = tuple[bytes, bytes]
-"""A message's key and payload."""
+"""The key and the payload of a message."""
 
 SEND_SECONDS = 15.0
-"""The longest wait, in seconds, for a broker to accept messages. A restarting broker may be back by then."""
+"""How many seconds are waited for a broker to take messages. A broker that restarts may be back by then."""
 _EXISTS = 36
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
-"""Bytes of a batch beyond its messages' keys, payloads and headers."""
+"""The bytes that a batch may need beyond the keys, payloads and headers of its messages."""
 
 
 class Kafka:
-    """A client of one cluster, which sends messages and creates topics and readers."""
+    """A client of one Kafka cluster. It sends messages, creates topics, and opens readers."""
 
     def __init__(self, settings: BrokerSettings, client_id: str) -> None:
         self.settings = settings
@@ -56,7 +56,10 @@ class Kafka:
         self._known: dict[str, Topic] = {}
 
     async def start(self, topics: Sequence[Topic] = ()) -> None:
-        """Connect and create missing topics. Raise Unavailable if no broker answers, Rejected if the broker refuses a topic."""
+        """Connect, and create those of these topics that are missing.
+
+        Raise Unavailable if no broker answers, Rejected if the broker refuses a topic.
+        """
         try:
             await self._open_producer()
             self._admin = AIOKafkaAdminClient(
@@ -76,7 +79,7 @@ class Kafka:
             raise
 
     async def close(self) -> None:
-        """Close the producer and the admin client; never raises."""
+        """Disconnect; never raises."""
         producer, self._producer = self._producer, None
         admin, self._admin = self._admin, None
         if producer is not None:
@@ -89,7 +92,7 @@ class Kafka:
         await asyncio.gather(*retired, return_exceptions=True)
 
     async def read_cluster_id(self) -> str:
-        """Return the cluster's id. A changed id means that all topics and offsets are gone. Raise Unavailable without an answer."""
+        """Ask for the id of the cluster. If it changed, all topics and offsets are gone. Raise Unavailable without an answer."""
         if self._admin is None:
             raise Unavailable("not connected")
         try:
@@ -100,7 +103,10 @@ class Kafka:
         return str(described.get("cluster_id") or "")
 
     async def ensure(self, topics: Sequence[Topic]) -> None:
-        """Create missing topics; existing ones stay as they are. Raise Unavailable or, if the broker refuses a topic, Rejected."""
+        """Create those of these topics that are missing. Existing ones keep their settings.
+
+        Raise Unavailable if no broker answers, Rejected if the broker refuses a topic.
+        """
         missing = [topic for topic in topics if topic.name not in self._known]
         if not missing:
             return
@@ -137,14 +143,17 @@ class Kafka:
         )
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
-        """Send one message and wait until the broker has stored it. Errors are those of `send_many`."""
+        """Send one message, with `token` in its header if that is not empty, and wait until Kafka has stored it.
+
+        `key` chooses the partition; an empty one any. Errors are those of `send_many`.
+        """
         headers = [(HEADER, f"Bearer {token}".encode())] if token else []
         await self.send_many(topic, [key.encode()], [payload], headers)
 
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages and wait until the broker has stored them all. A missing topic is created.
+        """Send messages, a payload for each key, and wait until Kafka has stored them all. A missing topic is created.
 
         Raise Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot be created.
         """
@@ -158,7 +167,7 @@ class Kafka:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
     async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
-        """Send messages; return those that must be sent again at once."""
+        """Send messages; return those that the broker refused without a reason, to be sent again at once."""
         producer = await self._open_producer()
         sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
         try:
@@ -215,7 +224,7 @@ class Kafka:
         return producer
 
     def _retire(self, producer: Any) -> None:
-        """Stop the producer; the next message opens a new one.
+        """Stop a producer. The next message opens a new one.
 
         An idempotent producer that gave up a batch has a gap in its sequence numbers. The broker refuses its messages from then on.
         """
@@ -227,7 +236,7 @@ class Kafka:
             task.add_done_callback(self._retired.discard)
 
     async def reader(self, topic: str) -> Reader:
-        """Return a connected reader of one topic, without assigned partitions. Raise Unavailable if no broker answers."""
+        """Return a connected reader of a topic; it reads nothing until it is assigned partitions. Raise Unavailable if no broker answers."""
         reader = Reader(
             topic, self.settings.connection(), f"{self._client_id}-reader", self.settings.fetch_wait_ms
         )
@@ -238,7 +247,10 @@ class Kafka:
 def _batches(
     producer: Any, messages: Sequence[Pair], count: int, headers: Headers
 ) -> Iterator[tuple[int, Any, Sequence[Pair]]]:
-    """Yield (partition, batch, messages in the batch), in order within each partition. Raise Rejected if a message is too large."""
+    """Divide messages into batches by partition, in order: yield the partition, the batch, and its messages.
+
+    Raise Rejected if a message is too large.
+    """
     room = REQUEST_LIMIT - FRAMING - sum(len(name) + len(value) + 16 for name, value in headers)
     by_partition: dict[int, list[Pair]] = {}
     for message in messages:

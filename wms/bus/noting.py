@@ -1,4 +1,4 @@
-"""Notes of slow messages in the database, so that a successor knows which of them may have killed this process."""
+"""Notes in the database on messages that take long to handle. If this process dies, the next one knows which may have killed it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ log = structlog.get_logger()
 Work: TypeAlias = Callable[[], Awaitable[None]]
 
 NOTED_AFTER_SECONDS = 1.0
-"""Seconds after which a note of a batch is written. Few batches take so long, so that notes cost almost nothing."""
+"""How many seconds a batch takes before a note is written. Few take so long, so that notes cost almost nothing."""
 
 
 class Noting:
-    """Writer of the notes of one feed and one instance."""
+    """Writes the notes of one consumer in one service instance."""
 
     def __init__(self, db: Database, feed: Feed, instance_id: InstanceId) -> None:
         self._db = db
@@ -30,13 +30,16 @@ class Noting:
         self.instance_id = instance_id
 
     def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
-        """Return a context that notes a batch if it is slow; with `at_once` as soon as it begins."""
+        """Return a context to handle a batch in. A note of these messages is written if it takes long, or with `at_once` at its beginning.
+
+        `spans` has the first and the last offset of each partition.
+        """
         return Note(
             partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
         )
 
     def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
-        """Return a context that notes parked messages if their handling is slow; with `at_once` as soon as it begins."""
+        """Return a context to handle parked messages in. A note is written if that takes long, or with `at_once` at its beginning."""
         return Note(
             partial(self._take, parked_ids, self.instance_id),
             partial(self._take, parked_ids, None),
@@ -57,9 +60,9 @@ class Noting:
 
 
 class Note:
-    """A context that writes a note of slow work after `NOTED_AFTER_SECONDS` and deletes it at the end.
+    """A context for work that may be slow. A note is written after `NOTED_AFTER_SECONDS`, and deleted when the work ends.
 
-    Usually its timer is cancelled before the note is written.
+    Usually the work ends before a note is written.
     """
 
     def __init__(self, note: Work, forget: Work, *, at_once: bool) -> None:

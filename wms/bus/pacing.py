@@ -1,8 +1,8 @@
-"""Pauses between fetches from a broker that does not answer a held fetch when messages arrive. They grow with the silence.
+"""Pauses between fetches from the embedded broker, which does not answer a held fetch when messages arrive. They grow while none come.
 
 The embedded broker looks for messages at the start of a fetch and once more at the end of its wait. So a fetch waits only a few
-milliseconds, and the reader pauses between fetches. A pause is a share of the silence so far. A message is late by at most that share,
-and an idle reader costs next to nothing.
+milliseconds, and the reader pauses between fetches. A pause is a share of the silence so far. A message is late by at most that share, and
+an idle reader costs next to nothing.
 
 The wait also bounds the broker's search for messages, and a long log takes longer: it then reports the log's end and returns nothing. A
 reader that knows of unread messages allows ample time.
@@ -17,21 +17,21 @@ LONGEST_SECONDS = 0.1
 SHARE_OF_SILENCE = 1 / 6
 MOMENT_MS = 4
 AMPLE_MS = 4_000
-"""Milliseconds: enough to find the end of a log that fills the memory of the embedded broker."""
+"""Milliseconds that suffice to find the end of a log that fills the memory of the embedded broker."""
 
 
 def fetch_wait_ms(*, behind: bool) -> int:
-    """Return the maximum wait of a fetch in milliseconds. It is longer for `behind`: unread messages are known to exist."""
+    """Return how many milliseconds the broker may take for a fetch. With `behind`, unread messages are known to exist, and it is longer."""
     return AMPLE_MS if behind else MOMENT_MS
 
 
 def rest_seconds(silent_seconds: float) -> float:
-    """Return the pause in seconds after an empty fetch, when the last message came `silent_seconds` ago."""
+    """Return how many seconds to pause after an empty fetch, if the last message came `silent_seconds` seconds ago."""
     return min(max(silent_seconds * SHARE_OF_SILENCE, SHORTEST_SECONDS), LONGEST_SECONDS)
 
 
 class Pacing:
-    """The pauses between the fetches of one reader; `clock` returns monotonic seconds."""
+    """The pauses between the fetches of one reader. `clock` is a function that returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -39,16 +39,16 @@ class Pacing:
         self._resting: asyncio.Future[None] | None = None
 
     def next_rest_seconds(self) -> float:
-        """Return the length in seconds of a pause that would begin now."""
+        """Return how many seconds a pause would take that begins now."""
         return rest_seconds(self._clock() - self._news_at)
 
     def hurry(self) -> None:
-        """End the current pause and shorten the next ones, because a message has come or is expected."""
+        """End the present pause and make the next ones short, as a message has come or is expected."""
         self._news_at = self._clock()
         _wake(self._resting)
 
     async def rest(self) -> None:
-        """Pause, until the time is over or `hurry` is called."""
+        """Pause until the time is over or `hurry` is called."""
         loop = asyncio.get_running_loop()
         self._resting = loop.create_future()
         timer = loop.call_later(self.next_rest_seconds(), _wake, self._resting)

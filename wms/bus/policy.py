@@ -1,21 +1,21 @@
-"""The policy of a consumer: batch sizes, lanes, time limits and turns of owners."""
+"""How a consumer works: how large its batches are, how many run at a time, how long they may take, and whether owners take turns."""
 
 import msgspec
 
 
 class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
-    """The batch limits, lanes and time limits of a consumer."""
+    """How one consumer works: the limits of its batches, its lanes, and its limit of time."""
 
     batch: int = 1_024
     """The most messages in a batch."""
     batch_bytes: int = 4_194_304
-    """The most bytes in a batch; a single larger message is a batch too."""
+    """The most bytes of payloads in a batch. A larger message is a batch by itself."""
     lanes: int = 1
-    """The number of groups of partitions that are handled concurrently, each with one transaction at a time."""
+    """Into how many groups the partitions are divided. Groups are handled side by side, each with one transaction at a time."""
     seconds: float = 60.0
-    """The longest duration of a handler's transaction in seconds; after it the transaction is rolled back."""
+    """How many seconds a handler may take for a batch; then its transaction is rolled back."""
     is_fair: bool = False
-    """Whether owners take turns: messages of an owner over its budget are parked while other owners wait."""
+    """Whether owners take turns: messages of one that used much time are parked in the database while others wait."""
 
 
 ONE_LANE = ConsumerPolicy()

@@ -1,4 +1,4 @@
-"""Preparation of deliveries before their transaction, within a time allowance for each owner."""
+"""Prepares messages (parses and checks them) before their transaction, within a limit of processor time for each owner."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -14,11 +14,11 @@ from wms.errors import Rejected
 M = TypeVar("M")
 
 ALLOWANCE_SECONDS = 0.1
-"""Processor seconds for one owner's messages in a batch with several owners. Messages beyond it are parked."""
+"""Processor seconds for one owner's messages in a batch with several owners. Further messages are parked."""
 ALONE_SECONDS = GOAL_SECONDS
-"""Processor seconds for a batch of one owner. Many cheap messages need more time, and no other owner waits for them."""
+"""Processor seconds for a batch whose messages are all of one owner. It is more, as no other owner waits."""
 WHOLE_SECONDS = 30.0
-"""The most processor seconds for one message; a message that needs more is refused."""
+"""Processor seconds for one message when nothing else bounds it. A message that needs more is refused."""
 
 TOO_EXPENSIVE = Rejected(
     "TOO_EXPENSIVE", f"to read this takes more than {WHOLE_SECONDS:g} s", "send it in smaller parts"
@@ -26,7 +26,7 @@ TOO_EXPENSIVE = Rejected(
 
 
 class Preparing(Generic[M]):
-    """The preparation step of a consumer, which prepares the messages of its batches."""
+    """Prepares the messages of a consumer's batches before their transactions."""
 
     def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
         self._preparation = preparation
@@ -35,9 +35,10 @@ class Preparing(Generic[M]):
     async def within_allowance(
         self, batch: Sequence[Decoded[M]], on_step: Callable[[], None] = lambda: None
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return the prepared messages, and the deferred ones.
+        """Prepare messages of a batch. Return the prepared ones, and those deferred, to be parked.
 
-        Deferred are messages over their owner's allowance, and later ones of the same owner and partition.
+        Deferred are messages over their owner's limit of time, and later ones of the same owner and partition. `on_step` is called every
+        few milliseconds of work.
         """
         alone = len({each.owner for each in batch if each.owner}) <= 1
         outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
@@ -54,7 +55,7 @@ class Preparing(Generic[M]):
         return good, deferred
 
     async def whole(self, batch: Sequence[Decoded[M]]) -> list[Decoded[M]]:
-        """Return all messages prepared; a message over `WHOLE_SECONDS` gets a fault."""
+        """Prepare all messages, and return them in order. A message that takes over `WHOLE_SECONDS` gets a fault."""
         prepared: list[Decoded[M]] = []
         for each in batch:
             (outcome,) = await self._outcomes([each], WHOLE_SECONDS)

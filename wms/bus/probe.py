@@ -28,30 +28,30 @@ _OUTSTANDING = 8
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one partition, as measured by probes."""
+    """How the probes of one partition fare: whether they come back, and how fast."""
 
     partition: int
     round_trip_ms: float | None
-    """Round-trip time of the last returned probe in milliseconds; None before the first."""
+    """How many milliseconds the last probe took that came back; None before the first."""
     silent_seconds: float
-    """Seconds since the last probe returned, or since the partition was assigned."""
+    """Seconds since a probe last came back, or since the partition was assigned."""
 
     @property
     def is_served(self) -> bool:
-        """Whether a probe returned within `UNSERVED_AFTER_SECONDS`."""
+        """Whether a probe came back within the last `UNSERVED_AFTER_SECONDS`."""
         return self.silent_seconds <= UNSERVED_AFTER_SECONDS
 
 
 class ConsumerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one consumer's partitions in one instance, as measured by probes."""
+    """How the probes fare in all partitions that one consumer reads in one service instance."""
 
     topic: str
     partitions: int
-    """The number of the topic's partitions, including those of other instances."""
+    """How many partitions the topic has, those of other instances included."""
     probes: tuple[ProbeHealth, ...] = ()
-    """The probes' health in each partition of this instance."""
+    """How the probes fare in each partition of this instance."""
     passed: int = 0
-    """The number of own probes that returned; they count as handled messages."""
+    """How many probes of this instance came back. They count as handled messages elsewhere."""
 
 
 class _Partition(msgspec.Struct):
@@ -67,14 +67,14 @@ class _Partition(msgspec.Struct):
 
 
 class Probes:
-    """The outstanding and returned probes of one consumer."""
+    """The probes of one consumer: those that are out, and how long those took that came back."""
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
         self.passed = 0
 
     def prepare(self, assigned: Iterable[int], count: int) -> tuple[list[bytes], list[bytes]]:
-        """Return the keys and payloads of new probes, one for each assigned partition. The topic has `count` partitions."""
+        """Return the keys and payloads of new probes to send, one for each assigned partition. The topic has `count` partitions."""
         now = time.monotonic()
         known = self._partitions
         self._partitions = {number: known.get(number) or _Partition(now) for number in assigned}
@@ -86,7 +86,7 @@ class Probes:
         return keys, payloads
 
     def recognise(self, record: Message) -> bool:
-        """Return whether a record is a probe of any sender. An own probe passes once the offset behind it is committed."""
+        """Return whether a record is a probe, whoever sent it. One of our own is remembered until `moved` reports its offset."""
         if not is_probe(record):
             return False
         each = self._partitions.get(record.partition)
@@ -95,7 +95,7 @@ class Probes:
         return True
 
     def moved(self, next_offsets: Mapping[int, int]) -> None:
-        """Record that all messages before these offsets, by partition, are committed."""
+        """Store that all messages before these offsets, by partition, are handled and committed. Probes among them came back."""
         now = time.monotonic()
         for number, offset in next_offsets.items():
             each = self._partitions.get(number)
@@ -107,7 +107,7 @@ class Probes:
                 self.passed += 1
 
     def health(self, topic: str, partitions: int) -> ConsumerHealth:
-        """Return the probes' health in each partition to which the last probes were sent."""
+        """Return how the probes fare in each partition to which the last were sent. `partitions` is the number of the topic's."""
         now = time.monotonic()
         probes = [
             ProbeHealth(
@@ -119,12 +119,12 @@ class Probes:
 
 
 def is_probe(record: Message) -> bool:
-    """Return whether a record has the form of a probe. No message has it, since a probe is not JSON."""
+    """Return whether a record has the form of a probe. No other message has it, since a probe is not JSON."""
     return len(record.payload) == _SIZE and record.payload.startswith(_PAYLOAD)
 
 
 def _key(partition: int, count: int) -> bytes:
-    """Return a key that Kafka's partitioner maps to the given one of `count` partitions."""
+    """Return a key that Kafka's partitioner maps to `partition`, of `count` partitions."""
     number = 0
     while zlib.crc32(key := b"%s%d" % (_KEY, number)) % count != partition:
         number += 1

@@ -1,4 +1,4 @@
-"""The progress of a consumer in each partition: the broker's last answer, the current batch, and the last commit."""
+"""How far a consumer is in each partition: Kafka's last answer, the batch being handled, and the last commit."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -8,33 +8,33 @@ import msgspec
 from wms.bus.probe import Probes
 
 STALLED_AFTER_SECONDS = 8.0
-"""Seconds without service after which a partition is stalled. A healthy one is served several times a second."""
+"""After so many seconds without progress a partition counts as stalled. A healthy one makes progress several times a second."""
 
 
 class PartitionHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one assigned partition, as reported in heartbeats."""
+    """The state of one partition that is assigned to a service instance, as heartbeats report it."""
 
     partition: int
     reading: bool
-    """Whether a reader is open for the partition."""
+    """Whether the instance has the partition open for reading."""
     next_offset: int | None
-    """The offset of the next message to handle; None before the first reading."""
+    """The offset of the next message to be handled; None before the partition was first read."""
     end_offset: int | None
-    """The end of the partition's log by the broker's last answer; None before the first."""
+    """The offset after the last message of the partition, by Kafka's last answer; None before the first."""
     served_seconds_ago: float
-    """Seconds since a batch of the partition was committed, or the broker reported that nothing is unread."""
+    """Seconds since a batch of the partition was committed, or Kafka reported that nothing is unread."""
     in_hand_offset: int | None = None
-    """Offset of the partition's first message in the current batch, which blocks it if the batch is old. None without a batch."""
+    """The offset of the partition's first message in the batch being handled; None without a batch."""
     busy_seconds: float = 0.0
-    """Age in seconds of the current batch of the partition's lane; 0 without a batch."""
+    """For how many seconds the batch that holds up the partition has been handled; 0 without a batch."""
     step_seconds_ago: float = 0.0
-    """Seconds since the last step of the current batch, which is a prepared message or a finished statement."""
+    """Seconds since that batch last made progress: a message was prepared or a statement finished."""
     stalled: bool = False
-    """Whether the partition was not served for `STALLED_AFTER_SECONDS`."""
+    """Whether the partition made no progress for `STALLED_AFTER_SECONDS`."""
 
     @property
     def lag(self) -> int:
-        """The number of messages not handled yet, by the broker's last answer."""
+        """How many messages of the partition are not handled yet, by Kafka's last answer."""
         return max(0, (self.end_offset or 0) - (self.next_offset or 0))
 
 
@@ -43,7 +43,7 @@ class _Partition(msgspec.Struct):
     ready_at: float = 0.0
     """When the partition's lane last became ready to read: a reader was opened, or a batch ended."""
     free_at: float = 0.0
-    """When the last batch of the partition's lane ended."""
+    """When the last batch of the partition's lane ended, in monotonic seconds."""
     reading: bool = False
     next_offset: int | None = None
     end_offset: int | None = None
@@ -58,20 +58,20 @@ class _Partition(msgspec.Struct):
 
 
 class ConsumerProgress:
-    """The progress of one consumer in all its partitions. It is kept while no reader is open."""
+    """How far one consumer is in each of its partitions. It is kept while no reader is open."""
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
         self.probes = Probes()
 
     def assign(self, partitions: Iterable[int]) -> None:
-        """Follow exactly these partitions from now on. Known progress is kept."""
+        """Follow exactly these partitions from now on. What is known of them is kept."""
         now = time.monotonic()
         known = self._partitions
         self._partitions = {each: known.get(each) or _Partition(now) for each in partitions}
 
     def opened(self, partitions: Iterable[int], next_offsets: Mapping[int, int]) -> None:
-        """Record that a reader is open for these partitions, at these offsets."""
+        """Store that these partitions are open for reading, each from its offset in `next_offsets` on."""
         now = time.monotonic()
         for number in partitions:
             each = self._partition(number)
@@ -79,12 +79,12 @@ class ConsumerProgress:
             each.next_offset = next_offsets[number]
 
     def closed(self, partitions: Iterable[int]) -> None:
-        """Record that no reader is open for these partitions."""
+        """Store that these partitions are not open for reading any more."""
         for number in partitions:
             self._partition(number).reading = False
 
     def taken(self, lane: Iterable[int], first_offsets: Mapping[int, int]) -> None:
-        """Record that the lane of these partitions has begun a batch with these first offsets."""
+        """Store that a batch begins in the lane of these partitions. `first_offsets` has its first offset in each."""
         now = time.monotonic()
         for number in lane:
             each = self._partition(number)
@@ -92,14 +92,14 @@ class ConsumerProgress:
             each.lane, each.stepped_at = tuple(lane), now
 
     def stepped(self, partitions: Iterable[int]) -> None:
-        """Record a step of the current batches of these partitions' lanes."""
+        """Store that the batches of these partitions' lanes made progress."""
         now = time.monotonic()
         for lane in {self._partition(number).lane for number in partitions}:
             for number in lane:
                 self._partition(number).stepped_at = now
 
     def done(self, lane: Iterable[int]) -> None:
-        """Record that a lane's current batch has ended, whether it succeeded or not."""
+        """Store that the batch of this lane ended, whether it succeeded or not."""
         now = time.monotonic()
         for number in lane:
             each = self._partition(number)
@@ -107,7 +107,7 @@ class ConsumerProgress:
             each.ready_at = each.free_at = now
 
     def moved(self, next_offsets: Mapping[int, int]) -> None:
-        """Record that all messages before these offsets, by partition, are committed."""
+        """Store that all messages before these offsets, by partition, are handled and committed."""
         now = time.monotonic()
         for number, offset in next_offsets.items():
             each = self._partition(number)
@@ -115,7 +115,10 @@ class ConsumerProgress:
         self.probes.moved(next_offsets)
 
     def heard(self, partition: int, end_offset: int, *, unread: int, answered_at: int) -> bool:
-        """Record the broker's answer of time `answered_at` in milliseconds. Return whether it is new and reports nothing unread."""
+        """Store Kafka's answer for a partition, given at `answered_at` in milliseconds since 1970.
+
+        Return whether the answer is new and nothing was unread.
+        """
         each = self._partition(partition)
         each.end_offset = end_offset or each.end_offset
         if unread or answered_at <= each.answered_at:
@@ -124,7 +127,7 @@ class ConsumerProgress:
         return True
 
     def unheard(self, lane: Iterable[int]) -> list[int]:
-        """Return the partitions of a lane without progress or answer for `STALLED_AFTER_SECONDS`."""
+        """Return those partitions of a lane that had neither progress nor an answer of Kafka for `STALLED_AFTER_SECONDS`."""
         now = time.monotonic()
         these = [(number, self._partition(number)) for number in lane]
         return [
@@ -134,19 +137,19 @@ class ConsumerProgress:
         ]
 
     def longest_stall_seconds(self) -> float:
-        """Return the longest time in seconds for which a partition was not served, among those whose lane has no batch."""
+        """Return for how many seconds the worst partition made no progress. Those with a batch being handled do not count."""
         now = time.monotonic()
         idle = (each for each in self._partitions.values() if each.busy_since is None)
         return max((now - max(each.served_at, each.free_at) for each in idle), default=0.0)
 
     def longest_batch_seconds(self) -> float:
-        """Return the age of the oldest current batch in seconds; 0 without a batch."""
+        """Return for how many seconds the oldest batch has been handled so far; 0 if there is none."""
         now = time.monotonic()
         since = (each.busy_since for each in self._partitions.values() if each.busy_since is not None)
         return max((now - each for each in since), default=0.0)
 
     def health(self) -> list[PartitionHealth]:
-        """Return the health of each assigned partition."""
+        """Return the state of each assigned partition, by number."""
         now = time.monotonic()
         return [_health(number, each, now) for number, each in sorted(self._partitions.items())]
 

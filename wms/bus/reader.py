@@ -1,4 +1,4 @@
-"""A reader of one topic from given partitions and offsets, which skips unreadable records."""
+"""Reads given partitions of one Kafka topic from given offsets on. Records that cannot be read are reported as faulty and skipped."""
 
 import asyncio
 import contextlib
@@ -19,34 +19,37 @@ log = structlog.get_logger()
 bound_expansion()
 
 HEADER = "authorization"
-"""The Kafka header with the sender's token. A payload never contains the token."""
+"""The Kafka header that carries the sender's token. Payloads never contain it."""
 
 TOKEN_LIMIT = 16_384
 
 LITTLE_BYTES = 262_144
-"""Bytes of payloads below which messages are fetched again quickly, so that nothing is fetched ahead."""
+"""If fewer bytes of payloads came, nothing is fetched ahead, as the next fetch is quick."""
 
 
 class Message(msgspec.Struct, frozen=True):
-    """A record as read from a partition."""
+    """A record as it was read from a partition of a topic."""
 
     partition: int
     offset: int
     key: bytes | None
     payload: bytes
     token: str
-    """The sender's token without `Bearer `; empty if the record has none."""
+    """The sender's token, without `Bearer `; empty if the record has none."""
     fault: str = ""
-    """The reason why the record is unreadable; empty if it is readable. It then stands for all unreturned records up to its offset."""
+    """Why the record cannot be read; empty if it can.
+
+    A faulty record stands for all records since the one before, up to its offset.
+    """
 
     @property
     def size(self) -> int:
-        """The size of the payload in bytes."""
+        """The size of the record's payload in bytes."""
         return len(self.payload)
 
 
 class Reader:
-    """A Kafka reader of given partitions of one topic from given offsets."""
+    """Reads given partitions of one Kafka topic from given offsets on."""
 
     def __init__(self, topic: str, connection: Mapping[str, Any], client_id: str, wait_ms: int) -> None:
         self.topic = topic
@@ -93,7 +96,7 @@ class Reader:
         fetcher._proc_fetch_request = paced  # noqa: SLF001
 
     def _is_behind(self, request: Any) -> bool:
-        """Return whether a fetch requests messages that are known to exist."""
+        """Return whether a fetch asks for messages that are known to exist."""
         return any(
             self.high_water(partition) > offset
             for _, partitions in request.topics
@@ -101,7 +104,7 @@ class Reader:
         )
 
     def hurry(self) -> None:
-        """End the pause before the next fetch, because a message has come or is expected."""
+        """Fetch again without a pause, as a message has come or is expected."""
         if self._pacing is not None:
             self._pacing.hurry()
 
@@ -110,13 +113,13 @@ class Reader:
         await quietly(self._consumer.stop(), 5)
 
     def assign(self, offsets: dict[int, int]) -> None:
-        """Read exactly these partitions, each from the given offset on."""
+        """Read exactly these partitions from now on, each from its offset in `offsets`."""
         self._consumer.assign([self._place(partition) for partition in offsets])
         for partition, offset in offsets.items():
             self._consumer.seek(self._place(partition), offset)
 
     async def assign_end(self, partitions: int = 1) -> None:
-        """Read partitions 0 to `partitions` - 1 from their ends on.
+        """Read the partitions 0 to `partitions` - 1 from their present ends on.
 
         All messages sent after the call are read, perhaps also a few earlier ones. Raise Unavailable if the broker fails.
         """
@@ -131,10 +134,10 @@ class Reader:
             await self._position(place)
 
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
-        """Return new messages, in order within each partition; empty if none came in time. Raise Unavailable if the broker fails.
+        """Return up to `limit` new messages, in order within each partition; empty if none came within `timeout_seconds`.
 
-        After a small result nothing is fetched ahead: a fetch would bring the present messages, and later ones would wait for another
-        fetch. After a large result the next messages are fetched meanwhile.
+        Raise Unavailable if the broker fails. After a small result nothing is fetched ahead: a fetch would bring the present messages, and
+        later ones would wait for another fetch. After a large result the next messages are fetched meanwhile.
         """
         self._consumer.resume(*self._consumer.paused())
         try:
@@ -149,7 +152,7 @@ class Reader:
         return messages
 
     async def _poll_singly(self, limit: int) -> list[Message]:
-        """Return messages read one at a time, up to and including the record that cannot be read, as a faulty message."""
+        """Read one record at a time, up to the one that cannot be read. It is returned last, as a faulty message."""
         found: list[Message] = []
         for place in self._consumer.assignment():
             # Seeking drops the fetched messages, and with them the half-read batch that failed.
@@ -179,19 +182,19 @@ class Reader:
             raise Unavailable(f"{self.topic}: no position to read from: {error!r}") from error
 
     def high_water(self, partition: int) -> int:
-        """Return the end offset of the partition's log by the last fetch; 0 before the first."""
+        """Return the offset after the last message of a partition, by the last fetch; 0 before the first."""
         return self._consumer.highwater(self._place(partition)) or 0
 
     async def unread(self) -> int:
-        """Return the number of messages that `poll` has not returned yet, by the broker's last answers."""
+        """Return how many messages `poll` has not returned yet, by the broker's last answers."""
         return sum([await self.unread_of(place.partition) for place in self._consumer.assignment()])
 
     async def unread_of(self, partition: int) -> int:
-        """Return the number of messages in one partition that `poll` has not returned yet, by the broker's last answer."""
+        """Return how many messages of one partition `poll` has not returned yet, by the broker's last answer."""
         return max(0, self.high_water(partition) - await self._position(self._place(partition)))
 
     def answered_at(self, partition: int | None = None) -> int:
-        """Return the time in milliseconds of the broker's last answer for the partition; 0 for never.
+        """Return when the broker last answered for the partition, in milliseconds since 1970; 0 if it never did.
 
         For None return the oldest of these times over all assigned partitions.
         """
@@ -203,7 +206,7 @@ class Reader:
 
 
 async def quietly(closing: Coroutine[Any, Any, None], within: float) -> None:
-    """Close an object of the Kafka library within `within` seconds, and ignore its errors.
+    """Await `closing`, which closes an object of the Kafka library, for at most `within` seconds; ignore its errors.
 
     It runs in a task of its own. The library cancels its tasks and raises the cancellation as if the caller were cancelled.
     """

@@ -1,8 +1,8 @@
-"""The relay: publishes the messages of committed transactions, at once or, after a crash, a little later.
+"""The relay: sends the messages of committed transactions to Kafka, at once or, after a crash, a little later.
 
 Right after a commit its messages are passed to the relay in memory. Messages that stay longer in the outbox belong to a dead process, and
-any relay takes them. So a message may be sent twice but is never lost. Only answers held in memory may be lost, and clients ask again.
-Each topic has a sending task of its own, so that an unresponsive topic delays no other.
+any relay takes them. So a message may be sent twice but is never lost. Only answers held in memory may be lost, and clients ask again. Each
+topic has a sending task of its own, so that an unresponsive topic delays no other.
 """
 
 import asyncio
@@ -29,29 +29,33 @@ SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
 TROUBLE_AFTER_SECONDS = 8.0
-"""Seconds without a successful send after which a topic is reported."""
+"""After so many seconds in which Kafka took no message of a topic, the topic is reported."""
 IN_HAND_LIMIT = 2_000
-"""The number of parcels in memory above which the relay takes no messages of other processes."""
+"""While more outbox rows than this are in memory, the relay takes none that other processes left."""
 FORGET_EVERY_SECONDS = 0.25
-"""Seconds between deletions of sent messages. One for each batch would cost the database as much as the batch."""
+"""How often, in seconds, sent messages are deleted from the outbox. After each batch it would cost as much as the batch."""
 
 
 class Relay:
-    """The publisher of this process's outbox, and of messages that dead processes left in theirs."""
+    """Sends the messages in the outbox of this process to Kafka, and those that dead processes left in theirs."""
 
     name = "relay"
 
     def __init__(
         self, db: Database, kafka: Kafka, orders: OrderKeys | None = None, notices: Notices | None = None
     ) -> None:
-        """Build a relay. `orders` signs messages to pilots, `notices` those to services; messages without their signer are not sent."""
+        """Register with `db`, whose transactions pass their messages to the relay from now on.
+
+        `orders` signs messages to pilots, `notices` those between services. Without a signer, such messages are dropped with an error in
+        the log.
+        """
         self._db = db
         self._kafka = kafka
         self._orders = orders
         self._notices = notices
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: dict[str, float] = {}
-        """The topics with a sending task, and the monotonic time when each last accepted a message."""
+        """The topics that are being sent to, and the monotonic time when Kafka last took messages of each."""
         self._in_hand: set[int] = set()
         self._replies_in_hand = 0
         self._acknowledged: list[int] = []
@@ -93,13 +97,13 @@ class Relay:
                     group.create_task(self._empty(topic))
 
     def trouble(self) -> str:
-        """Return the name of a topic that accepts no messages and for how many seconds; empty if all topics accept them."""
+        """Return a sentence on the topic of which Kafka has taken no message for longest; empty if there is none."""
         topic = min(self._busy, key=self._busy.__getitem__, default="")
         seconds = time.monotonic() - self._busy[topic] if topic else 0.0
         return f"{topic} takes nothing for {seconds:.0f} s" if seconds > TROUBLE_AFTER_SECONDS else ""
 
     async def drain(self, within: float) -> None:
-        """Wait at most `within` seconds until all messages in memory are sent. The others stay in the outbox."""
+        """Wait until all messages in memory are sent, at most `within` seconds. The others stay in the outbox."""
         self._draining.set()
         try:
             async with asyncio.timeout(within):
@@ -118,7 +122,7 @@ class Relay:
             del self._busy[topic]
 
     async def _gather(self, seconds: float) -> None:
-        """Wait `seconds` for more messages, unless the relay is draining."""
+        """Wait `seconds` seconds for more messages, but no longer once `drain` is called."""
         if seconds:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(seconds):
@@ -155,7 +159,7 @@ class Relay:
             self._forgettable.set()
 
     def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the payloads in the form in which they are sent. Messages to pilots and services are signed here."""
+        """Return the payloads as they are sent: those to pilots, and those between services, with signatures."""
         if find(topic).is_internal:
             return self._as_notices(topic, payloads)
         if not topic.startswith(SITE_PREFIX):
@@ -170,14 +174,14 @@ class Relay:
         return [self._notices.sign(topic, payload) for payload in payloads]
 
     async def _is_heard(self, topic: str) -> bool:
-        """Return whether a topic can have a reader.
+        """Return whether anybody can read a topic. Only a user's inbox may not exist.
 
         A user's client creates its inbox before it sends a request; a forged name has no inbox.
         """
         return not topic.startswith(INBOX_PREFIX) or await self._kafka.exists(topic)
 
     async def _forget(self) -> None:
-        """Delete messages that the broker has acknowledged from the outbox."""
+        """Delete messages that Kafka has acknowledged from the outbox, until cancelled."""
         while True:
             await self._forgettable.wait()
             await self._gather(FORGET_EVERY_SECONDS)

@@ -1,4 +1,4 @@
-"""Rounds: the lanes of a consumer begin together, and end together after their current batches."""
+"""Rounds of a consumer: its lanes (groups of partitions) begin together, and end together after their current batches."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Round:
-    """One assignment of partitions to a consumer's lanes. All lanes end when one does."""
+    """One round of a consumer, with the partitions `wanted`. All lanes end when `is_over` is set."""
 
     def __init__(self, wanted: tuple[int, ...]) -> None:
         self.wanted = wanted
@@ -20,13 +20,13 @@ class Round:
 
 
 def is_cancelled() -> bool:
-    """Return whether cancellation of the current task was requested."""
+    """Return whether somebody has asked to cancel the current asyncio task."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
 
 async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
-    """Run all lanes. If one fails the others are cancelled, and the first failure is raised."""
+    """Run the coroutines of all lanes side by side. If one fails, cancel the others and raise its error."""
     try:
         async with asyncio.TaskGroup() as group:
             for lane in lanes:
@@ -36,7 +36,10 @@ async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
 
 
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
-    """Await the work's end, even if the caller is cancelled meanwhile; return its result."""
+    """Await `work` to its end, even if the caller is cancelled meanwhile; return its result.
+
+    After a cancellation, CancelledError is raised once the work has ended.
+    """
     task = asyncio.ensure_future(work)
     try:
         return await asyncio.shield(task)

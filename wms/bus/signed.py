@@ -1,4 +1,4 @@
-"""A codec for topics that only services write. A message without a service's signature is refused before it is decoded."""
+"""A decoder for topics that only services write. A message without a service's signature is refused before it is decoded."""
 
 from typing import Any, TypeVar
 
@@ -9,7 +9,10 @@ M = TypeVar("M")
 
 
 class SignedCodec(Codec[M]):
-    """A decoder of the notices on one topic; with `again` it accepts old ones, and the same ones again, as hints."""
+    """Decodes the signed messages between services on one topic. `union` is the type of the messages.
+
+    With `again` it also accepts old messages, and the same ones again.
+    """
 
     def __init__(self, union: Any, topic: str, notices: Notices, *, again: bool = False) -> None:
         super().__init__(union)
@@ -17,5 +20,5 @@ class SignedCodec(Codec[M]):
         self._verified = notices.authentic if again else notices.verified
 
     def decode(self, payload: bytes) -> M:
-        """Return the message. Raise Rejected if it is unsigned, replayed, or refused by `Codec`."""
+        """Verify and decode a message. Raise Rejected if it is unsigned, too old, seen before, or not decodable."""
         return super().decode(bytes(self._verified(self._topic, payload, PAYLOAD_LIMIT)))

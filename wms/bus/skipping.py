@@ -1,4 +1,4 @@
-"""Messages that block a consumer, and an operator's order to skip one.
+"""Messages that hold up a consumer, and an operator's order to skip one.
 
 The order does not need a live consumer. One transaction puts the message into the dead letters and moves the offset behind it, with the
 compare-and-set that consumers use. A consumer that still handles the message then fails to commit, and continues behind it.
@@ -24,11 +24,11 @@ READ_SECONDS = 5.0
 LOOK_WITHIN = 1.0
 LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 3.0
-"""Seconds for which a message is its partition's next one before it counts as blocking."""
+"""For how many seconds a message is the next one of its partition before it counts as blocking."""
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    """The position of a consumer's next message in one partition."""
+    """The message that a consumer must handle next in one partition, by its offset."""
 
     consumer: str
     topic: str
@@ -37,27 +37,27 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that blocks a partition, with its position and age."""
+    """A message that a consumer must handle next, and for how long it has been so."""
 
     blocked: Blocked
     message: Message
     age: float
-    """Seconds since the message became the next one."""
+    """Seconds since the consumer's offset last moved to this message."""
 
 
 class SkipOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator's order to skip a message, with the operator's name and reason."""
+    """An operator's order to skip a message: who orders it, and why."""
 
     operator: str
     reason: str
     force: bool = False
-    """Whether to end the transaction that handles the message. Otherwise the order waits briefly for it."""
+    """Whether to end the transaction that is handling the message. Otherwise the order waits for it, 3 s at most."""
 
 
 async def first_messages(
     kafka: Kafka, topic: str, offsets: Mapping[int, int], within: float = READ_SECONDS
 ) -> dict[int, Message]:
-    """Return by partition the first message at or behind the given offset, if it was found within `within` seconds."""
+    """Return, for each partition, the first message at or after its offset in `offsets`. Those not found in `within` seconds are absent."""
     found: dict[int, Message] = {}
     reader = await kafka.reader(topic)
     try:
@@ -74,7 +74,7 @@ async def first_messages(
 
 
 async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
-    """Return the messages that have been next and unhandled for `patience` seconds."""
+    """Return the messages of all consumers that have been next and unhandled for `patience` seconds."""
     before = await _positions(db, kafka)
     started = asyncio.get_running_loop().time()
     waiting = await _messages_at([each for each, age in before.items() if age > patience], kafka)
@@ -87,7 +87,7 @@ async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECOND
 async def next_messages(
     db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
 ) -> list[Unhandled]:
-    """Return the next message of each given partition, named by consumer, topic and number."""
+    """Return the next message of each given partition, named by consumer, topic and number. Partitions without one are absent."""
     positions = await _positions(db, kafka)
     at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
     return await _still(await _messages_at(at, kafka), db, kafka)
@@ -106,7 +106,7 @@ async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked,
 
 
 async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
-    """Return the messages that are still the next ones of their partitions."""
+    """Return those of these messages that are still the next ones of their partitions."""
     now = await _positions(db, kafka)
     return [
         Unhandled(blocked=each, message=message, age=now[each])
@@ -132,9 +132,9 @@ async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
 async def set_aside(
     db: Database, kafka: Kafka, blocked: Blocked, order: SkipOrder, verify: Callable[[str], Principal | None]
 ) -> Message:
-    """Put a message into the dead letters, move the offset behind it, and return it.
+    """Make the message that `blocked` names a dead letter, move the consumer's offset past it, log the order, and return it.
 
-    `verify` returns the principal of a token, None if the token is invalid. A message without a principal is never replayed.
+    `verify` returns the sender that a token proves, None if it is invalid. A message without a sender is never replayed.
 
     Raises:
         Rejected: The message is not the next one of its partition, or does not exist.
@@ -192,7 +192,7 @@ def _as_json(principal: Principal | None) -> str | None:
 
 @asynccontextmanager
 async def _unlocked(db: Database, tx: Transaction, *, force: bool) -> AsyncIterator[None]:
-    """Limit the transaction's wait for locks; with `force` end the transactions that hold the locks."""
+    """Let statements of the transaction wait briefly for locks; with `force`, end the sessions that hold these locks."""
     if not force:
         await offset.wait_briefly(tx)
         yield

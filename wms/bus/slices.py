@@ -1,4 +1,4 @@
-"""Slices: preparations run in one thread beside the event loop, some milliseconds at a time, in turns."""
+"""Runs preparations of messages in one thread beside the event loop, some milliseconds at a time, so that other work gets its turn."""
 
 import asyncio
 import time
@@ -11,21 +11,21 @@ import msgspec
 from wms.bus.delivery import Steps
 
 SLICE_SECONDS = 0.03
-"""The length of a slice in processor seconds. After it the next waiting work has its turn."""
+"""How many processor seconds preparations run before other work in the thread gets its turn."""
 
 
 class PreparationOutcome(msgspec.Struct):
-    """The outcome of a preparation: a value, an error, or not done because it was given up."""
+    """What became of one message's preparation: a value, an error, or neither if it was given up."""
 
     seconds: float = 0.0
-    """Processor seconds that the preparation took."""
+    """How many processor seconds the preparation took."""
     is_done: bool = False
     value: Any = None
     error: Exception | None = None
 
 
 class Work(msgspec.Struct):
-    """One preparation: its owner, its steps and its outcome."""
+    """The preparation of one message: whose it is, its steps, and its outcome, which is filled in."""
 
     owner: str
     steps: Steps
@@ -33,7 +33,7 @@ class Work(msgspec.Struct):
 
 
 class Slices:
-    """One thread for all preparations of a process. They share caches, so they never run concurrently."""
+    """One thread that runs all preparations of a process. They share caches, so they never run side by side."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
@@ -41,9 +41,9 @@ class Slices:
     async def run(
         self, works: Sequence[Work], allowance: float, on_step: Callable[[], None] = lambda: None
     ) -> None:
-        """Run the works in order, for at most `allowance` processor seconds for each owner. Works beyond it stay undone.
+        """Run preparations in order, at most `allowance` processor seconds for each owner, and fill in their outcomes.
 
-        `on_step` is called after each slice.
+        Those beyond are left undone. `on_step` is called every few milliseconds.
         """
         spent: dict[str, float] = {}
         position = 0
@@ -53,16 +53,16 @@ class Slices:
             on_step()
 
     async def call(self, work: Callable[[], None]) -> None:
-        """Run a function in the thread, between slices."""
+        """Run a function in the thread, when no preparation runs, and wait for its end."""
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """End the thread after its current work."""
+        """End the thread after what it runs now. What still waits is dropped."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowance: float) -> int:
-    """Run works until the slice ends; return the position at which to continue."""
+    """Run preparations from `position` on for some milliseconds; return the position at which to continue."""
     ends = time.thread_time() + SLICE_SECONDS
     while position < len(works):
         work = works[position]
@@ -75,7 +75,7 @@ def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowa
 
 
 def _advance(work: Work, spent: dict[str, float], allowance: float, ends: float) -> bool:
-    """Advance one work. Return whether it is over: done, or given up because its owner's allowance is used."""
+    """Continue one preparation. Return whether it is over: done, or given up as its owner's allowance is used."""
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
     try:

@@ -1,4 +1,4 @@
-"""The Kafka topics: names, numbers of partitions, retention."""
+"""The Kafka topics of the system: names, numbers of partitions, and how long messages are kept."""
 
 from typing import Final
 
@@ -20,16 +20,16 @@ from wms.messages import (
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """A topic with its creation settings."""
+    """A Kafka topic, with the settings with which it is created."""
 
     name: str
     partitions: int
-    """The number of partitions. At most 4 for topics that clients write, since the embedded broker creates missing topics with 4."""
+    """The number of partitions: at most 4 where clients write, since the embedded broker creates missing topics with 4."""
     retention_hours: int = 24
     gathered_seconds: float = 0.0
-    """Seconds for which the relay collects messages before it sends them. Longer where no client waits for them."""
+    """For how many seconds the relay collects messages before it sends them. Longer where no client waits for them."""
     is_internal: bool = False
-    """Whether only services write the topic, with signatures."""
+    """Whether only services write to the topic. Its messages are signed."""
 
 
 SHARED: Final = (
@@ -49,15 +49,15 @@ SHARED: Final = (
 
 
 def user_inbox(owner: str) -> Topic:
-    """Return the inbox topic of one user's clients."""
+    """Return the topic in which one user's clients get their answers."""
     return Topic(replies.inbox(owner), 1, 1)
 
 
 def site_inbox_of(site: str) -> Topic:
-    """Return the inbox topic of one site's job agents."""
+    """Return the topic in which the pilots of one site get their orders."""
     return Topic(site_inbox.inbox(site), 1, 1)
 
 
 def find(name: str) -> Topic:
-    """Return the shared topic of that name. Any other name is an inbox, which has one partition."""
+    """Return the shared topic with this name. Any other name is taken for an inbox, which has one partition."""
     return next((each for each in SHARED if each.name == name), Topic(name, 1, 1))

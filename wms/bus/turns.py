@@ -1,4 +1,4 @@
-"""Turns of owners: which messages are handled at once, and which are parked so that other owners need not wait."""
+"""Turns of owners: which messages are handled at once, and which are parked in the database so that other owners need not wait."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeVar
@@ -10,31 +10,38 @@ from wms.fairness import levelled
 M = TypeVar("M")
 
 SECONDS_A_SECOND, BURST_SECONDS = 0.25, 2.0
-"""The processing budget of an owner: seconds regained a second, and the most seconds. Within it messages are not parked."""
+"""How much processing time an owner may use before its messages are parked: seconds regained a second, and the most."""
 PATIENCE_SECONDS = 2.0
-"""Seconds of unread work above which messages of an owner over its budget are parked at once."""
+"""If the unread messages take more seconds than this, messages of owners without time left are parked at once."""
 
 Whose = tuple[int, str]
-"""A partition and an owner. Their messages keep their order."""
+"""A partition and an owner. The owner's messages in it keep their order."""
 
 
 class Turns:
-    """The owners' budgets and parked messages, and the order in which these are handled. `now` is in monotonic seconds."""
+    """How much processing time owners have left, how many messages of each are parked, and whose turn is next.
+
+    Times `now` are in monotonic seconds.
+    """
 
     def __init__(self) -> None:
         self._budget = Budget(SECONDS_A_SECOND, BURST_SECONDS)
         self._parked: dict[Whose, int] = {}
         self._used: dict[str, float] = {}
-        """Processing seconds used by each owner's parked messages since no message was parked."""
+        """Seconds that each owner's parked messages took since there were last none."""
 
     def load(self, parked: Mapping[Whose, int]) -> None:
-        """Replace the numbers of parked messages, at the start of a round."""
+        """Replace what is known of how many messages are parked, by partition and owner."""
         self._parked = dict(parked)
 
     def split(
         self, batch: Sequence[Decoded[M]], now: float, behind_seconds: float
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Return the messages to handle now, and the messages to park."""
+        """Divide a batch into messages to handle now and messages to park.
+
+        A message is parked if earlier ones of its owner are, or if the owner has no time left and others wait. `behind_seconds` is how long
+        all unread messages would take.
+        """
         contended = behind_seconds > PATIENCE_SECONDS or len({each.owner for each in batch if each.owner}) > 1
         good: list[Decoded[M]] = []
         deferred: list[Decoded[M]] = []
@@ -49,7 +56,7 @@ class Turns:
         return contended and self._budget.left(each.owner, now) <= 0
 
     def spent(self, batch: Iterable[Decoded[M]], seconds: float, now: float) -> None:
-        """Charge the owners of a batch for its duration in seconds, in proportion to the bytes of their messages."""
+        """Charge the owners of a batch for the `seconds` seconds that it took, in proportion to the bytes of their messages."""
         sizes: dict[str, int] = {}
         for each in batch:
             sizes[each.owner] = sizes.get(each.owner, 0) + each.size + 1
@@ -58,13 +65,13 @@ class Turns:
             self._budget.spend(owner, seconds * size / whole, now)
 
     def parked(self, deferred: Iterable[Decoded[M]]) -> None:
-        """Count these messages as parked."""
+        """Count these messages as parked now."""
         for each in deferred:
             whose = each.record.partition, each.owner
             self._parked[whose] = self._parked.get(whose, 0) + 1
 
     def next(self) -> Whose | None:
-        """Return the partition and owner whose parked messages are next; None without parked messages.
+        """Return the partition and owner whose parked messages are next; None if none are parked.
 
         It is the owner that used the least processing time.
         """
@@ -75,11 +82,11 @@ class Turns:
         return min(self._parked, key=lambda whose: (self._used[whose[1]], whose))
 
     def parked_of(self, whose: Whose) -> int:
-        """Return the known number of parked messages of an owner in a partition."""
+        """Return how many messages of this owner are parked in this partition, as far as is known."""
         return self._parked.get(whose, 0)
 
     def took(self, whose: Whose, seconds: float, gone: int, now: float) -> None:
-        """Record that `gone` parked messages were handled or vanished, in `seconds` seconds."""
+        """Store that `gone` parked messages of this partition and owner were handled or vanished, which took `seconds` seconds."""
         self._used[whose[1]] = self._used.get(whose[1], 0.0) + seconds
         self._budget.spend(whose[1], seconds, now)
         left = self._parked.get(whose, 0) - gone
@@ -90,5 +97,5 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """The number of parked messages."""
+        """How many messages are parked, of all owners."""
         return sum(self._parked.values())
