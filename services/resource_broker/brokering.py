@@ -5,7 +5,7 @@ still claimed by this broker. A step whose process dies is done anew by another 
 """
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import msgspec
 import structlog
@@ -18,13 +18,13 @@ from services.resource_broker.config import BrokeringSettings
 from services.resource_broker.input_data import replicas_of, sites_of
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
-from services.resource_broker.requested_indexes import RequestedIndexes, admitting
+from services.resource_broker.requested_indexes import IndexAnswer, RequestedIndexes, admitting
 from wms import faultpoint
 from wms.broker.candidate import Candidate
 from wms.db import job_record
 from wms.db.database import GONE, RETRIED, Database
 from wms.db.job_record import ClaimedRecord
-from wms.ids import InstanceId
+from wms.ids import InstanceId, JobId
 from wms.job.reasons import Code
 from wms.transfer.replica_resolver import resolver
 
@@ -66,14 +66,24 @@ class Brokering:
         if not records:
             return False
         faultpoint.reach("broker.after_claim")
-        first = [each for each in records if each.tries == 1]
-        if first:
-            await self._take(first)
-        for each in records:
-            # Whatever killed its step may kill it again: no other job is to suffer.
-            if each.tries > 1:
-                await self._take_alone(each)
+        # Whatever killed a job's step may kill it again: no other job is to suffer.
+        alone = [each for each in records if each.tries > 1]
+        together = [each for each in records if each.tries == 1]
+        for each in (*await self._left_over(together), *alone):
+            await self._take_alone(each)
         return len(records) == self._settings.at_once
+
+    async def _left_over(self, records: Sequence[ClaimedRecord]) -> Sequence[ClaimedRecord]:
+        """Take jobs together; return them if that failed, as one may have spoilt the step of all."""
+        try:
+            if records:
+                await self._take(records)
+        except (*GONE, *RETRIED):
+            raise
+        except Exception:
+            log.exception("jobs could not be brokered together", jobs=len(records))
+            return records
+        return ()
 
     async def _claim(self) -> list[ClaimedRecord]:
         found, self._indexes.found = self._indexes.found, set()
@@ -96,10 +106,12 @@ class Brokering:
             landscape = await self._landscape.read(tx, {each.job_class for each in jobs})
         landscape = await self._with_input_data(landscape, jobs)
         faultpoint.reach("broker.after_read")
+        # Here, and not where it is decided: a search begins in the event loop, and a thread has none.
+        answers = {each.record.job_id: self._answer(each) for each in jobs}
         if len(jobs) * len(landscape.candidates) > FEW_RANKED:
-            decided = await asyncio.to_thread(self._decide, jobs, landscape)
+            decided = await asyncio.to_thread(self._decide, jobs, answers, landscape)
         else:
-            decided = self._decide(jobs, landscape)
+            decided = self._decide(jobs, answers, landscape)
         async with self._db.transaction() as tx:
             placed = set(await carry_out(tx, decided, self._owner, self._settings.temporary_seconds))
         faultpoint.reach("broker.after_step")
@@ -113,29 +125,37 @@ class Brokering:
         known = msgspec.structs.replace(landscape.knowledge, replicas=replicas, replica_sites=sites)
         return msgspec.structs.replace(landscape, knowledge=known)
 
-    def _decide(self, jobs: Iterable[BrokeredJob], landscape: Landscape) -> list[Decided]:
+    def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
+        """Return what the job's index servers answer; None if it names none."""
+        servers = job.description.index_servers
+        return self._indexes.answer(servers, job.record.job_id) if servers else None
+
+    def _decide(
+        self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], landscape: Landscape
+    ) -> list[Decided]:
         """Decide on each job; what one takes is no more there for the next."""
         decided = []
         for each in jobs:
-            step = self._decided(each, landscape)
+            step = self._decided(each, answers[each.record.job_id], landscape)
             decided.append((each, step))
             for one in step.placed:
                 landscape = landscape.with_job_at(place_of(one.element))
         return decided
 
-    def _decided(self, job: BrokeredJob, landscape: Landscape) -> NextStep:
+    def _decided(self, job: BrokeredJob, answer: IndexAnswer | None, landscape: Landscape) -> NextStep:
         if job.record.tries > TRIES_LIMIT:
             text = f"its step failed {job.record.tries - 1} times"
             return ended(job.facts, "hold", Code.BROKER_FAULT, text)
-        servers = job.description.index_servers
-        if servers and job.facts.phase == "Choosing" and (why := self._indexes.refusal(servers)):
-            return ended(job.facts, "hold", Code.INDEX_REFUSED, why)
-        return self._next(job, landscape, servers)
-
-    def _next(self, job: BrokeredJob, landscape: Landscape, servers: tuple[str, ...]) -> NextStep:
-        places = self._found(job, servers) if servers else None
-        if servers and places is None:
+        if answer and answer.refusal:
+            return ended(job.facts, "hold", Code.INDEX_REFUSED, answer.refusal)
+        if answer and answer.known is None:
             return self._searching(job)
+        return self._next(job, answer and _places(job, answer), landscape)
+
+    def _next(
+        self, job: BrokeredJob, places: frozenset[tuple[str, str]] | None, landscape: Landscape
+    ) -> NextStep:
+        """Return the next step of a job; `places` are those that its index servers lead to, None if it names none."""
 
         def rejection(each: Candidate) -> str:
             known = places is None or each.place in places
@@ -149,13 +169,6 @@ class Brokering:
             return group_step(job.facts, job.facts.group, around)
         return next_step(job.facts, assess, landscape.reservable, landscape.now, self._terms)
 
-    def _found(self, job: BrokeredJob, servers: tuple[str, ...]) -> frozenset[tuple[str, str]] | None:
-        """Return the elements that the job's index servers lead to and that admit its owner; None while they are asked."""
-        known = self._indexes.known(servers, job.record.job_id)
-        if known is None:
-            return None
-        return frozenset((each.site, each.name) for each in admitting(known.elements, job.record.identity))
-
     def _searching(self, job: BrokeredJob) -> NextStep:
         facts = job.facts
         return NextStep(
@@ -166,3 +179,9 @@ class Brokering:
             reason="DISCOVERING",
             text="its index servers are being asked",
         )
+
+
+def _places(job: BrokeredJob, answer: IndexAnswer) -> frozenset[tuple[str, str]]:
+    """Return the elements that the job's index servers lead to and that admit its owner."""
+    elements = answer.known.elements if answer.known else ()
+    return frozenset((each.site, each.name) for each in admitting(elements, job.record.identity))

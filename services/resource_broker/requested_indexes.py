@@ -44,6 +44,13 @@ class KnownElements(NamedTuple):
     troubles: tuple[str, ...]
 
 
+class IndexAnswer(NamedTuple):
+    """What a job's index servers answer: why they are not asked, or what they lead to; neither while they are asked."""
+
+    refusal: str
+    known: KnownElements | None
+
+
 class RequestedIndexes:
     """Finds and caches the computing elements behind the index servers that users name. `clock` returns monotonic seconds."""
 
@@ -71,6 +78,11 @@ class RequestedIndexes:
         self._waiting: dict[Servers, set[JobId]] = {}
         self.found: set[JobId] = set()
         """Jobs whose searches have ended; whoever reads the set replaces it by an empty one."""
+
+    def answer(self, servers: Servers, job_id: JobId) -> IndexAnswer:
+        """Return the answer for a job, in the event loop: a search may begin, after which the job is in `found`."""
+        why = self.refusal(servers)
+        return IndexAnswer(why, None if why else self.known(servers, job_id))
 
     def refusal(self, servers: Servers) -> str:
         """Return why these index servers must not be asked, such as a host that is not allowed; empty if they may be asked."""

@@ -30,10 +30,12 @@ _ORDERS: msgspec.json.Decoder[Any] = msgspec.json.Decoder(broker.ToBroker)
 class BrokerWorld:
     """A broker and what it works on."""
 
-    def __init__(self, world: World, name: str = "b-1", **settings: Any) -> None:
+    def __init__(
+        self, world: World, name: str = "b-1", *, indexes: RequestedIndexes | None = None, **settings: Any
+    ) -> None:
         self.world = world
         self.settings = BrokeringSettings(**{"look_again_seconds": 0.5} | settings)
-        self.indexes = RequestedIndexes(RequestedIndexSettings())
+        self.indexes = indexes or RequestedIndexes(RequestedIndexSettings())
         self.brokering = Brokering(world.db, self.settings, self.indexes, InstanceId(name))
         self.orders = Orders(world.db, lambda: None)
         self.upkeep = Upkeep(world.db, kept_days=90.0)

@@ -1,8 +1,15 @@
 """The broker over a real database: jobs are ranked and placed, looked at again, taken over, held or failed with reasons."""
 
+from services.resource_broker import brokering
+from services.resource_broker.config import RequestedIndexSettings
+from services.resource_broker.requested_indexes import RequestedIndexes
 from tests.services.brokers import BrokerWorld, sound
 from tests.services.world import World, user
+from tests.waiting import eventually
 from wms.db import job_record
+from wms.discovery.address import Address
+from wms.discovery.server_answers import FoundElement, ServerAnswer
+from wms.glue.glue1 import GlueComputingElement
 from wms.messages import queries
 
 
@@ -97,3 +104,41 @@ async def test_an_index_server_that_may_not_be_asked_holds_the_job(
     await brokers.step()
     assert await the_world.state(job_id) == "Held"
     assert (await the_world.reasons(job_id))[-1] == "INDEX_REFUSED"
+
+
+class IndexServer:
+    """An index server that leads to one element."""
+
+    async def ask(self, _: Address) -> ServerAnswer:
+        return ServerAnswer(
+            elements=(FoundElement(site="S1", glue=GlueComputingElement(id="S1/ce", name="ce")),)
+        )
+
+
+async def test_a_search_begins_though_so_many_jobs_are_ranked_in_a_thread(the_world: World) -> None:
+    settings = RequestedIndexSettings(hosts=["index.example.org"])
+    brokers = BrokerWorld(the_world, indexes=RequestedIndexes(settings, {"https": IndexServer()}))
+    sites, jobs = 10, brokering.FEW_RANKED // 10 + 1
+    for n in range(sites):
+        await brokers.advertise(f"S{n}")
+    ids = await brokers.submitted(jobs, index_servers=["https://index.example.org/glue"])
+    await brokers.step()
+    assert {(await brokers.record(each)).reason for each in ids} == {"DISCOVERING"}
+    await eventually(lambda: brokers.indexes.found == set(ids))
+    await brokers.step()
+    assert {(await brokers.placements(each))[0].site for each in ids} == {"S1"}
+
+
+async def test_a_job_that_spoils_a_common_step_delays_no_other(
+    brokers: BrokerWorld, the_world: World
+) -> None:
+    await brokers.advertise("A")
+    (bad,) = await brokers.submitted(executable="bad")
+    (good,) = await brokers.submitted(executable="good")
+    await brokers.told()
+    await the_world.sql(
+        "update description set body = '{}' where description_id = (select description_id from job where job_id = $1)",
+        bad,
+    )
+    await brokers.step()
+    assert [await the_world.state(each) for each in (bad, good)] == ["Checking", "Waiting"]
