@@ -62,7 +62,7 @@ def main() -> int:
     else:
         report = asyncio.run(crash_system(options.crashes, seed, options.seconds))
     sys.stdout.write(report.text() + "\n")
-    return 1 if report.left else 0
+    return 0 if report.ok else 1
 
 
 if __name__ == "__main__":

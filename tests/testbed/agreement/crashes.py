@@ -68,6 +68,11 @@ class CrashReport:
     longest_seconds: float = 0.0
     """The longest time for which one was listed after the end of its agreement, while a service ran."""
 
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was left over."""
+        return not self.left
+
     def text(self) -> str:
         points = ", ".join(f"{name} {count}" for name, count in sorted(self.at_points.items()))
         return (

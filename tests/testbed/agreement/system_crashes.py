@@ -1,6 +1,7 @@
 """Kills broker, agreement services and pilot submitter of a whole system over two real Slurm clusters, side by side, again and again.
 
-Users' jobs that want reservations come all the time, and some are killed. Slurm's own lists are held against the agreements while
+Users' jobs that want reservations come all the time, some of them in pairs that start together at both clusters, and some are killed.
+Slurm's own lists are held against the agreements while
 processes die. Then nobody kills any more: every job has to end, and every reservation to be gone.
 """
 
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import asyncpg
+from msgspec.structs import replace
 
 from tests.middleware import Sites
 from tests.testbed.agreement.cluster import listed
@@ -32,6 +34,7 @@ from wms.embedded.server import Program
 from wms.embedded.system import System
 from wms.faultpoint import AGREEMENT_POINTS, BROKER_POINTS, BUS_POINTS, PLACING_POINTS
 from wms.files import to_toml, write_secret
+from wms.ids import JobId
 from wms.jobdesc.preferences import JobPreferences
 
 CLUSTERS = ("alpha", "beta")
@@ -45,6 +48,8 @@ OVER_WITHIN = 600.0
 JOB = JobDescription(
     executable="/bin/sleep", arguments=("0.5",), cpu_time=20, max_attempts=50, preferences=JobPreferences()
 )
+PAIR = replace(JOB, array=len(CLUSTERS), coallocate=True)
+"""Jobs that start together, one at each cluster."""
 ELEMENT = """
 [[elements]]
 ce = "main"
@@ -56,6 +61,10 @@ partition = "main"
 LIVING = "select count(*) from agreement where state in ('Requested', 'Temporary', 'Confirmed')"
 HELD = """select reservation, extract(epoch from now() - changed_at)::float8 as over_seconds
           from agreement where reservation = any ($1) and state not in ('Requested', 'Temporary', 'Confirmed')"""
+TOGETHER = """select count(distinct p.site) = count(*) and max(p.start_at) - min(p.start_at) <= interval '1 s'
+              from placement p join job using (job_id) where job_id = any ($1::bigint[]) and p.state = 'Ended'
+              having count(*) = $2"""
+"""Whether the jobs of an array ran at different sites in reservations that start together; nothing unless all ran."""
 BEATING = "select 1 from service_instance where pid = $1"
 
 
@@ -78,6 +87,10 @@ class SystemCrashReport:
     at_points: int = 0
     jobs: int = 0
     killed_jobs: int = 0
+    pairs: int = 0
+    """So many pairs of jobs ran."""
+    apart: set[int] = field(default_factory=set)
+    """The first jobs of pairs that ran, but not together."""
     released: int = 0
     """How often a job was released that was held as the broker died too often at its step."""
     ended: dict[str, int] = field(default_factory=dict)
@@ -95,12 +108,18 @@ class SystemCrashReport:
     seconds: float = 0.0
     audit: str = ""
 
+    @property
+    def ok(self) -> bool:
+        """Whether nothing was left over, every pair ran together, and the auditor found nothing."""
+        return not self.left and not self.apart and self.audit == "ok"
+
     def text(self) -> str:
         """Return it for people."""
         kills = ", ".join(f"{name} {count}" for name, count in sorted(self.crashes.items()))
         return (
             f"{self.crashes.total()} crashes in {self.seconds:.0f} s ({kills}; {self.at_points} at named points), "
             f"{self.jobs} jobs ({self.killed_jobs} killed and {self.released} released by their user; {self.ended}), "
+            f"{self.pairs} pairs ran, apart: {sorted(self.apart) or 'none'}; "
             f"{len(self.seen)} reservations seen in Slurm; agreements: {self.agreements}; "
             f"longest past its end in Slurm's list {self.past_end_seconds:.1f} s, "
             f"after its agreement was over {self.unneeded_seconds:.1f} s; left over: {sorted(self.left) or 'none'}, "
@@ -118,6 +137,7 @@ class SystemCrashes:
         self._wanted = 0
         self._until = 0.0
         self._calm = asyncio.Event()
+        self._pairs: list[list[JobId]] = []
         self.report = SystemCrashReport()
 
     async def run(self, crashes: int, seconds: float = float("inf")) -> SystemCrashReport:
@@ -259,8 +279,12 @@ class SystemCrashes:
                 count for state, count in counts.items() if state not in ("Done", "Failed", "Killed")
             )
             for _ in range(OPEN_JOBS - under_way):
-                submission = await client.submit(JOB)
-                self.report.jobs += 1
+                is_pair = rng.random() < 0.2
+                submission = await client.submit(PAIR if is_pair else JOB)
+                jobs = [JobId(each) for each in submission.job_ids()]
+                self.report.jobs += len(jobs)
+                if is_pair:
+                    self._pairs.append(jobs)
                 if rng.random() < 0.2:
                     await asyncio.sleep(rng.uniform(0.0, 2.0))
                     await client.kill(submission.selector())
@@ -281,6 +305,10 @@ class SystemCrashes:
             await self._release(client)
             await asyncio.sleep(0.5)
         self.report.ended = dict(await client.counts(select(everything=True)))
+        for pair in self._pairs:
+            together = await connection.fetchval(TOGETHER, pair, len(pair))
+            self.report.pairs += together is not None
+            self.report.apart |= {pair[0]} if together is False else set()
 
         async def over() -> bool:
             return bool(await connection.fetchval(LIVING) == 0)
