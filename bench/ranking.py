@@ -9,7 +9,8 @@ than they do: the same ads, besides its own history. The LCG trace is the file t
 `WMS_LCG_TRACE` names.
 
 The goal is three quarters of a baseline's mean time to delivery, and intervals that hold 85 to 95 % of the outcomes. `goal` says of each
-baseline whether it was reached, and whether the oracle reaches it: where that does not, no broker without foresight can be asked to.
+baseline whether it was reached, and whether the oracle reaches it. The oracle is greedy, so it is no bound; but what it misses with full
+knowledge is much to ask of a broker that predicts.
 The measurement fails if the broker is slower than a baseline, needs more than three quarters of the time of random choice, or if its
 intervals are wrong.
 """
