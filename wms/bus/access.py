@@ -1,9 +1,12 @@
 """How Kafka brokers are reached: their addresses, encryption and credentials."""
 
+import asyncio
 import ssl
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import msgspec
+from aiokafka.abc import AbstractTokenProvider
 
 from wms.bounds import Line
 from wms.bus.door import servers
@@ -24,10 +27,12 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     replication: Annotated[int, msgspec.Meta(ge=-1, le=1_000)] = 1
     security: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
     """Whether connections are encrypted (SSL) and authenticated (SASL)."""
-    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] = "SCRAM-SHA-512"
-    """How clients prove who they are if `security` has SASL."""
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER"] = "SCRAM-SHA-512"
+    """How clients prove who they are if `security` has SASL. OAUTHBEARER sends the token in `token_file`."""
     username: Line = ""
     password: Line = ""
+    token_file: Line = ""
+    """A file with a token for OAUTHBEARER, read anew for each connection: whoever renews tokens replaces the file."""
     authorities: Line = ""
     """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
     certificate: Line = ""
@@ -50,13 +55,34 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         if self.security.endswith("SSL"):
             options["ssl_context"] = self._context()
         if self.security.startswith("SASL"):
-            options["sasl_mechanism"] = self.mechanism
-            options["sasl_plain_username"] = self.username
-            options["sasl_plain_password"] = self.password
+            options |= self._sasl()
         return options
+
+    def _sasl(self) -> dict[str, Any]:
+        if self.mechanism == "OAUTHBEARER":
+            return {
+                "sasl_mechanism": self.mechanism,
+                "sasl_oauth_token_provider": BearerToken(self.token_file),
+            }
+        return {
+            "sasl_mechanism": self.mechanism,
+            "sasl_plain_username": self.username,
+            "sasl_plain_password": self.password,
+        }
 
     def _context(self) -> ssl.SSLContext:
         context = ssl.create_default_context(cafile=self.authorities or None)
         if self.certificate:
             context.load_cert_chain(self.certificate, self.private_key or None)
         return context
+
+
+class BearerToken(AbstractTokenProvider):  # type: ignore[misc] # the library has no types
+    """The OAUTHBEARER token of a client of Kafka, kept in a file."""
+
+    def __init__(self, path: str) -> None:
+        self._path = Path(path)
+
+    async def token(self) -> str:
+        """Return the token that the file holds now. Raise OSError if it cannot be read."""
+        return (await asyncio.to_thread(self._path.read_text, "utf-8")).strip()

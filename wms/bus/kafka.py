@@ -36,6 +36,8 @@ Pair = tuple[bytes, bytes]
 SEND_SECONDS = 15.0
 """How many seconds are waited for a broker to take messages. A broker that restarts may be back by then."""
 _EXISTS = 36
+_NOT_ALLOWED = frozenset({29, 31})
+"""Refusals of topics and of the cluster's changes: also those of who may not create a topic that exists."""
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
 """The bytes that a batch may need beyond the keys, payloads and headers of its messages."""
@@ -118,6 +120,8 @@ class Kafka:
         except (KafkaError, OSError) as error:
             raise Unavailable(f"topics cannot be created: {error!r}") from error
         for name, code, *_ in response.topic_errors:
+            if code in _NOT_ALLOWED and await self.exists(name):
+                continue
             if code not in (0, _EXISTS):
                 raise Rejected("TOPIC_REFUSED", f"the broker will not create {name}: error {code}")
         self._known.update({topic.name: topic for topic in missing})

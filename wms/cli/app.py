@@ -93,6 +93,12 @@ COMMANDS = (
     ),
     (RUN, "man", "manual:man", "Write the manual pages of all commands."),
     (RUN, "migrate", "operate:migrate", "Bring the database's schema up to this version."),
+    (
+        RUN,
+        "kafka-acls",
+        "kafka_acls:kafka_acls",
+        "Print the access rules of a Kafka cluster, as commands of Kafka's own tool, or add them to the cluster.",
+    ),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
     (RUN, "record", "record:record", "Write a recording of jobs that ran, to simulate them."),

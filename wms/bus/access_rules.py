@@ -1,0 +1,118 @@
+"""The access rules of a Kafka cluster: which topics services, users' tools, advertisers and pilots may write and read.
+
+One table for what a broker is told (`wms kafka-acls`) and what the tests try. All services are one party: whichever of them is alive
+publishes what another left in the outbox. Names in rules are topics, or prefixes of topics.
+"""
+
+import asyncio
+import shlex
+from collections.abc import Iterable, Sequence
+from typing import Final, Literal, NamedTuple
+
+from aiokafka.client import AIOKafkaClient
+from aiokafka.errors import KafkaError
+from aiokafka.protocol.admin import CreateAclsRequest
+
+from wms.bus.access import BrokerSettings
+from wms.errors import Rejected, Unavailable
+from wms.messages import ads, commands, events, queries, replies, reports, requests, site_inbox
+
+Operation = Literal["Create", "Read", "Write"]
+
+TOPIC_PREFIX: Final = "wms."
+"""The beginning of the names of all topics."""
+WRITTEN_WITHIN_SECONDS: Final = 20.0
+TOPIC, LITERAL, PREFIXED, ALLOW = 2, 3, 4, 3
+OPERATIONS: Final[dict[Operation, int]] = {"Read": 3, "Write": 4, "Create": 5}
+"""The numbers of Kafka's protocol."""
+EVERY_HOST: Final = "*"
+INBOX: Final[tuple[Operation, ...]] = ("Create", "Read")
+"""Whoever has an inbox makes its topic, and reads it. Only services write there."""
+
+
+class AccessRule(NamedTuple):
+    """A principal may do these operations with these topics, and with no others."""
+
+    principal: str
+    """The broker's name of who connects, such as `User:alice` or `User:CN=alice,O=example`."""
+    operations: tuple[Operation, ...]
+    topics: tuple[str, ...]
+    is_prefix: bool = False
+    """Whether the names are prefixes."""
+
+    def arguments(self) -> list[str]:
+        """Return the arguments with which the `kafka-acls` tool adds the rule."""
+        operations = [word for each in self.operations for word in ("--operation", each)]
+        topics = [word for each in self.topics for word in ("--topic", each)]
+        pattern = ["--resource-pattern-type", "prefixed" if self.is_prefix else "literal"]
+        return ["--add", "--allow-principal", self.principal, *operations, *topics, *pattern]
+
+
+def of_services(principal: str) -> list[AccessRule]:
+    """Return the rules of the services."""
+    return [AccessRule(principal, ("Create", "Read", "Write"), (TOPIC_PREFIX,), is_prefix=True)]
+
+
+def of_user(principal: str, owner: str) -> list[AccessRule]:
+    """Return the rules of a user's tools; `owner` is the name in the user's tokens."""
+    return [
+        AccessRule(principal, ("Write",), (commands.TOPIC, queries.TOPIC)),
+        AccessRule(principal, INBOX, (replies.inbox(owner),)),
+        AccessRule(principal, ("Read",), (events.TOPIC,)),
+    ]
+
+
+def of_advertiser(principal: str) -> list[AccessRule]:
+    """Return the rules of an advertiser: its token says for which sites it speaks."""
+    return [AccessRule(principal, ("Write",), (ads.TOPIC,))]
+
+
+def of_pilots(principal: str, site: str) -> list[AccessRule]:
+    """Return the rules of the pilots at a site."""
+    return [
+        AccessRule(principal, ("Write",), (requests.TOPIC, reports.TOPIC)),
+        AccessRule(principal, INBOX, (site_inbox.inbox(site),)),
+    ]
+
+
+def script(rules: Iterable[AccessRule], tool: Sequence[str]) -> str:
+    """Return a shell script that adds the rules; `tool` are the words that call `kafka-acls` for the cluster."""
+    return "".join(shlex.join([*tool, *each.arguments()]) + "\n" for each in rules)
+
+
+async def write_rules(settings: BrokerSettings, rules: Iterable[AccessRule]) -> None:
+    """Add rules to the cluster, as its administrator; those that are there already stay as they are.
+
+    Raise Unavailable without an answer, Rejected if the cluster refuses a rule: it has no authorizer, or this is no administrator.
+    """
+    client = AIOKafkaClient(**settings.connection(), client_id="wms-kafka-acls")
+    try:
+        async with asyncio.timeout(WRITTEN_WITHIN_SECONDS):
+            await client.bootstrap()
+            for request in [one for each in rules for one in _requests(each)]:
+                # Any node passes it on to the controller.
+                answer = await client.send(client.get_random_node(), request)
+                _check(answer.creation_responses)
+    except (KafkaError, OSError) as error:
+        raise Unavailable(f"the rules were not added: {error!r}") from error
+    finally:
+        await client.close()
+
+
+def _requests(rule: AccessRule) -> Iterable[CreateAclsRequest]:
+    pattern = PREFIXED if rule.is_prefix else LITERAL
+    for topic in rule.topics:
+        for each in rule.operations:
+            yield CreateAclsRequest(
+                TOPIC, topic, pattern, rule.principal, EVERY_HOST, OPERATIONS[each], ALLOW
+            )
+
+
+def _check(responses: Iterable[tuple[int, str | None]]) -> None:
+    for code, text in responses:
+        if code:
+            raise Rejected(
+                "RULE_REFUSED",
+                f"the cluster refuses a rule: {text or f'error {code}'}",
+                "give an administrator's access, and brokers with an authorizer",
+            )
