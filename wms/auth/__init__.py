@@ -1,1 +1,1 @@
-"""Authentication by signed tokens, and authorisation: which actions a principal may take on which jobs."""
+"""Authentication by signed tokens, and authorisation: which actions a user, service, pilot or site may take on which jobs."""

@@ -1,4 +1,4 @@
-"""Envelopes of signed messages: bounded decoding, and the message authentication codes in them.
+"""Envelopes of signed messages: bounded decoding, and the message authentication codes (MACs) in them.
 
 A code is HMAC-SHA256 in base64 over parts that are separated by a NUL byte. Only the last part may contain a NUL byte.
 """
@@ -14,26 +14,26 @@ from wms.bounds import Word
 from wms.errors import Rejected
 
 SECRETS_LIMIT: Final = 2
-"""The largest number of secrets in use at a time."""
+"""How many secrets of the services may be in use at a time."""
 ENVELOPE_BYTES: Final = 256
-"""The most bytes that a signature adds to a message."""
+"""How many bytes an envelope may add to a message's content."""
 
 Macs: TypeAlias = Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
-"""One code for each secret in use, the newest first."""
+"""The authentication codes of a message: one for each secret in use, the newest first."""
 
 E = TypeVar("E", bound=msgspec.Struct)
 
 
 class Envelopes(Generic[E]):
-    """A decoder of signed messages of one envelope type."""
+    """Decodes signed messages of one type of envelope. It does not verify them."""
 
     def __init__(self, envelope: type[E], code: str) -> None:
-        """Build a decoder; a malformed envelope raises Rejected with the error code `code`."""
+        """Take the struct of the envelope. Malformed messages raise Rejected with the error code `code`."""
         self._decoder = msgspec.json.Decoder(envelope)
         self._code = code
 
     def read(self, payload: bytes, limit: int) -> E:
-        """Return the decoded, not yet verified envelope of a message whose content has at most `limit` bytes.
+        """Return the envelope of a message, not yet verified. Its content may have `limit` bytes.
 
         Raises:
             Rejected: The message is too large, or is no such envelope.
@@ -46,27 +46,27 @@ class Envelopes(Generic[E]):
             raise self.forged("it is not signed") from None
 
     def forged(self, why: str) -> Rejected:
-        """Return, not raise, the Rejected for a message whose envelope or signature is invalid; `why` is the reason."""
+        """Return, not raise, the Rejected for a message whose envelope or signature is invalid; `why` says what is wrong."""
         return Rejected(self._code, why)
 
 
 def begin(key: bytes, *parts: bytes) -> hmac.HMAC:
-    """Return an HMAC that has hashed the given parts, each followed by a NUL byte.
+    """Return an HMAC with `key` that has hashed the given parts, each followed by a NUL byte.
 
-    It is copied for each message, because a new HMAC costs more than hashing an offer.
+    It is copied for each message, because a new HMAC costs more than hashing a message.
     """
     return hmac.new(key, b"".join(part + b"\0" for part in parts), "sha256")
 
 
 def mac(begun: hmac.HMAC, content: bytes) -> bytes:
-    """Return the code, in base64, over the parts of `begun` and the content."""
+    """Return the authentication code, in base64, over the parts that `begun` has hashed and over `content`. `begun` is not changed."""
     code = begun.copy()
     code.update(content)
     return b2a_base64(code.digest(), newline=False)
 
 
 def is_among(good: bytes, macs: Sequence[str]) -> bool:
-    """Return whether a code equals one of the given codes. The comparison takes constant time, so that its duration reveals nothing."""
+    """Return whether the code `good` is one of the codes in a message. The comparison takes constant time, so that it reveals nothing."""
     # Each code is compared; a message with more codes than we have secrets is not ours.
     equal = [hmac.compare_digest(good, each.encode()) for each in macs[:SECRETS_LIMIT]]
     return any(equal)

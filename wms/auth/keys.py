@@ -1,4 +1,4 @@
-"""The issuer's signing keys: one for each kind of token, so that the key for pilots cannot sign users' tokens."""
+"""The keys with which this system signs tokens: one for each kind of token, so that the key for pilots cannot sign users' tokens."""
 
 import base64
 import contextlib
@@ -25,11 +25,11 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "pilots.pem": ("pilot",),
     "sites.pem": ("site",),
 }
-"""The kinds of token that each key file may sign."""
+"""The kinds of token that each key file may sign, by file name."""
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Web Key (RFC 7517) with its issuer and the kinds of token that it may sign; by default it may sign none."""
+    """A JSON Web Key (RFC 7517) that verifies tokens, with the name of its issuer. `wms_kinds` are the kinds of token it may sign."""
 
     kty: Word
     crv: Word
@@ -43,13 +43,13 @@ class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeySet(msgspec.Struct, frozen=True):
-    """A JSON Web Key Set."""
+    """A JSON Web Key Set (RFC 7517): the content of `jwks.json`."""
 
     keys: Annotated[tuple[PublicKey, ...], msgspec.Meta(max_length=1_000)]
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A private key with its key id and the kinds of token that it may sign."""
+    """A private key that signs tokens, with its key id and the kinds of token that it may sign."""
 
     kid: str
     kinds: tuple[Kind, ...]
@@ -60,7 +60,7 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def generate_keys(directory: Path) -> None:
-    """Create the missing private keys, readable by their owner alone, and write the public keys to `jwks.json`.
+    """Create the missing private keys in a directory, readable by their owner alone, and write their public keys to `jwks.json`.
 
     The function may be repeated, also by two processes at once: an existing key is never replaced.
     """
@@ -77,7 +77,7 @@ def generate_keys(directory: Path) -> None:
 
 
 def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
-    """Return the private key in a file. Without `kinds`, the file's name determines the kinds of token that the key may sign.
+    """Read the private key in a file. Without `kinds`, the file's name determines the kinds of token that it may sign.
 
     Raises:
         Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it has no usable P-256 key.

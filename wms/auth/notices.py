@@ -1,6 +1,6 @@
 """Notices: messages between services, signed with a key that only services have.
 
-A notice is accepted once and within a few minutes. So a writer to the broker without the key can neither forge nor replay one.
+A notice is accepted once and within a few minutes. So whoever can write to Kafka without the key can neither forge nor replay one.
 """
 
 import hmac
@@ -14,18 +14,18 @@ from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
 NOTICE_SECONDS: Final = 300.0
-"""The greatest age in seconds of an accepted notice, and the greatest tolerated difference between the clocks of two services."""
+"""How old a notice may be, in seconds, and how much the clocks of two services may differ."""
 SEEN_LIMIT: Final = 200_000
-"""The number of accepted notices that are remembered against replay. Above it, the older half is forgotten."""
+"""How many accepted notices are remembered, so that none is accepted twice. Beyond, the older half is forgotten."""
 
 
 class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The envelope of a notice: its authentication codes, its time and its content."""
+    """A message between services with its signature: authentication codes, time and content."""
 
     macs: Macs
-    """The authentication codes over topic, time and notice."""
+    """The authentication codes over topic, time and content."""
     at: Annotated[int, msgspec.Meta(ge=0, le=1 << 53)]
-    """Time of the signature in milliseconds since 1970."""
+    """When the notice was signed, in milliseconds since 1970."""
     notice: msgspec.Raw
 
 
@@ -33,7 +33,7 @@ _ENVELOPES: Final = Envelopes(SignedNotice, "NOTICE_FORGED")
 
 
 class Notices:
-    """Signer and verifier of notices; `now` returns the time in seconds since 1970."""
+    """Signs and verifies notices, the messages between services. `now` is a function that returns the time in seconds since 1970."""
 
     def __init__(self, keys: OrderKeys, now: Callable[[], float]) -> None:
         self._keys = keys.of_services()
@@ -43,16 +43,16 @@ class Notices:
         self._turned_at = 0.0
 
     def sign(self, topic: str, notice: bytes) -> bytes:
-        """Return the signed form of a notice, a JSON document."""
+        """Return the message to send on this topic: `notice`, a JSON document, with its signature."""
         at = int(self._now() * 1_000)
         macs = b'","'.join([mac(each, notice) for each in self._begun(topic, at)])
         return b'{"macs":["%b"],"at":%d,"notice":%b}' % (macs, at, notice)
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the verified notice in a signed message; the notice may have at most `limit` bytes.
+        """Return the content of a signed message on this topic, once for each message. It may have at most `limit` bytes.
 
         Raises:
-            Rejected: NOTICE_FORGED if no service signed it; NOTICE_STALE if it is too old or was read before.
+            Rejected: NOTICE_FORGED if no service signed it; NOTICE_STALE if it is too old or was verified before.
         """
         signed = _ENVELOPES.read(payload, limit)
         # The time is checked before the codes, so that old messages cost little.
@@ -62,7 +62,7 @@ class Notices:
         return signed.notice
 
     def authentic(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the notice in a signed message of any age, perhaps read before: for readers to whom it is a hint.
+        """Return the content of a signed message on this topic, of any age and as often as asked. It may have at most `limit` bytes.
 
         Raises:
             Rejected: NOTICE_FORGED if no service signed it.
@@ -72,7 +72,7 @@ class Notices:
         return signed.notice
 
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
-        """Return the valid code by the newest of the services' keys. Raise Rejected if no code is valid."""
+        """Return the code by one of the services' keys that the notice has, of the newest if it has several. Raise Rejected if it has none."""
         for each in self._begun(topic, signed.at):
             if is_among(good := mac(each, bytes(signed.notice)), signed.macs):
                 return good

@@ -1,8 +1,8 @@
-"""Keys of pilots: services sign their orders to a pilot with its key, and agents obey signed orders only.
+"""Keys of pilots: services sign their orders to a pilot with its key, and its job agent obeys signed orders only.
 
-A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. The key travels beside the pilot's
-token and signs only orders to that pilot. Two secrets may be in use at a time. The older one serves pilots that were sent before the
-newer one existed, until the last of them has ended.
+A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. The key travels beside the pilot's token
+and signs only orders to that pilot. Two secrets may be in use at a time. The older one serves pilots that were sent before the newer one
+existed, until the last of them has ended.
 """
 
 import base64
@@ -20,14 +20,14 @@ from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, begin, is_among, m
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
-"""The file with the services' secrets: one secret a line in hexadecimal digits, the newest first."""
+"""The name of the file with the services' secrets: one a line in hexadecimal digits, the newest first."""
 SECRET_BYTES: Final = 32
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
-"""The name for which the services' own key is derived; no pilot can have it."""
+"""The name from which the key between services is derived. No pilot can have it."""
 _FILE_LIMIT = 4_096
 PILOTS_KEPT: Final = 16_384
-"""The number of pilots whose partly computed HMACs are cached; each takes about 1 KiB."""
+"""For how many pilots partly computed HMACs are cached. Each takes about 1 KiB."""
 
 
 def read_secret(path: Path, limit: int) -> bytes:
@@ -48,10 +48,10 @@ def read_secret(path: Path, limit: int) -> bytes:
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """The envelope of each message in a site's inbox: the order, and the codes that prove that a service sent it."""
+    """A message to a pilot in its site's inbox: the order, and the codes that prove that a service sent it."""
 
     macs: Macs
-    """The authentication codes over topic, key and order, made with the pilot's key."""
+    """The authentication codes over topic, message key and order, made with the pilot's key."""
     order: msgspec.Raw
 
 
@@ -59,7 +59,7 @@ _ENVELOPES: Final = Envelopes(SignedOrder, "ORDER_FORGED")
 
 
 class OrderKeys:
-    """Signer of orders to pilots, and source of the keys derived from the services' secrets."""
+    """Signs orders to pilots, and derives keys of pilots and services from the services' secrets."""
 
     def __init__(self, secrets_: Sequence[bytes]) -> None:
         if not 1 <= len(secrets_) <= SECRETS_LIMIT or any(len(each) != SECRET_BYTES for each in secrets_):
@@ -74,7 +74,7 @@ class OrderKeys:
 
     @classmethod
     def from_file(cls, path: Path) -> "OrderKeys":
-        """Return the signer with the secrets in a file.
+        """Read the services' secrets from a file.
 
         Raises:
             Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it cannot be used.
@@ -88,20 +88,20 @@ class OrderKeys:
             ) from None
 
     def of_pilot(self, pilot_id: str) -> str:
-        """Return the key of a new pilot in hexadecimal digits."""
+        """Return the key of a pilot, by the newest secret, in hexadecimal digits."""
         return self._of_pilot(pilot_id)[0].hex()
 
     def of_services(self) -> tuple[bytes, ...]:
-        """Return the keys with which services sign notices to each other, the newest first."""
+        """Return the keys with which services sign messages to each other, the newest first."""
         return self._derived(_SERVICES)
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
-        """Return a signed order, a JSON document, for the pilot whose id is the message key `key`."""
+        """Return the message to send on this topic: `order`, a JSON document, signed for the pilot whose id is the message key `key`."""
         macs = b'","'.join([mac(each, order) for each in self._begun(topic, key)])
         return b'{"macs":["%b"],"order":%b}' % (macs, order)
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
-        """Return a text encrypted for one pilot, once for each key that the pilot may have."""
+        """Return `text` encrypted for one pilot, once for each key that the pilot may have. `PilotKey.opened` decrypts it."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -111,11 +111,11 @@ class OrderKeys:
         return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
 
     def ticket(self, *parts: str | int) -> str:
-        """Return a proof that a service made this combination of values. Others may forward the proof but cannot make one."""
+        """Return a proof that a service made this combination of values. Others may pass it on, but cannot make one."""
         return mac(self._tickets[0], msgspec.json.encode(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
-        """Return whether the ticket is a valid proof for these values."""
+        """Return whether `ticket` proves that a service made this combination of values."""
         words, given = msgspec.json.encode(parts), ticket.encode()
         return any(hmac.compare_digest(mac(each, words), given) for each in self._tickets)
 
@@ -127,10 +127,10 @@ class OrderKeys:
 
 
 class PilotKey:
-    """The key of one pilot, with which its agent verifies orders."""
+    """The key of one pilot, with which its job agent verifies orders."""
 
     def __init__(self, pilot_id: str, text: str) -> None:
-        """Load the key from its text; raise Rejected if the text is not a key."""
+        """Take the key as hexadecimal digits. Raise Rejected if `text` is no key."""
         try:
             self._key = bytes.fromhex(text)
         except ValueError:
@@ -143,7 +143,7 @@ class PilotKey:
         return f"PilotKey({self._pilot_id!r})"
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the verified order in a signed message; the order may have at most `limit` bytes.
+        """Return the order in a signed message on this topic; it may have at most `limit` bytes.
 
         Raises:
             Rejected: ORDER_FORGED if it is too large or not signed for this pilot.
@@ -155,7 +155,7 @@ class PilotKey:
         return signed.order
 
     def opened(self, sealed: Sequence[str]) -> str:
-        """Return the text that was encrypted for this pilot; raise Rejected with SEAL_BROKEN if none of the texts can be decrypted."""
+        """Return the text that `OrderKeys.seal` encrypted for this pilot. Raise Rejected with SEAL_BROKEN if none of `sealed` is for it."""
         # Imported here: it takes long, and a pilot without renewals does not need it.
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -171,7 +171,7 @@ class PilotKey:
 
 
 class PilotCredential(msgspec.Struct, frozen=True):
-    """The credential that a pilot is sent with: its token, and the key that verifies its orders."""
+    """What a pilot is sent with: its token, and the key by which it verifies orders. Both are secret."""
 
     token: str
     key: str
@@ -181,12 +181,12 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content of the credential's file."""
+        """The content of the file in which the pilot gets its credential."""
         return f"{self.token}\n{self.key}\n"
 
     @classmethod
     def parse(cls, text: str) -> "PilotCredential":
-        """Return the credential in the content of a file; raise Rejected if it is not a token and a key."""
+        """Read the content of a credential's file. Raise Rejected if it is not a token and a key."""
         match text.split():
             case [token, key]:
                 return cls(token, key)
@@ -194,7 +194,7 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
 
 def claimed_end(token: str) -> float:
-    """Return the expiry of a token in seconds since 1970 without verifying it; 0 for a text that is not a token."""
+    """Return when a token expires, in seconds since 1970, without verifying it; 0 if the text is no token."""
     try:
         payload = token.split(".")[1]
         claims = msgspec.json.decode(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)), type=_End)

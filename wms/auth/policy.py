@@ -1,11 +1,11 @@
-"""Authorisation: a table of rights, actions and the jobs that they reach.
+"""Authorisation: a table of rights, of the actions that each permits, and of the jobs on which.
 
-Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all jobs. A right grants
-actions within a circle. The widest circle of a principal's rights is its scope, which becomes three columns of a query. As in DIRAC,
-nobody submits for another user. The same person in another group has no access to the job.
+Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all jobs. A right grants actions
+within a circle. The widest circle of a principal's rights is its scope, which becomes three columns of a query. As in DIRAC, nobody submits
+for another user. The same person in another group has no access to the job.
 
-The answer about a job out of reach is `refusal`: «no such job». It is the same as for an id that never existed, so that ids reveal
-nothing. «Not allowed» is answered only to principals who may see the job.
+The answer about a job out of reach is `refusal`: «no such job». It is the same as for an id that never existed, so that ids reveal nothing.
+«Not allowed» is answered only to principals who may see the job.
 """
 
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ Reach: TypeAlias = Literal["nothing", "owner", "group", "vo", "all"]
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
-"""The circles of jobs, from the narrowest to the widest."""
+"""On which jobs an action is permitted, from none to all."""
 
 ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {
     "submit",
@@ -56,13 +56,16 @@ GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
     },
 }
 OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit", "order_pilots"), "owner")
-"""Actions that every user may take without any right. Services own no jobs; pilots and sites may take none of these actions."""
+"""The actions that each user may take without any right, and on whose jobs. Services, pilots and sites may not."""
 IN_SHARING_GROUPS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "order_pilots"), "group")
 """Actions that members of a group may take on all its jobs if the group shares them (`wms shares set --job-sharing`)."""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """A set of jobs: those that match every column that is not None. A scope whose columns are empty texts contains no job."""
+    """The jobs on which a principal may take an action: those whose owner, group and VO equal each column that is not None.
+
+    A scope with empty texts contains no job.
+    """
 
     reach: Reach
     owner: str | None = None
@@ -70,7 +73,7 @@ class Scope(msgspec.Struct, frozen=True, kw_only=True):
     vo: str | None = None
 
     def covers(self, owner: str, group: str, vo: str) -> bool:
-        """Return whether the scope contains a job of this owner, group and VO."""
+        """Return whether a job of this owner, group and VO is in the scope."""
         return (
             self.reach != "nothing"
             and (self.owner is None or self.owner == owner)
@@ -83,7 +86,7 @@ NOTHING: Final = Scope(reach="nothing", owner="", group="", vo="")
 
 
 def scope(principal: Principal, action: Action) -> Scope:
-    """Return the set of jobs on which the principal may take the action."""
+    """Return on which jobs the principal may take this action."""
     match _reach(principal, action):
         case "nothing":
             return NOTHING
@@ -103,21 +106,24 @@ def allowed(principal: Principal, action: Action, owner: str, group: str, vo: st
 
 
 def may_advertise(principal: Principal, site: str) -> bool:
-    """Return whether the principal may publish ads of a site: its own site, or one that a pattern in its token matches."""
+    """Return whether the principal may publish ads of a site: it is the site in its token, or a pattern there matches it."""
     return principal.kind == "site" and (
         principal.site in (site, ANY_SITE) or any(fnmatchcase(site, each) for each in principal.sites)
     )
 
 
 def no_such_job(job_id: int) -> Rejected:
-    """Return the Rejected for a job that does not exist, or whose existence the principal may not know."""
+    """Return, not raise, the Rejected for a job that does not exist, or that the principal may not know of."""
     return Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
 
 
 def refusal(
     principal: Principal, action: Action, owner: str, group: str, vo: str, *, job_id: int
 ) -> Rejected:
-    """Return the Rejected for an action that the principal may not take on a job. A job that it may not see does not exist for it."""
+    """Return, not raise, the Rejected for an action that the principal may not take on a job of this owner, group and VO.
+
+    If the principal may not even see the job, it says that there is no such job.
+    """
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)
     what = action.replace("_", " ")

@@ -1,4 +1,4 @@
-"""Principals: the identities behind requests, from verified tokens. Owner, group and VO have no other source."""
+"""Principals: who sends a request, as its verified token says. Owner, group and VO of jobs have no other source."""
 
 from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias
@@ -15,42 +15,42 @@ Subject: TypeAlias = Annotated[str, msgspec.Meta(max_length=1_000)]
 Fqans: TypeAlias = Annotated[
     tuple[Annotated[str, msgspec.Meta(max_length=255)], ...], msgspec.Meta(max_length=32)
 ]
-"""VOMS roles (fully qualified attribute names)."""
+"""VOMS roles of a user (fully qualified attribute names), such as `/lhcb/Role=production`."""
 
 ANY_SITE = "*"
-"""The site in the token of an advertiser that may advertise for all sites, such as a system on one machine."""
+"""The site in the token of an advertiser that may publish ads for all sites, as in a system on one machine."""
 
 
 ISSUER = "wms"
-"""The issuer of this system's own tokens."""
+"""The issuer's name in this system's own tokens."""
 NAME_MARK = "#"
-"""The separator between the name of another issuer and its user's name. Names of this system's users never contain it."""
+"""What separates the name of another issuer from the name of its user. Names of this system's users never contain it."""
 
 
 def owner_of(issuer: str, subject: str) -> str:
-    """Return the owner name for a token's subject. Equal names at two issuers become two owners."""
+    """Return the owner's name for the subject of a token. Equal subjects of two issuers become two owners."""
     return subject if issuer == ISSUER else f"{issuer}{NAME_MARK}{subject}"
 
 
 class Right(StrEnum):
-    """A right that a group may grant its members. Other rights in a token are ignored."""
+    """A right that a token may give its bearer. Other rights in a token are ignored."""
 
     JOB_MONITOR = "job_monitor"
-    """Permission to see the jobs of the whole VO, without their details."""
+    """To see the jobs of the whole VO, without their details."""
     JOB_ADMINISTRATOR = "job_administrator"
-    """Permission to act on the jobs of the whole VO as their owners may, and to set the shares of the VO's groups."""
+    """To act on the jobs of the whole VO as their owners may, and to set the shares of the VO's groups."""
     OPERATOR = "operator"
-    """Permission to act on the jobs of all VOs, and to administer shares, limits, sites and dead letters."""
+    """To act on the jobs of all VOs, and to administer shares, limits, sites and dead letters."""
     GENERIC_PILOT = "generic_pilot"
-    """Permission for a pilot to run the jobs of any group of its VO."""
+    """For a pilot: to run the jobs of any group of its VO."""
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A user, service, pilot or site whose token was verified. It is never built from the body of a message."""
+    """A user, service, pilot or site whose token was verified. It is never made from the body of a message."""
 
     kind: Kind
     owner: GivenName
-    """The token's subject, with the issuer's name if the issuer is another system. For a pilot, the owner for whose jobs it was sent."""
+    """The subject of the token, with the issuer's name if that is another system. Of a pilot: whose jobs it was sent for."""
     group: Name
     vo: Name
     rights: NameSet = frozenset()
@@ -58,20 +58,20 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     job_id: JobId | None = None
-    """The one job that a bound pilot may be given; None for a pilot of any jobs."""
+    """The one job that the pilot may be given; None for a pilot of any jobs, and for others than pilots."""
     sites: NameSet = frozenset()
-    """The sites of an index's advertiser, as names or patterns such as `*.example.org`."""
+    """The sites for which the bearer may publish ads, as names or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""
     fqans: Fqans = ()
     shares_jobs: bool = False
-    """Whether the group's members share their jobs. The source is the group's own setting, never a token."""
+    """Whether members of the group may act on each other's jobs. The group's setting says so, never a token."""
     actions: NameSet | None = None
     """The only actions that the token permits its bearer, by its capabilities; None if it is not limited so."""
     token_id: Name
     expires_at: Timestamp
-    """The token's expiry in seconds since 1970."""
+    """When the token expires, in seconds since 1970."""
 
     @property
     def identity(self) -> Identity:
-        """Owner, group and VO of the jobs that the principal submits."""
+        """The owner, group and VO that jobs get which the principal submits."""
         return Identity(self.owner, self.group, self.vo)

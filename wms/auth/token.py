@@ -1,8 +1,7 @@
-"""Signed tokens (JWT): signed with a key of an issuer, and verified into a `Principal`.
+"""Signed tokens (JWT, ES256): made with a private key of this system, and verified into a `Principal`.
 
-For this system's own tokens one algorithm (ES256), one form of header and one spelling of the signature are accepted. The key's name
-(`kid`) determines which kinds of token it may sign. Tokens of trusted issuers are users', are signed with ES256 or RS256, and their
-claims are read by the issuer's profile and rules. No error contains a token or a part of one.
+One algorithm, one form of header and one spelling of the signature are accepted. The key's name (`kid`) determines which kinds of token it
+may sign. No error contains a token or a part of one. Only this module uses PyJWT.
 """
 
 import hashlib
@@ -41,9 +40,9 @@ __all__ = [
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
 KEYS_BYTES: Final = 1024 * 1024
-"""The largest size in bytes of a file of public keys."""
+"""How many bytes a file of public keys may have."""
 SKEW_SECONDS: Final = 30
-"""The tolerance in seconds for an issuer's clock that is ahead. The expiry of a token has no tolerance."""
+"""By how many seconds an issuer's clock may be ahead. The expiry of a token has no such tolerance."""
 CACHE_LIMIT: Final = 10_000
 
 # 64 bytes of signature are 86 characters, and the last has four unused bits. Only one spelling is accepted,
@@ -59,7 +58,7 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The claims of a token: the identity and the rights of its bearer."""
+    """What a token says of its bearer: who it is, and its rights."""
 
     kind: Kind
     owner: Name = msgspec.field(name="sub")
@@ -70,16 +69,16 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     job_id: JobNumber | None = None
-    """The one job that a bound pilot may be given; None for a pilot of any jobs."""
+    """The one job that a pilot may be given; None for a pilot of any jobs."""
     sites: NameSet = frozenset()
-    """Further sites, or patterns of sites, for which a site's token is valid. Such a token needs no `site`."""
+    """Further sites, or patterns of sites, for which a site's token is valid. With them it needs no `site`."""
     certificate_subject: Subject = ""
     """The subject of the user's certificate, which the access rules of sites may name."""
     fqans: Fqans = ()
     """The VOMS roles of the user, such as `/lhcb/Role=production`, the primary one first."""
 
     def fault(self) -> str:
-        """Return the first fault of the claims; empty if they are valid."""
+        """Return what is first found wrong with the claims, as a sentence; empty if they are valid."""
         values = (
             self.owner,
             self.group,
@@ -116,7 +115,7 @@ class _Token(Claims, frozen=True, kw_only=True):
 
 
 def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
-    """Return a signed token that is valid from `now` (seconds since 1970) for `lifetime` seconds.
+    """Return a signed token with these claims, valid for `lifetime` seconds from `now` (seconds since 1970).
 
     Raises:
         Rejected: TOKEN_NOT_MINTED if the claims or the lifetime are invalid, or the key may not sign this kind of token.
@@ -143,10 +142,7 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
 
 class Verifier:
-    """Verifier of tokens by the issuers' public keys. It caches verified tokens.
-
-    `issuers` holds the keys of trusted issuers, which others keep fresh; `revocations` the revoked tokens, subjects and pilots.
-    """
+    """Verifies tokens by the public keys of their issuers. Verified tokens are cached by their hashes."""
 
     def __init__(
         self, keys: KeySet, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
@@ -161,13 +157,13 @@ class Verifier:
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good = BoundedCache[bytes, VerifiedToken](CACHE_LIMIT)
-        """The verified tokens, keyed by their hashes, so that no token is kept."""
+        """The principals of verified tokens, by the hash of the token, so that no token is kept."""
 
     @classmethod
     def from_file(
         cls, path: Path, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
     ) -> "Verifier":
-        """Return a verifier with the public keys in a `jwks.json`.
+        """Read the public keys from a file such as `jwks.json`.
 
         Raises:
             Rejected: KEYS_INVALID if the file cannot be read or is invalid.
@@ -183,11 +179,10 @@ class Verifier:
         return cls(keys, issuers, revocations)
 
     def verify(self, token: str | bytes, now: float) -> Principal:
-        """Return the bearer of a valid token; `now` is in seconds since 1970.
+        """Return who bears the token, if it is valid at `now` (seconds since 1970).
 
         Raises:
-            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED; of a trusted issuer's token also
-                TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
+            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
         """
         known = self._known(token)
         if known.key is not None:
@@ -203,7 +198,7 @@ class Verifier:
         self._revocations.check(principal)
 
     def subject(self, token: str | bytes) -> str:
-        """Return the owner of a refused token if its signature is valid, as for an expired token; else an empty text.
+        """Return the owner in a token whose signature is valid, even if it has expired; empty for any other.
 
         So no answer about a forged token is sent to anybody.
         """
@@ -282,7 +277,7 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _own_fault(claims: Claims) -> str:
-    """Return the fault in the name of a user of this system; empty if it has none. Pilots may have owners of other issuers."""
+    """Return what is wrong with the name of a user of this system, as a sentence; empty if nothing is. Owners of pilots may be any."""
     if claims.kind == "pilot" or NAME_MARK not in claims.owner:
         return ""
     return f"a name of our own holds no {NAME_MARK}"
