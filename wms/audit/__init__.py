@@ -1,4 +1,4 @@
-"""The auditor: checks the records that the services wrote against the invariants of the design, by rules of its own."""
+"""The auditor: checks what the services wrote into the database against the invariants of the design, by rules of its own."""
 
 from wms.audit.auditor import audit
 from wms.audit.report import AuditReport, Check

@@ -14,7 +14,10 @@ EXIT_BROKEN, EXIT_UNAVAILABLE = 1, 75
 
 
 def main() -> int:
-    """Run the audit, print its report, and return the exit code: 0, 1 for a broken rule, or 75 for no answer."""
+    """Audit the system that the command line names, and print the report.
+
+    Return the exit code: 0, 1 if a rule is broken, or 75 if the database or Kafka does not answer.
+    """
     parser = argparse.ArgumentParser(prog="python -m wms.audit", description=__doc__)
     parser.add_argument("--postgres", required=True, metavar="URL", help="the system's database")
     parser.add_argument(

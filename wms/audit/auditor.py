@@ -1,4 +1,4 @@
-"""The check of all rules on one snapshot of a database."""
+"""Checks all rules of the auditor on one snapshot of a system's database."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -38,7 +38,7 @@ class _Rule(msgspec.Struct, frozen=True):
 
 
 def rules() -> Iterator[_Rule]:
-    """Yield the rules that are single queries, in the order of `rules.sql`."""
+    """Yield the rules that are single SQL queries, in the order of `rules.sql`."""
     text = Path(__file__).with_name("rules.sql").read_text("utf-8")
     heads = list(_HEAD.finditer(text))
     for head, following in zip(heads, [*heads[1:], None], strict=True):
@@ -73,7 +73,10 @@ async def examine(
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
 ) -> AuditReport:
-    """Check all rules in the open transaction of the connection, and the event log in `told` if it is given."""
+    """Check all rules in the open transaction of the connection; with `told`, also the events that Kafka holds.
+
+    The other parameters are those of `audit`.
+    """
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")
     given = {"$1::text[]": legal_moves(), "$1::bigint": offers_open}

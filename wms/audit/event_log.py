@@ -1,7 +1,7 @@
-"""The event log: every fact about jobs on the bus must have happened.
+"""Checks the events about jobs on Kafka against the database: each must have happened.
 
-The log is read before the database, so that all its facts were committed by then. A broker may delete old facts. Facts missing
-from the log are therefore counted, not reported as violations.
+The topic is read before the database, so that all its events were committed by then. Kafka may delete old events. Events that are missing
+there are therefore counted, not reported as violations.
 """
 
 import json
@@ -17,7 +17,7 @@ from wms.db.columns import dense
 
 TOPIC = "wms.job.events"
 QUIET_SECONDS = 1.5
-"""Seconds without a new message after which the log counts as read to its end."""
+"""After so many seconds without a new message, the topic counts as read to its end."""
 SHOWN = 20
 
 UNTRUE = """
@@ -70,9 +70,10 @@ limit 20
 
 
 class LoggedHistory(msgspec.Struct):
-    """The facts in the log: moves as (job, seq, event, state, epoch, reason), births as (first, count, owner).
+    """The events about jobs that Kafka holds.
 
-    Joint moves of a sweep's jobs are (first, count, seq, event, state, reason).
+    `moves` are changes of state, as (job, number, event, state, epoch, reason). `births` are new jobs, as (first id, count, owner).
+    `together` are changes of several jobs of an array, as (first id, count, number, event, state, reason).
     """
 
     moves: list[tuple[int, int, str, str, int, str]] = []
@@ -81,7 +82,7 @@ class LoggedHistory(msgspec.Struct):
 
 
 async def read(bootstrap: str) -> LoggedHistory:
-    """Read the whole log from the brokers at HOST:PORT or `unix:PATH`. Raises the errors of aiokafka if no broker answers."""
+    """Read all events about jobs from Kafka at `bootstrap`: HOST:PORT or `unix:PATH`. Raises the errors of aiokafka if no broker answers."""
     consumer = AIOKafkaConsumer(
         TOPIC, bootstrap_servers=servers(bootstrap), auto_offset_reset="earliest", enable_auto_commit=False
     )
@@ -98,7 +99,7 @@ async def read(bootstrap: str) -> LoggedHistory:
 
 
 def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
-    """Add the facts about jobs in a message; others, such as `wait-reason`, are ignored."""
+    """Add the events about jobs in one message to `told`. Other messages, such as `wait-reason`, are ignored."""
     if fact["type"] == "jobs-queued":
         told.births.append((fact["first"], fact["count"], fact["owner"]))
     elif fact["type"] == "jobs-moved":
@@ -114,7 +115,10 @@ def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
 
 
 async def checks(connection: asyncpg.Connection, told: LoggedHistory) -> tuple[Check, str]:
-    """Check the log against the history in the database; return the check, and a note on the number of moves in the log."""
+    """Check the events that Kafka holds against the history in the database.
+
+    Return the check, and a sentence on how many changes of state the events tell.
+    """
     found: list[str] = []
     if told.moves:
         found += [row[0] for row in await connection.fetch(UNTRUE, *dense(told.moves))]

@@ -1,4 +1,4 @@
-"""Checks of task queues and matches, row by row in Python by the auditor's own rules."""
+"""Checks task queues and matches, row by row in Python, by the auditor's own rules."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from wms.audit.rules import EXPRESSIONS, KEY_ORDER, asked, misfit, queue_key, wi
 SHOWN = 20
 IDENTITY = ("owner", "owner_group", "vo")
 CREDENTIALS = ("certificate_subject", "fqans")
-"""Fields of requirements that come from the token, not from the description."""
+"""The fields of requirements that come from the owner's token, not from the job description."""
 
 QUEUES = "select tq_id, key, owner, owner_group, vo, cpu_segment, requirements from task_queue"
 
@@ -48,7 +48,10 @@ group by j.tq_id, a.site, a.ce, p.vo
 
 
 async def checks(connection: asyncpg.Connection, segments: tuple[int, ...]) -> list[Check]:
-    """Return the checks of queue keys, of the queues that jobs are in, and of the places that jobs were matched to."""
+    """Return three checks: of the task queues' keys, of the queues that jobs are in, and of the places that jobs were given to.
+
+    `segments` are the system's limits of CPU time classes, in seconds.
+    """
     queues = {row["tq_id"]: row for row in await connection.fetch(QUEUES)}
     required = {tq_id: _parsed(row["requirements"]) for tq_id, row in queues.items()}
     grouped = await connection.fetch(GROUPED)

@@ -1,26 +1,26 @@
-"""The report of an audit."""
+"""What an audit found: its checks and notes, as values and as text."""
 
 import msgspec
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of checking one rule on everything that it applies to."""
+    """The result of one rule of the auditor, checked on all rows to which it applies."""
 
     name: str
     invariant: int
-    """The rule's number among the invariants of the design."""
+    """The number of the invariant, in the list of the design, that the rule is of."""
     checked: int
-    """The number of things checked; 0 means that nothing was proven."""
+    """How many rows were checked; 0 means that nothing was proven."""
     violations: tuple[str, ...] = ()
-    """The first violations as text; empty when the rule holds."""
+    """What breaks the rule, as sentences, the first ones only; empty if the rule holds."""
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
-    """All checks of one audit, on one snapshot of the database."""
+    """All checks of one audit, made on one snapshot of the database."""
 
     checks: tuple[Check, ...]
     notes: tuple[str, ...] = ()
-    """Figures for information, which are no violations."""
+    """Sentences with figures of the system, for information."""
 
     @property
     def ok(self) -> bool:
@@ -28,7 +28,7 @@ class AuditReport(msgspec.Struct, frozen=True, kw_only=True):
         return not any(check.violations for check in self.checks)
 
     def text(self, *, brief: bool = False) -> str:
-        """Return the report for people: one line a check, its violations below it; with `brief`, only the broken checks."""
+        """Return the report for people: one line a check, and its violations below. With `brief`, only broken rules are shown."""
         lines = []
         for check in self.checks:
             if brief and not check.violations:

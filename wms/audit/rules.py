@@ -24,28 +24,31 @@ MOVES = """
     Failed          reschedule>Rescheduled remove>Deleted
     Killed          remove>Deleted
 """
-"""A state, then `event>state` for each move that may follow. The first line lists the first moves of a new job."""
+"""The changes of state that are allowed: a state, then `event>state` for each change from it. The first line is of new jobs."""
 
 SEGMENTS = (500, 5_000, 50_000, 300_000)
-"""The default CPU segments of a system, in seconds."""
+"""The default limits, in seconds, of the classes into which jobs are divided by the CPU time that they request."""
 
 KEY_ORDER = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
     "grid_ces", "grid_middlewares", "platforms", "job_types", "tags", "min_ram_mb", "requirements",
     "rank", "attributes", "max_ram_mb", "min_disk_mb", "certificate_subject", "fqans",
 )  # fmt: skip
-"""The fields in a task queue's key, in this order, as JSON without spaces. Empty fields after the first five are left out."""
+"""The fields of requirements from which a task queue's key is made, in this order, as JSON without spaces.
+
+Empty fields after the first five are left out.
+"""
 
 EXPRESSIONS = ("requirements", "rank", "attributes")
 
 NAMED = (
     "submit_pools", "pilot_types", "sites", "banned_sites", "grid_ces", "grid_middlewares", "platforms", "job_types", "tags",
 )  # fmt: skip
-"""The fields that hold sets of names, which are compared without regard to case."""
+"""The fields of requirements that hold sets of names, which are compared without regard to case."""
 
 
 def legal_moves() -> list[str]:
-    """Return every legal move as `before/event/after`; the first move of a job has an empty `before`."""
+    """Return each allowed change of state as `before/event/after`. For a new job `before` is empty."""
     moves = []
     for line in MOVES.strip("\n").splitlines():
         words = line.split()
@@ -55,7 +58,7 @@ def legal_moves() -> list[str]:
 
 
 def without_case(requirements: Mapping[str, Any]) -> dict[str, Any]:
-    """Return requirements with their names in lower case, each once and in order."""
+    """Return the requirements with their sets of names in lower case, sorted and without duplicates."""
     return {
         name: sorted({each.casefold() for each in value}) if name in NAMED else value
         for name, value in requirements.items()
@@ -63,7 +66,7 @@ def without_case(requirements: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def queue_key(requirements: Mapping[str, Any]) -> bytes:
-    """Return the key of the task queue with these requirements."""
+    """Return the key, a SHA-256 digest, that the task queue of these requirements must have."""
     requirements = without_case(requirements)
     kept = {name: requirements[name] for name in KEY_ORDER if requirements.get(name)}
     # Said whatever they are, even when empty.
@@ -73,9 +76,9 @@ def queue_key(requirements: Mapping[str, Any]) -> bytes:
 
 
 def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str, Any]:
-    """Return the requirements in a job's description, without the owner's identity.
+    """Return the requirements that follow from a job description, without the owner's identity. `segments` are the CPU time classes.
 
-    Of the expressions, the result has only whether the description has any.
+    Of the expressions, the result only says whether the description has any.
     """
     requirements: dict[str, Any] = {
         "setup": description.get("setup", "default"),
@@ -125,7 +128,10 @@ def _tags(description: Mapping[str, Any]) -> list[str]:
 
 
 def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) -> str:
-    """Return why a job with these requirements must not run at this place, by the pilot's VO, the site and the CE; empty if it may."""
+    """Return why a job with these requirements must not run at this site and computing element, for a pilot of this VO; empty if it may.
+
+    A VO of None is not compared.
+    """
     if vo is not None and requirements["vo"] != vo:
         return f"the job is of VO {requirements['vo']}, the pilot of {vo}"
     asked = without_case(requirements)
