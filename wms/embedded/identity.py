@@ -15,20 +15,23 @@ LIFETIME_SECONDS = 12 * 3_600.0
 
 
 async def renew_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write new tokens before the previous ones expire, until cancelled. Clients and services read the files at each use."""
+    """Write new tokens of `lifetime_seconds` each, long before the last ones expire, until cancelled. Their users read the files anew."""
     while True:
         await asyncio.sleep(lifetime_seconds / 3)
         await asyncio.to_thread(write_tokens, layout, lifetime_seconds)
 
 
 def ensure_identity(layout: Layout, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
-    """Create the missing keys, and write new tokens."""
+    """Make the missing signing keys of the system, and write new tokens that are valid for `lifetime_seconds`."""
     generate_keys(layout.keys)
     write_tokens(layout, lifetime_seconds)
 
 
 def write_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write new tokens: one for the user, who gets all rights in this system, and one for the site."""
+    """Write two new tokens: one for the user, with all rights in this system, and one for the advertiser of the site.
+
+    They are valid for `lifetime_seconds` seconds.
+    """
     # All rights over all jobs, since it is this user's own system.
     user = Claims(
         kind="user",

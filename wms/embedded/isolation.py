@@ -1,4 +1,4 @@
-"""Network namespaces: a program that listens in one can be reached only from inside it."""
+"""Network namespaces of Linux: a program that listens in one can be reached only from inside it."""
 
 import functools
 import os
@@ -14,19 +14,22 @@ _DOORKEEPER = Path(__file__).with_name("doorkeeper.py")
 
 
 class NetworkIsolation(msgspec.Struct, frozen=True):
-    """A method to create a network namespace and to enter it."""
+    """How network namespaces are made and entered on this machine, as beginnings of command lines."""
 
     make: tuple[str, ...]
     enter: tuple[str, ...]
 
     def doorkeeper(self, port: int, paths: Sequence[Path]) -> list[str]:
-        """Return the command line of a doorkeeper in a new namespace, which listens on these paths."""
+        """Return the command line that makes a namespace and runs the doorkeeper in it.
+
+        It listens on the Unix sockets `paths` and connects to `port` in the namespace.
+        """
         # By its file, since importing the package takes longer than its start.
         program = [sys.executable, "-I", "-S", str(_DOORKEEPER), f"--port={port}", *map(str, paths)]
         return [*self.make, "--", *program]
 
     def beside(self, pid: int, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs `argv` in the network namespace of a process."""
+        """Return the command line that runs `argv` in the network namespace of the process `pid`."""
         return ["nsenter", f"--target={pid}", *self.enter, "--", *argv]
 
 
@@ -41,7 +44,7 @@ _WAYS = (
 
 @functools.cache
 def isolation() -> NetworkIsolation | None:
-    """Return the first method that works on this machine; None if it allows none."""
+    """Return how network namespaces are made on this machine; None if it does not allow any."""
     if sys.platform != "linux" or shutil.which("nsenter") is None:
         return None
     ways = _WAYS if os.geteuid() == 0 else _WAYS[:1]

@@ -1,4 +1,4 @@
-"""The layout of a system on one machine: its files and directories, and the configuration of its services and users."""
+"""Where a system on one machine has its files, and the configuration files of its services and users."""
 
 import os
 import sys
@@ -12,87 +12,87 @@ from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
-"""The environment variable with the default of payload isolation for pilots on this machine."""
+"""The environment variable that says how pilots on this machine isolate payloads, if the configuration does not."""
 SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker")
-"""The services of the system, in the order of their start."""
+"""The services that `wms up` runs, in the order in which they start."""
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The paths of files and directories below a system's data directory."""
+    """The paths of files and directories below a system's data directory `root`."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """The lock file of the system's process, which contains its pid. Pilots watch that process through it."""
+        """The lock file of the process that runs the system, with its pid. Pilots watch that process through it."""
         return self.root / LOCK_FILE
 
     @property
     def client(self) -> Path:
-        """The file with the clients' settings for this system."""
+        """The file with the settings by which clients reach this system."""
         return self.root / "client.toml"
 
     @property
     def keys(self) -> Path:
-        """The directory of the issuer's keys."""
+        """The directory of the keys with which the system signs tokens."""
         return self.root / "keys"
 
     @property
     def jwks(self) -> Path:
-        """The file with the public keys of trusted issuers."""
+        """The file with the public keys by which tokens are verified."""
         return self.keys / "jwks.json"
 
     @property
     def user_token(self) -> Path:
-        """The file with the token of the user who started the system."""
+        """The file with the token of the user who runs the system."""
         return self.root / "tokens" / "user.token"
 
     @property
     def site_token(self) -> Path:
-        """The file with the token with which the advertiser sends ads of this machine's site."""
+        """The file with the token of the advertiser, which publishes ads of this machine."""
         return self.root / "tokens" / "site.token"
 
     @property
     def sandboxes(self) -> Path:
-        """The directory of the sandbox store."""
+        """The directory in which input and output files of jobs are stored."""
         return self.root / "sandboxes"
 
     @property
     def files(self) -> Path:
-        """The directory of the files that jobs may name by URL."""
+        """The directory with files that jobs may name by URL."""
         return self.root / "files"
 
     @property
     def pilots(self) -> Path:
-        """The directory below which pilots have their working directories."""
+        """The directory below which each pilot has its own."""
         return self.root / "pilots"
 
     def server(self, name: str) -> Path:
-        """Return the directory of the server `name`, which is Postgres or the broker."""
+        """Return the directory of a server, by its name: postgres, broker or kafka."""
         return self.root / name
 
     def service(self, name: str) -> Path:
-        """Return the directory with the configuration and the log of a service."""
+        """Return the directory with the configuration file and the log of a service."""
         return self.root / "services" / name
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings of a system whose servers run, from which configurations are written."""
+    """What the configuration files of services and clients are made of: where Kafka and Postgres are, and how many slots there are."""
 
     layout: Layout
     kafka: Table
     postgres_url: str
     tools_url: str = ""
-    """The URL of Postgres for clients; empty for the services' URL."""
+    """The URL of Postgres for clients; empty if it is that of the services."""
     slots: int
     site: str = "local"
     log_level: str = "info"
     pilots: Table = {}
-    """Settings of the pilot submitter that differ from the defaults: `most`, `idle_seconds`, ..."""
+    """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
 
 
 def service(name: str, facts: Facts) -> Program:
-    """Write the configuration of a service, and return the program that runs the service."""
+    """Write the configuration file of a service; return the program that runs the service, not yet started."""
     directory = facts.layout.service(name)
     file = directory / "config.toml"
     write_secret(file, to_toml({**_common(facts), **_own(name, facts)}))
@@ -102,7 +102,7 @@ def service(name: str, facts: Facts) -> Program:
 
 
 def write_client(facts: Facts) -> None:
-    """Write the clients' settings, readable by the owner alone, since they contain the password of Postgres."""
+    """Write the file with the clients' settings. Only its owner may read it, since it has the password of Postgres."""
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
@@ -123,7 +123,7 @@ def _common(facts: Facts) -> dict[str, Table]:
 
 
 def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
-    """Return the configuration that is specific to one service."""
+    """Return the part of a service's configuration that others do not have."""
     layout = facts.layout
     match name:
         case "job_manager":
@@ -159,5 +159,5 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
 
 
 def default_slots() -> int:
-    """Return the default number of payloads that this machine runs concurrently."""
+    """Return how many payloads this machine runs at a time by default: one for each core that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""A handle of the process that runs a system, for processes that are not its children and must end with it."""
+"""Watches the process that runs a system, for processes that are not its children and must end with it."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from wms.errors import Unavailable
 
 
 class Lifeline:
-    """A pidfd of the holder of a lock file. It shows the end of exactly this process, even if its pid is reused."""
+    """A handle (pidfd) of the process that holds a lock file. It shows the end of exactly this process, even if its pid is reused."""
 
     def __init__(self, pid: int, fd: int) -> None:
         self.pid = pid
@@ -19,7 +19,7 @@ class Lifeline:
 
     @classmethod
     def open(cls, lock_path: Path) -> Self:
-        """Open a handle of the process that holds the lock now. Raise Unavailable if no process does."""
+        """Return a handle of the process that holds the lock file now. Raise Unavailable if none does."""
         while (pid := holder(lock_path)) is not None:
             try:
                 fd = os.pidfd_open(pid)
@@ -31,16 +31,16 @@ class Lifeline:
         raise Unavailable(f"nobody holds {lock_path}: the system is not up")
 
     def fileno(self) -> int:
-        """Return the file descriptor, which becomes readable once the process has ended."""
+        """Return the file descriptor of the handle, which becomes readable once the process has ended."""
         return self._fd
 
     @property
     def alive(self) -> bool:
-        """Whether the process lives."""
+        """Whether the watched process has not ended."""
         return not select.select([self._fd], [], [], 0)[0]
 
     async def wait(self) -> None:
-        """Wait for the end of the process."""
+        """Wait until the watched process has ended."""
         loop = asyncio.get_running_loop()
         ended = asyncio.Event()
         loop.add_reader(self._fd, ended.set)
@@ -50,5 +50,5 @@ class Lifeline:
             loop.remove_reader(self._fd)
 
     def close(self) -> None:
-        """Close the descriptor."""
+        """Close the handle. The process is not touched."""
         os.close(self._fd)

@@ -10,7 +10,7 @@ from wms.errors import Rejected
 
 
 class DirectoryLock:
-    """An exclusive lock on `path`; the kernel releases it when its holder dies."""
+    """An exclusive lock on the file `path`. The kernel releases it when the process that holds it dies."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -22,7 +22,10 @@ class DirectoryLock:
         return self._fd is not None
 
     def acquire(self) -> None:
-        """Acquire the lock and write this process's pid; repeated calls do nothing. Raise Rejected if another process holds the lock."""
+        """Take the lock and write this process's pid into the file; do nothing if this object holds it already.
+
+        Raise Rejected if another process holds the lock.
+        """
         if self._fd is not None:
             return
         self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -44,7 +47,7 @@ class DirectoryLock:
         self._fd = fd
 
     def release(self) -> None:
-        """Release the lock. The file stays: without it, two processes could lock different files of the same path."""
+        """Release the lock, if this object holds it. The file stays."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -52,7 +55,7 @@ class DirectoryLock:
 
 
 def _taken(fd: int) -> bool:
-    """Lock `fd`; return whether that succeeded. It tries several times, since a search for the holder locks the file for an instant."""
+    """Try to lock the open file; return whether that succeeded. It tries for a moment, since a search for the holder locks it briefly."""
     for _ in range(10):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -62,14 +65,14 @@ def _taken(fd: int) -> bool:
 
 
 def written_pid(path: Path) -> int | None:
-    """Return the pid in a lock file; None if it contains none."""
+    """Return the pid that is written in a lock file, dead or alive; None if there is none."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return int(path.read_text("ascii"))
     return None
 
 
 def holder(path: Path) -> int | None:
-    """Return the pid of the living holder of the lock at `path`; None if no process holds it."""
+    """Return the pid of the process that holds the lock on the file `path`; None if no process does."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

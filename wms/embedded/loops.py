@@ -1,4 +1,4 @@
-"""Loops that are restarted when they end or fail. Recent failures are recorded."""
+"""Endless loops in tasks of their own, which are started again when they end or fail. Recent failures are kept."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ log = structlog.get_logger()
 
 RESTART_SECONDS = 1.0
 REMEMBERED_SECONDS = 30.0
-"""Seconds after its last failure for which a loop counts as failing."""
+"""For how many seconds after its last failure a loop is reported as failing."""
 
 
 class RestartedLoops:
-    """A set of loops, each in a task of its own. A loop that raises is restarted, since nobody would notice the end of its task."""
+    """Runs endless coroutines by name, each in a task. One that ends or raises is started again after `pause_seconds`."""
 
     def __init__(self, pause_seconds: float = RESTART_SECONDS) -> None:
         self._pause_seconds = pause_seconds
@@ -23,12 +23,12 @@ class RestartedLoops:
         self._failures: dict[str, tuple[float, str]] = {}
 
     def start(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        """Start a loop that runs until `stop`. Its name must be unique."""
+        """Run the coroutine that `loop` makes, again and again until `stop`. The name must not be in use."""
         assert name not in self._tasks, name
         self._tasks[name] = asyncio.create_task(self._run(name, loop), name=name)
 
     async def stop(self, name: str) -> None:
-        """Cancel a loop and wait for its end; do nothing if there is no loop of that name."""
+        """Cancel the loop of this name and wait for its end. Without such a loop nothing happens."""
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()
             await asyncio.wait([task])
@@ -39,7 +39,7 @@ class RestartedLoops:
             await self.stop(name)
 
     def failing(self) -> dict[str, str]:
-        """Return the last error of each loop that has failed recently."""
+        """Return the last error of each loop that failed within `REMEMBERED_SECONDS`, by name."""
         since = time.monotonic() - REMEMBERED_SECONDS
         return {name: error for name, (at, error) in self._failures.items() if at > since}
 

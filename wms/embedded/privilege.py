@@ -1,8 +1,8 @@
-"""Execution of Postgres as another user if this process is root, since Postgres refuses to run as root.
+"""Runs Postgres as another user if this process is root, since Postgres refuses to run as root.
 
 There are two methods, tried in turn. The first is a user namespace in which root appears as another user: no file changes its owner. The
-second applies if the kernel or a container forbids the first. It is a real other user with the capability to reach files below
-directories that are closed to it. The cluster then belongs to that user.
+second applies if the kernel or a container forbids the first. It is a real other user with the capability to reach files below directories
+that are closed to it. The cluster then belongs to that user.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _CAPS = "+dac_override,+dac_read_search"
 
 
 class Guise(enum.Enum):
-    """The user identity under which a program that refuses root runs."""
+    """As whom Postgres runs: as this user, as another in a user namespace, or as really another user."""
 
     SELF = "self"
     NAMESPACE = "namespace"
@@ -32,7 +32,7 @@ class Guise(enum.Enum):
 
 @functools.cache
 def guise() -> Guise:
-    """Return the first identity that works on this machine. Raise Rejected if there is none."""
+    """Return the first way to run Postgres that works on this machine. Raise Rejected if none does."""
     if os.geteuid() != 0:
         return Guise.SELF
     for each in (Guise.NAMESPACE, Guise.OTHER):
@@ -46,12 +46,15 @@ def guise() -> Guise:
 
 
 def works(each: Guise) -> bool:
-    """Return whether programs can run under this identity on this machine."""
+    """Return whether programs can be run in this way on this machine. It tries one."""
     return _runs(command(each, ["true"], death_signal="KILL"))
 
 
 def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]:
-    """Return the command line that runs `argv` under this identity and still ends with its parent."""
+    """Return the command line that runs `argv` in this way.
+
+    `death_signal`, such as "QUIT", is the signal that the program gets when its parent dies.
+    """
     match each:
         case Guise.SELF:
             return list(argv)
@@ -76,7 +79,7 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
 
 
 def give(each: Guise, directory: Path) -> None:
-    """Make the identity's user the owner of the tree `directory`, unless it is already."""
+    """Make the user as whom Postgres runs in this way the owner of a directory and all below it, unless it is."""
     owner = _spare_id() if each is Guise.OTHER else os.geteuid()
     if directory.stat().st_uid == owner:
         return

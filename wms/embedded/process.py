@@ -1,4 +1,4 @@
-"""A child process that ends with its parent, has a log file, and can be stopped gracefully or killed."""
+"""A child process that ends with its parent, has a log file, and can be stopped in order or killed."""
 
 import asyncio
 import asyncio.subprocess
@@ -24,7 +24,7 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _tie(parent: int, death_signal: int) -> Callable[[], None]:
-    """Return a function for the child to run before exec. It requests `death_signal` at the death of the parent."""
+    """Return a function for the child to run before exec: it requests `death_signal` for the time when the process `parent` dies."""
 
     def before_exec() -> None:
         if sys.platform == "linux":
@@ -36,7 +36,7 @@ def _tie(parent: int, death_signal: int) -> Callable[[], None]:
 
 
 class Child:
-    """A running process in a session of its own, whose output is appended to a log file."""
+    """A child process in a session of its own, whose output is appended to a log file."""
 
     def __init__(self, process: asyncio.subprocess.Process, log_path: Path) -> None:
         self._process = process
@@ -52,9 +52,10 @@ class Child:
         cwd: Path | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
     ) -> Self:
-        """Start `argv`. `env` is its whole environment; by default it is that of this process. Raise OSError if it cannot be started.
+        """Start the program `argv`. `env` is its whole environment; None: that of this process. Raise OSError if it cannot be started.
 
-        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread* that forked.
+        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread* that forked. A
+        large log file is first renamed to `NAME.1`.
         """
         with _open_log(log_path) as log:
             process = await asyncio.create_subprocess_exec(
@@ -71,7 +72,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id. Once `running` is false, another process may have it."""
+        """The process id. Once the process has ended, another may have it."""
         return self._process.pid
 
     @property
@@ -81,7 +82,7 @@ class Child:
 
     @property
     def running(self) -> bool:
-        """Whether the process runs, by its last known status."""
+        """Whether the process has not ended, as far as asyncio knows."""
         return self._process.returncode is None
 
     async def wait(self) -> int:
@@ -96,7 +97,10 @@ class Child:
     async def stop(
         self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
     ) -> int:
-        """Send `signals` in turn, with a wait of `grace` seconds after each, until the process ends. The last wait has no bound."""
+        """Send `signals` in turn, and wait `grace` seconds after each, until the process ends. Return its exit code.
+
+        The wait after the last signal has no limit.
+        """
         for sig in signals[:-1]:
             if not self.running:
                 break
@@ -108,7 +112,7 @@ class Child:
         return await self.wait()
 
     def log_tail(self, lines: int = 15) -> str:
-        """Return the last `lines` lines of the log."""
+        """Return the last `lines` lines of the process's log."""
         return tail(self.log_path, lines)
 
 
@@ -137,7 +141,7 @@ def tail(path: Path, lines: int = 15) -> str:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen on 127.0.0.1:`port` now."""
+    """Return whether a server could listen on this port of 127.0.0.1 now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -148,7 +152,7 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return an unused port of 127.0.0.1. It is not reserved. Raise OSError if none is found."""
+    """Return a port of 127.0.0.1 on which nobody listens. It is not reserved. Raise OSError if none is found."""
     for _ in range(200):
         port = secrets.choice(PORTS)
         if is_free(port):

@@ -1,4 +1,4 @@
-"""The interface of server processes: each can be started, awaited, stopped, killed, and started again."""
+"""Servers as child processes: each can be started, awaited, stopped, killed, and started again."""
 
 import abc
 import asyncio
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(abc.ABC):
-    """A server process with a data directory. Only one object in one process may run it at a time.
+    """A server that runs as a child process, with a data directory. Only one object in one process may run it at a time.
 
     It may be started again after `stop`, `kill` or a crash; its port and its durable data stay.
     """
@@ -33,23 +33,23 @@ class Server(abc.ABC):
         self.name = name
         self.ready_within = ready_within
         self.environment: dict[str, str] = {}
-        """Additional environment variables of the process. The supervisor adds the id of the system."""
+        """Environment variables that the process gets beside those of this process. The supervisor adds the system's id."""
         self._lock = DirectoryLock(self.data_dir / "lock")
         self._child: Child | None = None
 
     @property
     def log_path(self) -> Path:
-        """The file with the server's output."""
+        """The file to which the server's output is appended."""
         return self.data_dir / f"{self.name}.log"
 
     @property
     def running(self) -> bool:
-        """Whether the server's process lives."""
+        """Whether the server's process has not ended."""
         return self._child is not None and self._child.running
 
     @property
     def pid(self) -> int | None:
-        """The process id while the server runs; None otherwise."""
+        """The process id while the server runs; None when it does not."""
         return self._child.pid if self._child is not None and self._child.running else None
 
     async def start(self) -> None:
@@ -66,7 +66,10 @@ class Server(abc.ABC):
             raise
 
     async def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until the server is ready. Raise Unavailable, with the end of its log, if it ends or `timeout` seconds pass first."""
+        """Wait until the server is ready, for `timeout` seconds or by default `ready_within`.
+
+        Raise Unavailable, with the end of the log, if the server ends or the time passes first.
+        """
         limit = self.ready_within if timeout is None else timeout
         deadline = time.monotonic() + limit
         pause = 0.005
@@ -84,13 +87,13 @@ class Server(abc.ABC):
         return await self._child.wait()
 
     async def stop(self) -> None:
-        """Stop the server gracefully, or by force if it does not end, and release its directory."""
+        """Stop the server, by force if it does not end, and release its directory."""
         if self._child is not None:
             await self._child.stop(grace=self.stop_grace, signals=self.stop_signals)
         self._lock.release()
 
     async def kill(self) -> None:
-        """Kill the process with SIGKILL and wait for its end. The lock of the directory is kept for the next start."""
+        """Kill the process with SIGKILL and wait for its end. The directory stays locked for the next start."""
         if self._child is not None:
             self._child.send(signal.SIGKILL)
             await self._child.wait()
@@ -106,11 +109,11 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     async def _launch(self) -> Child:
-        """Prepare the data directory and start the process."""
+        """Prepare the data directory and start the process, without waiting until it is ready."""
 
     @abc.abstractmethod
     async def _is_ready(self) -> bool:
-        """Return whether the server is ready. It is called repeatedly during the start."""
+        """Return whether the server takes requests. It is called again and again during the start."""
 
     def _complaint(self, what: str) -> str:
         end = self._child.log_tail() if self._child is not None else ""
@@ -118,22 +121,22 @@ class Server(abc.ABC):
 
 
 class KafkaServer(Server):
-    """A broker that speaks Kafka's protocol on one port of 127.0.0.1."""
+    """A Kafka broker that runs as a child process and listens on one port of 127.0.0.1."""
 
     port: int
 
     @property
     def bootstrap(self) -> str:
-        """The broker's address for clients, HOST:PORT."""
+        """The broker's address for clients, as HOST:PORT."""
         return f"{LOOPBACK}:{self.port}"
 
     @property
     def access(self) -> Table:
-        """The broker's connection settings for clients."""
+        """How clients connect to the broker, as a table of a configuration file."""
         return {"bootstrap": self.bootstrap}
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to the broker and send nothing. Raise OSError if that fails."""
+        """Open a connection to the broker without sending anything. Raise OSError if that fails."""
         return await asyncio.open_connection(LOOPBACK, self.port)
 
     @abc.abstractmethod
@@ -142,7 +145,7 @@ class KafkaServer(Server):
 
 
 class Program(Server):
-    """Any other program as a server. It is ready once `ready` returns true, or at once if there is no such check."""
+    """Any other program as a server. It is ready once `ready` returns true; without `ready`, as soon as it runs."""
 
     def __init__(
         self,
@@ -169,7 +172,10 @@ class Program(Server):
 
 
 def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
-    """Return a port and store it in `data_dir`: `wanted`, or for 0 the stored port if it is free, else any free port."""
+    """Return the port for a server, and store one that was chosen in the file `name` of `data_dir`.
+
+    It is `wanted`; for 0 the port stored before if it is free, else any free port.
+    """
     if wanted:
         return wanted
     file = data_dir / name

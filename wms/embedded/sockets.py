@@ -10,18 +10,18 @@ from typing import Final
 from wms.errors import Rejected
 
 PATH_LIMIT: Final = 107
-"""The most bytes in the path of a Unix socket on Linux."""
+"""How many bytes the path of a Unix socket may have on Linux."""
 NAME_ROOM: Final = 28
-"""Bytes of the path reserved for a socket's name with its separator."""
+"""How many bytes of that path are kept free for the name of the socket."""
 _POINTER = "sockets"
 _SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only for a fresh directory of mode 0700
 
 
 def socket_directory(data_dir: Path) -> Path:
-    """Return a directory of mode 0700 for the sockets of the server in `data_dir`, the same at each start.
+    """Return a directory of mode 0700 for the sockets of the server in `data_dir`, the same at each start. It is made if missing.
 
     It is below `data_dir` if the path is short enough. Otherwise it is in a directory for temporary files, and a file in `data_dir` holds
-    its path. Raise Rejected if another user has changed the directory, or no path is short enough.
+    its path. Raise Rejected if other users may use the directory, or no path is short enough.
     """
     own = data_dir / "run"
     if _is_short(own):
@@ -32,7 +32,7 @@ def socket_directory(data_dir: Path) -> Path:
 
 
 def remove_socket_directory(data_dir: Path) -> None:
-    """Remove a server's socket directory if it is outside `data_dir`."""
+    """Remove the socket directory of the server in `data_dir` if it is outside of that; otherwise do nothing."""
     place = _known(data_dir / _POINTER)
     if place is not None:
         shutil.rmtree(place, ignore_errors=True)
@@ -62,7 +62,7 @@ def _fresh(pointer: Path) -> Path:
 
 
 def _temporary_directory() -> str:
-    """Return the directory for temporary files. If the path in TMPDIR is too long for a socket, return the first usual one."""
+    """Return a directory for temporary files whose path is short enough for a socket: the usual one if possible."""
     for each in (tempfile.gettempdir(), *_SHORT_DIRECTORIES):
         if _is_short(Path(each, "wms-12345678")) and os.access(each, os.W_OK | os.X_OK):
             return each

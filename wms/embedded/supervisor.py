@@ -1,4 +1,4 @@
-"""The supervisor: restarts servers that die, with a growing pause if they die at once, and writes a state file."""
+"""The supervisor: starts servers again when they die, with a growing pause if they die at once, and writes a state file."""
 
 import asyncio
 import contextlib
@@ -27,11 +27,11 @@ CALM = 10.0
 SWEEP_GRACE = 2.0
 RECORD_SECONDS = 2.0
 STALE_AFTER_SECONDS = 10.0
-"""Age in seconds above which a state file shows that its supervisor hangs or cannot write."""
+"""If a state file is older than this, in seconds, its supervisor hangs or cannot write."""
 
 
 class ChildState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one server. `starts` is the number of its starts, `last_exit` an exit code or a negative signal number."""
+    """The state of one server. `starts` counts its starts; `last_exit` is an exit code, or the negative number of a signal."""
 
     pid: int | None = None
     starts: int = 0
@@ -41,19 +41,19 @@ class ChildState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of the state file: the supervisor's pid, and the state of each server in the order of their starts."""
+    """What the state file holds: the supervisor's pid, and the state of each server in the order of their starts."""
 
     pid: int
     system: str
     children: dict[str, ChildState]
     written_at: float = 0.0
-    """Time of writing in seconds since 1970."""
+    """When the file was written, in seconds since 1970."""
     failing: dict[str, str] = {}
-    """The supervisor's own loops that have failed recently, as their last errors by name."""
+    """The supervisor's own loops that failed lately, each with its last error."""
 
 
 class Supervisor:
-    """The supervisor of the servers in a data directory; there is only one for each directory."""
+    """Runs the servers of one data directory and starts them again when they die. Each directory has one supervisor at a time."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = Path(data_dir).absolute()
@@ -64,7 +64,10 @@ class Supervisor:
         self.loops = RestartedLoops()
 
     async def open(self) -> None:
-        """Lock the directory and end processes of an earlier run. Raise Rejected if another supervisor holds the lock."""
+        """Lock the data directory, and end processes that an earlier run left. Call it first.
+
+        Raise Rejected if another supervisor has the lock.
+        """
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
         if swept := await sweep(self.system, grace=SWEEP_GRACE):
@@ -73,7 +76,10 @@ class Supervisor:
         self.loops.start("record", self._record_on)
 
     async def add(self, server: Server) -> None:
-        """Start a server, wait until it is ready, and supervise it from now on. Errors are those of the server's start."""
+        """Start a server, wait until it is ready, and start it again from now on when it dies.
+
+        If the first start fails, its error is raised.
+        """
         assert self._lock.held, "open() comes first"
         assert server.name not in self._servers, server.name
         self._servers[server.name] = server
@@ -83,7 +89,7 @@ class Supervisor:
         self.loops.start(f"keep {server.name}", partial(self._keep, server))
 
     def state(self) -> SupervisorState:
-        """Return the present state of all servers."""
+        """Return the state of all servers now."""
         return SupervisorState(
             pid=os.getpid(),
             system=self.system,
@@ -93,21 +99,21 @@ class Supervisor:
         )
 
     async def restart(self, name: str, why: str) -> None:
-        """Kill a server that does not work; the supervisor starts it again. `why` is logged."""
+        """Kill a server, by name, that does not work, so that it is started again. `why` goes into the log and the state."""
         log.warning("server.killed", server=name, why=why)
         self._note(name, last_error=why)
         await self._servers[name].kill()
 
     def pid_of(self, name: str) -> int | None:
-        """Return the pid of a running server; None if it does not run."""
+        """Return the process id of a server, by name; None while it does not run."""
         return self._servers[name].pid
 
     def log_tail(self, name: str) -> str:
-        """Return the last lines of a server's log file."""
+        """Return the last lines of a server's log, by the server's name."""
         return tail(self._servers[name].log_path)
 
     async def close(self) -> None:
-        """Stop all servers in the reverse order of their starts. Then end all other processes of the system and unlock the directory."""
+        """Stop all servers, the last started first. Then end all other processes of the system, and unlock the directory."""
         for name, server in reversed(self._servers.items()):
             await self.loops.stop(f"keep {name}")
             with contextlib.suppress(ProcessLookupError):
@@ -135,7 +141,7 @@ class Supervisor:
             pause = await self._restart(server, pause)
 
     async def _restart(self, server: Server, pause: float) -> float:
-        """Repeat the start of a server until it succeeds; return the pause in seconds before its next start."""
+        """Try to start a server until that succeeds. Return the pause in seconds to make before it is next started."""
         while True:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -157,7 +163,7 @@ class Supervisor:
             self._record()
 
     def _record(self) -> None:
-        """Write the state file. A failure, as on a full disk, is ignored, because servers must be restarted all the same."""
+        """Write the state file. A failure, as on a full disk, is only logged, because servers must be started all the same."""
         try:
             write_secret(
                 self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False
@@ -167,7 +173,7 @@ class Supervisor:
 
 
 def read_state(data_dir: Path) -> SupervisorState | None:
-    """Return the last state that the supervisor of `data_dir` wrote; None if there is no state file."""
+    """Return the state that the supervisor of a data directory wrote last; None if there is no state file."""
     with contextlib.suppress(FileNotFoundError):
         return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=SupervisorState)
     return None

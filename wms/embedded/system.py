@@ -1,4 +1,4 @@
-"""A whole system on one machine: servers, schema, keys and services, supervised until it is stopped."""
+"""A whole system on one machine: its servers, schema, keys and services, kept running until it is stopped."""
 
 import asyncio
 import contextlib
@@ -40,11 +40,11 @@ BROKER_LOOK_SECONDS = 10.0
 
 
 class System:
-    """A system in `data_dir`, which ends with this process.
+    """A whole system with its data in `data_dir`, which ends with this process. Use `start` and `stop`, or `async with`.
 
     `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running broker.
-    `postgres` is "embedded" or a URL. `slots` is the number of payloads that run concurrently (default: one a core). `pilots` are
-    settings of the pilot submitter. `durable=False` is for tests.
+    `postgres` is "embedded" or a URL. `slots` is how many payloads run at a time (default: one a core). `pilots` are settings of the pilot
+    submitter. `token_seconds` is how long tokens are valid. `durable=False` is for tests.
     """
 
     def __init__(
@@ -74,7 +74,10 @@ class System:
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
-        """Start all processes and wait for a heartbeat of each service. If it raises Rejected or Unavailable, all are stopped again."""
+        """Start all processes and wait for a heartbeat of each service.
+
+        If it raises Rejected or Unavailable, all processes are stopped again.
+        """
         await self.supervisor.open()
         # The directory may have existed before, open to others.
         self.layout.root.chmod(0o700)
@@ -104,14 +107,14 @@ class System:
         self._watch(self.facts)
 
     async def stop(self) -> None:
-        """Stop all processes, the services first."""
+        """Stop the pilots on this machine, the services and the servers, in this order."""
         for loop in ("renew tokens", "bound the broker", "watch"):
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()
 
     def _watch(self, facts: Facts) -> None:
-        """Start to watch for processes that run but do not work."""
+        """Begin to look for processes that run but do not work."""
         watch = SystemWatch(
             self.supervisor,
             facts.postgres_url,
@@ -124,7 +127,7 @@ class System:
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
-        """Make the pilots return their jobs while the job manager still runs."""
+        """Tell the pilots to return their jobs and end, while the job manager still runs, and wait for some seconds."""
         if self.facts is None:
             return
         dispatcher = LocalDispatcher(self.layout.pilots, (), {})
@@ -136,7 +139,7 @@ class System:
             alive = await dispatcher.alive()
 
     async def until_told(self) -> None:
-        """Wait for SIGTERM or SIGINT."""
+        """Wait until this process gets SIGTERM or SIGINT."""
         told = asyncio.Event()
         loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
@@ -144,7 +147,10 @@ class System:
         await told.wait()
 
     async def wait_beating(self) -> None:
-        """Wait for a heartbeat of the present process of each service. Raise Unavailable, with the end of a log, if one is missing."""
+        """Wait until each service, as it runs now, has sent a heartbeat.
+
+        Raise Unavailable, with the end of a log, if one does not within 60 seconds.
+        """
         assert self.facts is not None, "start() comes first"
         deadline = time.monotonic() + SERVICES_READY_WITHIN
         db = await Database.connect(self.facts.postgres_url, size=1, application="wms up")
@@ -176,7 +182,7 @@ class System:
         return await self.postgres.ensure_database("wms")
 
     async def _start_kafka(self, chosen: str) -> Table:
-        """Start the chosen broker and return its connection settings for clients."""
+        """Start the chosen Kafka broker, unless it runs elsewhere. Return how clients connect to it."""
         match chosen:
             case "embedded":
                 self.broker = Broker(self.layout.server("broker"), isolate=isolation())
@@ -199,7 +205,7 @@ class System:
 
     @property
     def exposed(self) -> str:
-        """A text on the parts of the system that other users of this machine can reach; empty if there are none."""
+        """What other users of this machine can reach of the system, as a sentence; empty if nothing."""
         if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
             return "every user of this machine can reach the broker, read all messages and forge replies"
         return ""
@@ -227,7 +233,7 @@ class System:
 
 
 async def down(data_dir: Path, *, within: float = 60.0) -> bool:
-    """Stop the system in `data_dir` from another process and wait for its end. Return whether a system was running.
+    """Stop the system in `data_dir`, which another process runs, and wait for its end. Return whether one was running.
 
     Raise Unavailable if it does not end within `within` seconds.
     """

@@ -1,4 +1,4 @@
-"""Watch over the processes of a system, which restarts hanging ones: stopped, deadlocked, or with ended loops."""
+"""Watches the processes of a system, and has those restarted that hang: stopped, deadlocked, or without their loops."""
 
 import asyncio
 import struct
@@ -16,11 +16,18 @@ from wms.embedded.supervisor import Supervisor
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 2.5
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-"""An ApiVersions request, which every broker answers. Its fields are size, key, version, correlation id, and no client id."""
+"""An ApiVersions request, which every Kafka broker answers.
+
+Its fields are size, key, version, correlation id, and no client id.
+"""
 
 
 class SystemWatch:
-    """A watch for signs of life: heartbeats of services, answers of Postgres and the broker."""
+    """Looks for signs of life: heartbeats of services, and answers of Postgres and the Kafka broker.
+
+    A process without any for `hung_after` seconds is killed, and the supervisor starts it again. `postgres` says whether Postgres is
+    embedded.
+    """
 
     def __init__(
         self,
@@ -42,13 +49,13 @@ class SystemWatch:
         self._answers = {"postgres": 0, "broker": 0}
 
     async def run(self) -> None:
-        """Check at intervals until cancelled."""
+        """Look every few seconds until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()
 
     async def look(self) -> None:
-        """Check once, and kill the processes that hang; the supervisor starts them again."""
+        """Look once, and kill the processes that hang. The supervisor starts them again."""
         services, _ = await asyncio.gather(self._look_at_postgres(), self._look_at_broker())
         signs: dict[str, Hashable] = {**services, **self._servers()}
         for name in self._detector.look(signs, time.monotonic()):
@@ -56,7 +63,7 @@ class SystemWatch:
             await self._supervisor.restart(name, why)
 
     def _servers(self) -> dict[str, Hashable]:
-        """Return the number of answers of each running embedded server. The supervisor restarts servers that do not run."""
+        """Return how often each embedded server has answered, with its pid. Servers that do not run are absent."""
         names = [("postgres", "postgres")] if self._watches_postgres else []
         names += [("broker", self._broker.name)] if self._broker is not None else []
         return {
@@ -66,7 +73,7 @@ class SystemWatch:
         }
 
     async def _look_at_postgres(self) -> dict[str, Hashable]:
-        """Return the last heartbeat of each service; none while Postgres does not answer."""
+        """Return the last heartbeat of each service; empty while Postgres does not answer."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 beats = await self._heartbeats()
@@ -94,9 +101,9 @@ class SystemWatch:
 
 
 async def answers(broker: KafkaServer) -> bool:
-    """Return whether a broker on this machine answers or refuses a request.
+    """Return whether a Kafka broker on this machine answers a request, or refuses the connection.
 
-    It is false if the broker accepts a request and sends nothing.
+    It is false if the broker takes a request and sends nothing.
     """
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
