@@ -1,4 +1,4 @@
-"""The durations of the phases of a run."""
+"""Measures how long the phases of a run take, such as submitting and merging."""
 
 import time
 from collections.abc import Iterator
@@ -6,14 +6,14 @@ from contextlib import contextmanager
 
 
 class Phases:
-    """A record of the durations of a run's phases, in seconds."""
+    """How long each phase of a run took, by name, in seconds of the wall clock."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
-        """Measure the duration of the enclosed phase."""
+        """Measure the time of a `with` block, also if it raises, and store it under `name`."""
         began = time.monotonic()
         try:
             yield

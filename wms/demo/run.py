@@ -1,4 +1,4 @@
-"""The run of the demonstration: submits the workload, compares the result with a local count, and measures the run."""
+"""Runs the demonstration: submits its jobs, compares their result with a count made here, and measures the run."""
 
 import asyncio
 import tempfile
@@ -22,29 +22,29 @@ from wms.replay.figures import StartDelays, matches_per_second, waits
 from wms.runtime import clock
 
 PATIENCE_SECONDS = 600.0
-"""The longest time in seconds for all jobs of one step."""
+"""How many seconds all jobs of one step may take before the run fails."""
 LOOK_SECONDS = 0.25
 LOOKS_A_FAULT = 8
-"""The number of polls of the counts for each search for a failed job."""
+"""For every so many polls of the numbers of jobs, a failed job is searched once."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """The progress of one step of the demonstration."""
+    """How far one step of the demonstration is, as it is shown to the user."""
 
     step: str
     total: int
     done: int = 0
     counts: Mapping[str, int] | None = None
-    """The number of jobs in each state; None in a step that waits for no jobs."""
+    """How many jobs are in each state; None in a step that waits for no jobs."""
     fault: str = ""
-    """The first failed job with its reason, reported once in a step; else empty."""
+    """The first job that failed, with its reason. It is told once in a step; otherwise empty."""
 
 
 Tell: TypeAlias = Callable[[StepProgress], None]
 
 
 class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a demonstration with the right result."""
+    """The figures of a demonstration whose result was right."""
 
     jobs: int
     attempts: int
@@ -56,7 +56,10 @@ class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run(data_dir: Path, postgres_url: str, tell: Tell, phases: Phases) -> DemoFigures:
-    """Run the workload on the system in a data directory. Raise RunFailed if a job fails or the result is wrong."""
+    """Run the demonstration's jobs on the system in `data_dir`, and return figures. `phases` gets the time of each phase.
+
+    `tell` is called with the progress of each step. Raise RunFailed if a job fails or the result is wrong.
+    """
     began_at = clock.now()
     work = workload.units()
     given_up = threading.Event()
@@ -102,7 +105,7 @@ async def _fetched(client: Client, mapped: Submission, outputs: Path, tell: Tell
 
 
 async def _ended(client: Client, submitted: Submission, step: str, tell: Tell) -> None:
-    """Wait for the jobs and report their progress. Raise RunFailed unless all are Done in time."""
+    """Wait until all submitted jobs have ended, and report the progress. Raise RunFailed unless all are Done in time."""
     progress = StepProgress(step=step, total=submitted.count)
     tell(progress)
     deadline = asyncio.get_running_loop().time() + PATIENCE_SECONDS
@@ -126,7 +129,7 @@ async def _ended(client: Client, submitted: Submission, step: str, tell: Tell) -
 
 
 async def first_failure(client: Client, submitted: Submission) -> str:
-    """Return the first job that failed, or that waits again after an attempt, with its reason; empty if there is none."""
+    """Return a sentence on the first of these jobs that failed, or waits again after an attempt; empty if there is none."""
     wrong = (State.FAILED, State.HELD, State.KILLED, State.WAITING)
     selector = Selector(ids=submitted.selector().ids, states=wrong)
     async for job in client.jobs(selector):

@@ -19,7 +19,7 @@ Counts = dict[str, Any]
 
 
 def count(name: str, sources: Iterable[Path]) -> Counts:
-    """Return the numbers of files, lines and tokens of each type in all sources."""
+    """Count the files, lines and tokens of each type in Python sources. `name` is put into the result."""
     tokens: Counter[str] = Counter()
     files = lines = 0
     for path in sources:
@@ -33,7 +33,7 @@ def count(name: str, sources: Iterable[Path]) -> Counts:
 
 
 def merge(counts: Iterable[Counts]) -> Counts:
-    """Return the sum of the counts, with the names of the counted sources."""
+    """Add up several results of `count`. The result has the names of all of them."""
     tokens: Counter[str] = Counter()
     files = lines = 0
     names = []
@@ -46,7 +46,7 @@ def merge(counts: Iterable[Counts]) -> Counts:
 
 
 def main(arguments: list[str]) -> None:
-    """Run the command in the arguments, `count` or `merge`."""
+    """Run the command in the arguments, `count` or `merge`, and write its result into the current directory."""
     match arguments:
         case ["count", name, directory]:
             result, target = count(name, sorted(Path(directory).rglob("*.py"))), COUNTS

@@ -1,4 +1,4 @@
-"""The demonstration's workload: a job for each package counts the tokens of Python's standard library, and one job adds them up.
+"""The demonstration's jobs: one for each package counts the tokens of Python's standard library, and one adds them up.
 
 Every machine that can run this has the sources. The right result is counted in this process.
 """
@@ -26,17 +26,20 @@ _OMITTED = frozenset({"test", "tests", "idle_test", "__pycache__"})
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that one job counts: a package without its subpackages, a portion of a large one, or a module."""
+    """What one job of the demonstration counts: a package without its subpackages, a part of a large one, or a module."""
 
     name: str
     files: tuple[tuple[str, Path], ...]
-    """The files' names relative to the library's directory, with their paths."""
+    """The files, each as its name relative to the library's directory and its path."""
     size: int
     """The total size of the files in bytes."""
 
 
 def units(root: Path | None = None, least: int = LEAST_UNITS) -> list[Unit]:
-    """Return the standard library divided into at least `least` units. If it has fewer packages, the largest are split."""
+    """Divide the standard library, or the sources below `root`, into at least `least` parts. The largest are split if there are too few.
+
+    Raise Rejected if there are no sources.
+    """
     library = root or Path(sysconfig.get_path("stdlib"))
     found = [_unit(path.stem, library, [path]) for path in sorted(library.glob("*.py"))]
     for top in sorted(library.iterdir()):
@@ -91,7 +94,7 @@ def _halves(unit: Unit) -> list[Unit]:
 
 
 async def submit(client: Client, work: Sequence[Unit]) -> Submission:
-    """Upload the sources and submit a job for each unit, in their order."""
+    """Upload the sources, and submit one counting job for each part, in their order."""
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def describe(unit: Unit) -> JobDescription:
@@ -103,7 +106,7 @@ async def submit(client: Client, work: Sequence[Unit]) -> Submission:
 
 
 async def submit_merge(client: Client, outputs: dict[int, Path]) -> Submission:
-    """Submit the job that adds up the counts in the outputs."""
+    """Submit the job that adds up the counts. `outputs` maps each counting job to the directory of its output."""
     ref = await _upload(
         client, {f"counts/{job_id}.json": place / COUNTS for job_id, place in outputs.items()}
     )
@@ -130,7 +133,10 @@ def _job(name: str, arguments: tuple[str, ...], output: str, sandbox: SandboxRef
 async def fetch(
     client: Client, job_ids: Sequence[int], place: Path, tell: Callable[[], None]
 ) -> dict[int, Path]:
-    """Fetch the outputs of the jobs into directories below `place`. Return the directory of each; `tell` is called after each."""
+    """Fetch the outputs of these jobs into directories below `place`; return the directory of each job.
+
+    `tell` is called after each job.
+    """
     gate = asyncio.Semaphore(AT_ONCE)
 
     async def one(job_id: int) -> tuple[int, Path]:
@@ -143,20 +149,20 @@ async def fetch(
 
 
 def read_merged(place: Path) -> Counts:
-    """Return the result of the merging job."""
+    """Return the result of the adding job, from the directory `place` of its output."""
     merged: Counts = json.loads((place / MERGED).read_text("utf-8"))
     return merged
 
 
 def compute(work: Sequence[Unit], given_up: Callable[[], bool] = lambda: False) -> Counts:
-    """Return the right result, counted in this process. The count stops before the next unit once `given_up` returns true."""
+    """Return the right result, counted in this process. It stops early, with a wrong result, once `given_up` returns true."""
     return token_count.merge(
         token_count.count(unit.name, [path for _, path in unit.files]) for unit in work if not given_up()
     )
 
 
 def differences(found: Counts, right: Counts) -> list[str]:
-    """Return a text for each difference between the found and the right result."""
+    """Return a sentence for each part of the found result that differs from the right one."""
     return [
         f"{part}: {str(found.get(part))[:200]} instead of {str(right[part])[:200]}"
         for part in right
