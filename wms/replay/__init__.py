@@ -1,6 +1,6 @@
-"""Replays: traces of real systems, submitted again to this one and measured.
+"""Replays: the jobs in traces of real systems, submitted again to this one and measured.
 
 `swf` reads a trace and `trace_file` its file. `plan` makes jobs and sites of a trace. `run` submits the jobs through the connections of
-`owners`, and `report` measures them by `figures`. `record` writes a recording of this system. `workloads` reads traces and recordings for
-a simulation.
+`owners`, and `report` measures them by `figures`. `record` writes a recording of this system. `workloads` reads traces and recordings for a
+simulation.
 """

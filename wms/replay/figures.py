@@ -1,4 +1,4 @@
-"""Figures of a set of jobs: start delays, and the rate of matches."""
+"""Figures of a set of jobs: how long they waited for their start, and how fast they were given to pilots."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -9,7 +9,7 @@ from wms.db.timeline import JobTimes
 
 
 class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
-    """Start delays of the jobs that started, in seconds from submission to start."""
+    """How long jobs waited from submission to start, in seconds. Jobs that never started do not count."""
 
     median: float
     p95: float
@@ -17,12 +17,12 @@ class StartDelays(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def quantile(ordered: Sequence[float], share: float) -> float:
-    """Return the smallest value that is not exceeded by at least the fraction `share` of the sorted values (nearest rank)."""
+    """Return the smallest of the sorted values that at least the fraction `share` of them does not exceed (nearest rank)."""
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
 
 
 def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
-    """Return the start delays of jobs; None if no job started."""
+    """Return how long the jobs waited from submission to start; None if none started."""
     found = sorted(job.wait_seconds for job in jobs if job.wait_seconds is not None)
     if not found:
         return None
@@ -31,7 +31,7 @@ def waits(jobs: Iterable[JobTimes]) -> StartDelays | None:
 
 
 def matches_per_second(jobs: Iterable[JobTimes]) -> float:
-    """Return the number of offered jobs per second, between the first and the last offer."""
+    """Return how many jobs a second were first offered to pilots, from the first offer to the last; 0 for fewer than two."""
     offered = sorted(job.offered_at for job in jobs if job.offered_at is not None)
     span = (offered[-1] - offered[0]).total_seconds() if offered else 0.0
     return round((len(offered) - 1) / span, 1) if span else 0.0

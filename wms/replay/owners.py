@@ -1,4 +1,4 @@
-"""The owners of a trace's jobs: their tokens, signed with the keys of the local issuer, and their connections."""
+"""The users to whom the jobs of a trace belong: their tokens, signed with this machine's keys, and their connections."""
 
 import asyncio
 import contextlib
@@ -19,13 +19,13 @@ from wms.replay.plan import Planned
 from wms.runtime import clock
 
 OPEN_AT_ONCE = 32
-"""The largest number of owners with an open connection. Other owners get one when their next job is due."""
+"""How many users have a connection at a time. Others get one when their next job is due."""
 LIFETIME_SECONDS = 7 * 86_400.0
 TIMEOUT_SECONDS = 120.0
 
 
 class Keys:
-    """The keys of the local issuer, with which a replay signs tokens for the owners and sites of its trace."""
+    """The system's signing keys on this machine, with which a replay signs tokens for the users and sites of its trace."""
 
     def __init__(self, settings: ClientSettings) -> None:
         if not settings.auth.jwks:
@@ -39,7 +39,7 @@ class Keys:
         self._sites: SigningKey = load_key(place / "sites.pem")
 
     def user(self, identity: Identity, *rights: Right) -> str:
-        """Return a token of a user with these rights."""
+        """Return a new token for a user with these rights, valid for a week."""
         claims = Claims(
             kind="user",
             owner=identity.owner,
@@ -50,13 +50,16 @@ class Keys:
         return mint(self._issuer, claims, LIFETIME_SECONDS, clock.timestamp())
 
     def sites(self) -> str:
-        """Return a token with which ads of the trace's sites are sent."""
+        """Return a new token with which ads of the trace's sites are sent, valid for a week."""
         claims = Claims(kind="site", owner="trace", site=ANY_SITE)
         return mint(self._sites, claims, LIFETIME_SECONDS, clock.timestamp())
 
 
 class Owners:
-    """Connections of the trace's owners, each opened when needed. If there are too many, the least recently used is closed."""
+    """The connections of the trace's users to the system, each opened when it is needed.
+
+    If there are too many, the one that was not used for longest is closed. Tokens are written into `directory`.
+    """
 
     def __init__(self, settings: ClientSettings, keys: Keys, directory: Path) -> None:
         self._settings = settings
@@ -65,7 +68,10 @@ class Owners:
         self._open: OrderedDict[Identity, tuple[Client, contextlib.AsyncExitStack]] = OrderedDict()
 
     async def submit(self, batches: dict[Identity, list[Planned]], run: str) -> list[tuple[Planned, int]]:
-        """Submit the jobs of each owner, of at most `OPEN_AT_ONCE` owners concurrently. Return each job with its id."""
+        """Submit jobs, grouped by user, for many users at a time. Return each job with its id.
+
+        `run` makes the ids of the submissions unique.
+        """
         submitted: list[tuple[Planned, int]] = []
         identities = list(batches)
         for start in range(0, len(identities), OPEN_AT_ONCE):
@@ -83,7 +89,7 @@ class Owners:
 
     @contextlib.asynccontextmanager
     async def operator(self) -> AsyncIterator[Client]:
-        """Connect as an operator, who may see and kill all jobs."""
+        """Connect, for an `async with` block, as an operator, who may see and kill all jobs."""
         identity = Identity("trace-replay", "trace-replay", "trace-replay")
         async with Client.connect(
             self._settings_of(identity, Right.OPERATOR), timeout=TIMEOUT_SECONDS
@@ -91,7 +97,7 @@ class Owners:
             yield client
 
     async def close(self) -> None:
-        """Close all connections."""
+        """Close the connections of all users."""
         for _, stack in self._open.values():
             await stack.aclose()
         self._open.clear()

@@ -1,7 +1,7 @@
-"""The plan of a replay: jobs that sleep for the trace's run times divided by the speed-up, and sites to run them.
+"""The plan of a replay: jobs that sleep as long as those of the trace ran, divided by the speed-up, and sites to run them.
 
-User and group of the trace become owner and VO; its partition becomes the site. All sites are this machine, advertised under many names.
-A tag keeps unrelated jobs away from them.
+User and group of the trace become owner and VO; its partition becomes the site. All sites are this machine, advertised under many names. A
+tag keeps unrelated jobs away from them.
 """
 
 from collections import Counter
@@ -22,27 +22,30 @@ MAX_CPU_TIME = 864_000
 
 
 class Planned(msgspec.Struct, frozen=True, kw_only=True):
-    """One job of the trace, ready for submission."""
+    """One job of a trace as it will be submitted."""
 
     due: float
-    """The time of submission, in seconds after the replay's beginning."""
+    """When to submit the job, in seconds after the replay begins."""
     identity: Identity
     site: str
-    """The site where the job must run; empty for any site."""
+    """The site where the job must run; empty if it may run at any."""
     seconds: float
-    """The seconds for which the job sleeps."""
+    """For how many seconds the job sleeps."""
     description: JobDescription
 
 
 class TracePlan(msgspec.Struct, frozen=True):
-    """The jobs in the order in which they are due, and the computing elements that run them."""
+    """The jobs of a replay in the order in which they are due, and the computing elements that run them."""
 
     jobs: tuple[Planned, ...]
     elements: tuple[ComputingElement, ...]
 
 
 def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
-    """Return the plan for a trace. Each pilot has `slots`; jobs of sites beyond `sites_limit` go to the busiest sites."""
+    """Plan the replay of a trace: times are divided by `speedup`, and each pilot has `slots` slots.
+
+    At most `sites_limit` sites are made, of the busiest partitions, which share the jobs of the others; None: one for each.
+    """
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time
     jobs = tuple(
@@ -53,7 +56,7 @@ def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None
 
 
 def _sites(trace: Trace, limit: int | None) -> dict[int, str]:
-    """Return the site of each partition. The busiest partitions have sites of their own, over which the other partitions are spread."""
+    """Return the name of the site for each partition. The busiest `limit` ones have their own, over which the others are spread."""
     counts = Counter(job.partition for job in trace.jobs if job.partition >= 0)
     ranked = sorted(counts, key=lambda partition: (-counts[partition], partition))
     kept = ranked[:limit]
@@ -82,13 +85,13 @@ def _planned(job: TraceJob, site: str, due: float, speedup: float, slots: int) -
 
 
 def identity_of(user: int, group: int) -> Identity:
-    """Return this system's identity for a user and a group of a trace."""
+    """Return the owner, group and VO that stand for a user and a group of a trace, given by their numbers."""
     owner, name = (str(number) if number >= 0 else "none" for number in (user, group))
     return Identity(f"user{owner}", f"group{name}", f"vo{name}")
 
 
 def cpu_time_of(job: TraceJob) -> int:
-    """Return the CPU time that a job requests, in seconds."""
+    """Return the CPU time that the job of a trace requests here, in seconds: its requested or else its run time, within bounds."""
     asked = job.requested_time if job.requested_time > 0 else job.run_time
     return int(min(max(1, asked), YEAR, MAX_CPU_TIME)) if asked >= 0 else DEFAULT_CPU_TIME
 

@@ -1,4 +1,4 @@
-"""Writing of a recording of this system: the requirements and run times of its jobs, and the ads of its sites."""
+"""Writes a recording of this system, which a simulation can read: its jobs' requirements and run times, and its sites' ads."""
 
 from pathlib import Path
 
@@ -13,7 +13,10 @@ JOBS_AT_ONCE = 5_000
 
 
 async def write(db: Database, file: Path) -> tuple[int, int]:
-    """Write a recording to the file; return the numbers of its jobs and of its computing elements."""
+    """Write a recording of all jobs that ran, and of all valid ads, to the file. Return how many jobs and computing elements it has.
+
+    Raise Rejected if the file cannot be written.
+    """
     encoder = msgspec.json.Encoder()
     jobs = last = 0
     try:

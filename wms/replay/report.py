@@ -15,7 +15,7 @@ from wms.replay.plan import Planned
 
 
 class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of the jobs of one VO or site. Times are in seconds after the first submission."""
+    """The figures of the jobs of one VO, or at one site. Times are in seconds after the first submission of the replay."""
 
     name: str
     jobs: int
@@ -30,7 +30,7 @@ class TraceFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
-    """Figures of a whole replay, and the jobs that did not end as planned."""
+    """The figures of a whole replay, and the jobs that did not end as planned."""
 
     jobs: int
     done: int
@@ -40,21 +40,25 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     pilots_sent: int
     pilots_used: int
     behind_the_trace_seconds: float
-    """The longest delay in seconds between a job's due time and its submission."""
+    """By how many seconds a job was submitted too late, at most."""
     seconds: float
-    """Seconds from the first submission to the last end."""
+    """How many seconds passed from the first submission to the last end of a job."""
     vos: list[TraceFigures]
     sites: list[TraceFigures]
     wrong: list[str]
-    """A text for each job that did not end as planned."""
+    """A sentence for each job that did not end as planned."""
     audit: str | None = None
-    """The verdict of the audit; None if there was no audit."""
+    """What an audit of the system found, in words; None if there was none."""
 
 
 async def report(
     settings: ClientSettings, submitted: Mapping[int, Planned], longest_lag: float, began_at: datetime
 ) -> ReplayReport:
-    """Return the report on a replay's jobs, from the database. Raise Rejected if the settings contain no database."""
+    """Measure the submitted jobs of a replay, given by id, in the database.
+
+    `longest_lag` is the greatest delay of a submission in seconds, and `began_at` when the replay began. Raise Rejected if the settings
+    name no database.
+    """
     if settings.postgres is None:
         raise Rejected("NOT_AN_OPERATOR", "the report needs the database, which the settings do not name")
     db = await Database.connect(settings.postgres.url, size=1, application="wms replay")
@@ -85,7 +89,7 @@ async def report(
 
 
 def _fault(job: JobTimes, planned: Planned) -> str:
-    """Return the text of a job's wrong end; empty if it ended as planned."""
+    """Return a sentence on how a job did not end as planned; empty if it did."""
     if job.state != "Done" or job.exit_code != 0:
         return f"job {job.job_id} ({job.name}) is {job.state}, exit code {job.exit_code}: {job.reason} {job.reason_text or ''}"
     if (planned.site and job.site != planned.site) or job.vo != planned.identity.vo:

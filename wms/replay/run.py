@@ -1,4 +1,4 @@
-"""The replay of a planned trace on a running system: it advertises sites, submits jobs when due, and waits for their ends."""
+"""Replays a planned trace on a running system: advertises its sites, submits its jobs when they are due, and waits for their ends."""
 
 import asyncio
 import contextlib
@@ -24,14 +24,17 @@ TICK_SECONDS = 0.1
 AD_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
-"""Seconds without a running job and without an end after which the replay is given up."""
+"""If for so many seconds no job runs and none ends, the replay is given up."""
 
 Tell: TypeAlias = Callable[[Mapping[str, int]], None]
-"""The callback for progress, with the number of jobs in each state."""
+"""A function that is told how many of the replay's jobs are in each state."""
 
 
 async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> ReplayReport:
-    """Replay a trace and return the report. Raise RunFailed if jobs stop ending."""
+    """Replay a trace on the system that the settings name, and return the report.
+
+    Raise RunFailed if no job ends any more.
+    """
     keys = Keys(settings)
     began_at = clock.now()
     with tempfile.TemporaryDirectory(prefix="wms-replay-") as tokens:
@@ -47,7 +50,7 @@ async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> Repla
 
 @contextlib.asynccontextmanager
 async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> AsyncIterator[None]:
-    """Advertise the computing elements of a trace periodically, and withdraw them at the end."""
+    """Advertise the computing elements of a plan during an `async with` block, and withdraw them at its end."""
     kafka = Kafka(settings.kafka, "wms-replay")
     await kafka.start()
     headers = [(HEADER, f"Bearer {keys.sites()}".encode())]
@@ -82,9 +85,9 @@ async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> A
 
 
 class TraceSubmitter:
-    """The submitter of a trace's jobs, each when it is due.
+    """Submits the jobs of a plan, each when it is due.
 
-    `submitted` has the jobs by id; `longest_lag` is the greatest delay in seconds.
+    `submitted` has the jobs so far, by id. `longest_lag` is by how many seconds a job was submitted too late, at most.
     """
 
     def __init__(self, plan: TracePlan, owners: Owners) -> None:
@@ -95,7 +98,7 @@ class TraceSubmitter:
         self.longest_lag = 0.0
 
     async def run(self) -> None:
-        """Submit all jobs, each not before it is due."""
+        """Submit all jobs of the plan, each as soon as it is due."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         jobs = self._plan.jobs
@@ -121,7 +124,7 @@ class TraceSubmitter:
 
 
 async def _submit_and_watch(jobs: TraceSubmitter, operator: Client, tell: Tell) -> None:
-    """Submit the jobs and watch until all have ended. If that fails or is cancelled, kill the remaining jobs."""
+    """Submit the jobs and wait until all have ended. If that fails or is cancelled, kill the remaining jobs."""
     submitting = asyncio.create_task(jobs.run())
     try:
         await _watch(jobs, operator, submitting, tell)

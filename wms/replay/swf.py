@@ -16,7 +16,7 @@ FIELDS = 18
 LINE_LIMIT = 4_096
 HEADERS_LIMIT = 20_000
 JOBS_LIMIT = 10_000_000
-"""The largest number of job lines. The archive's longest trace has a quarter of it."""
+"""How many jobs a trace may have. The archive's longest trace has a quarter of it."""
 NUMBER_LIMIT = 10**12
 
 _PARTITION = re.compile(r";\s*Partition:\s*(\d{1,9})\s+(\S.{0,254})")
@@ -24,31 +24,34 @@ _NAME = re.compile(r"[^A-Za-z0-9_.:@+-]+")
 
 
 class TraceJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job of a trace, with the fields that replays use; -1 stands for unknown."""
+    """One job of a trace, as far as replays need it. -1 stands for an unknown value."""
 
     number: int
     submit_time: float
-    """Submission in seconds after the trace's beginning."""
+    """When the job was submitted, in seconds after the trace begins."""
     run_time: float
-    """Run time in seconds."""
+    """How many seconds the job ran."""
     processors: int
-    """The number of requested processors; if unknown, of allocated ones."""
+    """How many processors the job requested; if unknown, how many it got."""
     requested_time: float
-    """The requested run time in seconds."""
+    """The run time that the job requested, in seconds."""
     user: int
     group: int
     partition: int
 
 
 class Trace(msgspec.Struct, frozen=True):
-    """Jobs in the order of their submission, and the names of partitions by their numbers."""
+    """The jobs of a trace in the order of their submission, and the names of its partitions by number."""
 
     jobs: tuple[TraceJob, ...]
     partitions: dict[int, str]
 
 
 def read(lines: Iterable[str], most: int) -> Trace:
-    """Return the first `most` jobs in the order of their submission. Rejected names the first line that is not SWF."""
+    """Read a trace from its lines. Return its first `most` jobs, by time of submission.
+
+    Raise Rejected, naming the line, for a line that is not in the format, and for a trace without jobs.
+    """
     partitions: dict[int, str] = {}
     jobs = heapq.nsmallest(most, _jobs(lines, partitions), key=lambda job: (job.submit_time, job.number))
     if not jobs:

@@ -1,4 +1,4 @@
-"""Files of traces and recordings, read line by line, gzipped or not."""
+"""Reads files of traces and recordings line by line, gzipped (.gz) or not."""
 
 import gzip
 import zlib
@@ -13,12 +13,15 @@ Read = TypeVar("Read")
 
 
 def read_trace(path: Path, most: int) -> swf.Trace:
-    """Return the first `most` jobs of a trace in SWF. Raise Rejected, naming the line, if the file is no trace."""
+    """Return the first `most` jobs of the trace in a file (SWF). Raise Rejected, naming the line, if the file is no trace."""
     return read_lines(path, swf.LINE_LIMIT, lambda lines: swf.read(lines, most))
 
 
 def read_lines(path: Path, limit: int, read: Callable[[Iterable[str]], Read]) -> Read:
-    """Return the result of `read` for a file's lines. A line longer than `limit` characters is cut to `limit` + 1."""
+    """Return what the function `read` makes of a file's lines. Lines longer than `limit` characters are cut to `limit` + 1.
+
+    Raise Rejected if the file cannot be read.
+    """
 
     def lines() -> Iterable[str]:
         opened: Any = gzip.open if path.suffix == ".gz" else open

@@ -1,4 +1,4 @@
-"""Workloads of simulations, read from files: recordings of a system, or traces in SWF."""
+"""Reads the workloads of simulations from files: recordings of a system, or traces in SWF."""
 
 from functools import cache
 from pathlib import Path
@@ -13,14 +13,17 @@ from wms.site import MAX_PROCESSORS
 
 
 def read(path: Path, most: int) -> Workload:
-    """Return the first `most` jobs of a recording (a name with .jsonl) or of a trace (any other name). Rejected: it is neither."""
+    """Return the first `most` jobs of a recording, if the file's name ends in .jsonl or .jsonl.gz, else of a trace in SWF.
+
+    Raise Rejected if the file is neither.
+    """
     if ".jsonl" in path.suffixes[-2:]:
         return read_lines(path, recording.LINE_LIMIT, lambda lines: recording.read(lines, most))
     return of_trace(read_trace(path, most))
 
 
 def of_trace(trace: Trace) -> Workload:
-    """Return the workload of a trace, whose jobs may run at the sites where they ran."""
+    """Return the workload of a trace for a simulation. Its jobs may run at the sites where they ran."""
     return Workload(by_time(_arrival(job, trace.partitions) for job in trace.jobs))
 
 
