@@ -1,4 +1,4 @@
-"""Transfer of sandboxes: a content-addressed store, and archives that are safe to unpack."""
+"""Transfer of jobs' files: a store of sandboxes, archives that are safe to unpack, and files that jobs name by URL."""
 
 from wms.transfer.archive import MAX_ARCHIVE, ArchiveLimits, pack, unpack
 from wms.transfer.patterns import Selection, UnmatchedFiles, left_behind, select

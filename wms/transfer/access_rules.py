@@ -1,4 +1,4 @@
-"""Where a site lets jobs' files come from and go to: schemes, hosts, addresses and directories of the node."""
+"""A site's rules on where jobs' files may come from and go to: schemes, hosts, addresses, and directories of the node."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -15,28 +15,34 @@ from wms.transfer.file_url import FileUrl
 Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 REFUSED = "URL_REFUSED"
-"""The code of a URL that the site's rules exclude."""
+"""The error code for a URL that the site's rules exclude."""
 _METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "fd00:ec2::254")))
 """Addresses of clouds' metadata services outside the link-local network."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The site's rules for URLs. By default no file of the node and no address of the node or its link is allowed."""
+    """A site's rules on the URLs that jobs may use. By default no file of the node, and no address of the node or its link, is allowed."""
 
     schemes: Lines = msgspec.field(default_factory=lambda: ["file", "http", "https", "dav", "davs", "s3"])
-    """The schemes that jobs may use. `root`, `gsiftp` and `srm` follow redirections unchecked; add them if the storage is trusted."""
+    """The schemes of URLs that jobs may use.
+
+    `root`, `gsiftp` and `srm` follow redirections unchecked; add them if the storage is trusted.
+    """
     hosts: Lines = msgspec.field(default_factory=lambda: ["*"])
-    """Patterns of the hosts, and of the buckets of `s3` URLs, that jobs may use; a redirection must lead to one of them too."""
+    """Patterns of the hosts, and of the buckets of `s3` URLs, that jobs may use. A redirection must lead to one of them too."""
     inner_hosts: Lines = []
-    """Names of hosts that jobs may use although their address is loopback or link-local."""
+    """Names of hosts that jobs may use although they have a loopback or link-local address."""
     directories: Lines = []
-    """Directories of the node below which `file:` URLs may lead, whatever links they go through."""
+    """Directories of the node below which `file:` URLs may lead, after links are resolved."""
     redirects: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5
-    """The most redirections that are followed for one file."""
+    """How many redirections are followed for one file at most."""
 
     def check(self, url: FileUrl) -> None:
-        """Raise Rejected (URL_REFUSED), with what is allowed, unless the scheme, the host and a literal address are allowed."""
+        """Raise Rejected (URL_REFUSED) if the rules exclude the URL's scheme, host, path, or address if the host is one.
+
+        The text says what is allowed.
+        """
         if url.scheme not in self.schemes:
             raise _refused(url, f"this site allows the schemes {_listed(self.schemes)}")
         if url.scheme == "file":
@@ -48,7 +54,7 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             self.check_address(url.host, address)
 
     def check_path(self, url: FileUrl, path: str) -> None:
-        """Raise Rejected unless a path of the node lies below an allowed directory. The caller resolves links."""
+        """Raise Rejected unless the path, in which the caller has resolved links, is below an allowed directory of the node."""
         pure = PurePosixPath(path)
         if ".." not in pure.parts and any(pure.is_relative_to(each) for each in self.directories):
             return
@@ -56,7 +62,7 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         raise _refused(url, f"this site allows files below these directories: {allowed}")
 
     def check_address(self, host: str, address: Address) -> None:
-        """Raise Rejected if an address to which a host resolves is the node's own, of its link, or a metadata service's."""
+        """Raise Rejected if `address`, of the host of this name, is the node's own, of its link, or a metadata service's."""
         if host in self.inner_hosts or not is_inner(address):
             return
         raise Rejected(
@@ -67,7 +73,7 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def is_inner(address: Address) -> bool:
-    """Return whether an address is loopback, link-local, multicast, unspecified, reserved, or a metadata service's."""
+    """Return whether an address is loopback, link-local, multicast, unspecified, reserved, or a cloud's metadata service."""
     address = _unwrapped(address)
     return (
         address.is_loopback
@@ -80,7 +86,7 @@ def is_inner(address: Address) -> bool:
 
 
 def _unwrapped(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address that an IPv6 address stands for; the address itself if it stands for none."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     inside = address.ipv4_mapped or address.sixtofour

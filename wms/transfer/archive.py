@@ -30,11 +30,11 @@ from wms.errors import Rejected, Unavailable
 MIB = 1024 * 1024
 """Bytes in one mebibyte."""
 MAX_ARCHIVE = 100 * MIB
-"""The most bytes of a packed archive."""
+"""How many bytes a packed archive may have by default."""
 CHUNK = 256 * 1024
-"""The bytes that are read from a file at once."""
+"""How many bytes are read from a file at once."""
 RECORD = 10_240
-"""The bytes of one tar record, in which archives are read."""
+"""How many bytes are read from an archive at once: one tar record."""
 
 # Long names and extended headers are read into memory whole by tarfile.
 _MAX_HEADER = 64 * 1024
@@ -52,16 +52,16 @@ _HEADERS = {
 
 
 class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits on the content of one archive."""
+    """How much one archive may contain."""
 
     members: int = 100_000
-    """The most files and directories."""
+    """How many files and directories an archive may have."""
     total_bytes: int = 1024 * MIB
-    """The most bytes of all files, unpacked."""
+    """How many bytes its files may have together, unpacked."""
     name_length: int = 1024
-    """The most bytes of a member's name in UTF-8. Each part of a name may have 255 bytes, as in file systems."""
+    """How many bytes of UTF-8 a member's name may have. Each part of a name may have 255, as in file systems."""
     depth: int = 64
-    """The most parts of a member's name, which are its directories and itself."""
+    """How many parts a member's name may have: its directories and itself."""
 
 
 # --- packing -----------------------------------------------------------------------------------------------------
@@ -73,14 +73,13 @@ def pack(
     max_bytes: int = MAX_ARCHIVE,
     limits: ArchiveLimits | None = None,
 ) -> int:
-    """Write a tar.gz of these members to `target`; return the number of bytes of their contents.
+    """Write a tar.gz of these members to `target`; return the number of bytes of their contents. The call blocks.
 
-    Keys are names in the archive; values are paths on disk, or the bytes themselves. Names are sorted. Times, owners
-    and groups are zero, and of the mode only the executable bit is kept. A path to a directory packs the directory
-    without its content.
+    Keys are names in the archive; values are paths on disk, or the bytes themselves. Names are sorted. Times, owners and groups are zero,
+    and of the mode only the executable bit is kept. A path to a directory packs the directory without its content.
 
-    Raise Rejected, with the name of the member, if `unpack` would refuse it, or if it is neither a file nor a
-    directory. Raise Rejected also when the archive grows over `max_bytes`.
+    Raise Rejected, with the name of the member, if `unpack` would refuse it, or if it is neither a file nor a directory. Raise Rejected
+    also when the archive grows over `max_bytes`.
     """
     with gzip.GzipFile(filename="", mode="wb", compresslevel=1, fileobj=target, mtime=0) as stream:
         packer = _Packer(stream, target, max_bytes, limits or ArchiveLimits())
@@ -92,7 +91,7 @@ def pack(
 
 
 class _Packer:
-    """An archive that is being written, under the limits that apply to unpacking."""
+    """Writes one archive, under the limits that apply to unpacking."""
 
     def __init__(
         self, stream: gzip.GzipFile, target: IO[bytes], max_bytes: int, limits: ArchiveLimits
@@ -158,7 +157,7 @@ class _Packer:
 
 
 class _Names:
-    """The names in an archive so far: all within the limits, and no two in conflict."""
+    """The names of an archive's members so far, none of which breaks a limit or conflicts with another."""
 
     def __init__(self, limits: ArchiveLimits) -> None:
         self._limits = limits
@@ -252,7 +251,7 @@ def _bad_kind(member: tarfile.TarInfo) -> str | None:
 
 
 def bad_name(name: str, limits: ArchiveLimits) -> str | None:
-    """Return the reason why a member's name is refused; None if it is acceptable."""
+    """Return why a member may not have this name, as the end of a sentence; None if it may."""
     parts = name.rstrip("/").split("/")
     if name.startswith("/"):
         return "has an absolute name"
@@ -294,7 +293,7 @@ def _copy_member(tar: tarfile.TarFile, member: tarfile.TarInfo, file: BinaryIO) 
 
 
 class _Header(tarfile.TarInfo):
-    """A tar header that refuses extended headers over a limit, before tarfile reads them into memory."""
+    """A tar header for reading. It refuses large extended headers before tarfile reads them into memory."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> Self:
@@ -305,7 +304,7 @@ class _Header(tarfile.TarInfo):
 
 
 class _Bounded:
-    """A decompressed stream whose bytes are counted against the limits as they are read."""
+    """A decompressed stream that raises Rejected once more bytes are read than the limits allow."""
 
     def __init__(self, stream: gzip.GzipFile, limits: ArchiveLimits) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Checksums of files: `sha256:`, `md5:` or `adler32:` and hexadecimal digits."""
+"""Checksums of files, written as `sha256:`, `md5:` or `adler32:` and hexadecimal digits."""
 
 import hashlib
 import zlib
@@ -18,11 +18,11 @@ class Checksum(msgspec.Struct, frozen=True):
 
     algorithm: str
     digits: str
-    """Lower-case hexadecimal, of the algorithm's full length."""
+    """The digits: lower-case hexadecimal, of the algorithm's full length."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read `algorithm:digits`. Raises Rejected (CHECKSUM_UNREADABLE). Leading zeros of an adler32 may be left out."""
+        """Read a text such as `md5:d41d8...`. Leading zeros of an adler32 may be left out. Raises Rejected (CHECKSUM_UNREADABLE)."""
         algorithm, _, digits = text.casefold().partition(":")
         length = _DIGITS.get(algorithm, 0)
         digits = digits.rjust(length, "0") if algorithm == "adler32" and digits else digits
@@ -39,7 +39,7 @@ class Checksum(msgspec.Struct, frozen=True):
 
 
 def checksum_of(path: Path, algorithm: str) -> Checksum:
-    """Return the checksum of a file's content; blocking."""
+    """Return the checksum of a file's content. `algorithm` is sha256, md5 or adler32. The call blocks."""
     digest = _hasher(algorithm)
     with path.open("rb") as file:
         while chunk := file.read(_CHUNK):

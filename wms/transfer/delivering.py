@@ -1,4 +1,4 @@
-"""Delivering one file to all its targets: whole or not at all, retried, and only while the attempt holds its lease."""
+"""Delivers one output file of a job to its targets: whole or not at all, with retries, and only while the attempt holds its lease."""
 
 import asyncio
 import time
@@ -17,7 +17,7 @@ _LONGEST_PAUSE = 60.0
 
 
 class Deliverer:
-    """Delivers files under one set of limits. `on_bytes` is told of bytes as they leave."""
+    """Delivers output files of one job under one set of limits. `on_bytes` is called with the number of bytes as they leave."""
 
     def __init__(
         self,
@@ -32,7 +32,10 @@ class Deliverer:
         self._on_bytes = on_bytes
 
     async def deliver(self, name: str, sending: Sending, targets: tuple[str, ...]) -> list[Transferred]:
-        """Put a file to each target, one after the other. Raises Rejected, with its code, at the first that fails for good."""
+        """Put an output file to each target URL in turn, with retries; return one result for each. `name` is used in errors.
+
+        Raises Rejected, with its code, at the first target that fails for good.
+        """
         return [await self._deliver(name, sending, target) for target in targets]
 
     async def _deliver(self, name: str, sending: Sending, target: str) -> Transferred:

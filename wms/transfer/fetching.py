@@ -1,4 +1,4 @@
-"""Fetching one file: from one replica after the other, resumed, retried, verified, and there as a whole or not at all."""
+"""Fetches one input file of a job: from one replica after the other, resumed, retried and verified. It is there whole or not at all."""
 
 import asyncio
 import time
@@ -21,15 +21,15 @@ from wms.transfer.replica_resolver import ReplicaResolver, resolved
 from wms.transfer.transfer_limits import TOO_LARGE, Meter, TransferLimits
 
 CORRUPT: Final = "FILE_CORRUPT"
-"""The code of a file with another size or checksum than it should have."""
+"""The error code for a file whose size or checksum is not what it should be."""
 UNAVAILABLE: Final = "FILE_UNAVAILABLE"
-"""The code of a file that no replica gave."""
+"""The error code for a file that no replica gave."""
 _LONGEST_PAUSE = 60.0
 _FAULTS_SHOWN = 5
 
 
 class Transferred(msgspec.Struct, frozen=True):
-    """One file that was moved: its bytes, the seconds of the successful transfer, and the storage at the other end."""
+    """One file that was fetched or delivered: its bytes, the seconds of the successful try, and the storage host at the other end."""
 
     name: str
     size: int
@@ -38,7 +38,7 @@ class Transferred(msgspec.Struct, frozen=True):
 
 
 class Fetcher:
-    """Fetches files under one set of limits. `on_bytes` is told of bytes as they arrive."""
+    """Fetches input files of one job under one set of limits. `on_bytes` is called with the number of bytes as they arrive."""
 
     def __init__(
         self,
@@ -55,9 +55,9 @@ class Fetcher:
         self._on_bytes = on_bytes
 
     async def fetch(self, wanted: InputFile, into: Path, most_bytes: int) -> Transferred:
-        """Fetch a file to `into`, which must not exist; nothing is there if it fails.
+        """Fetch a file of at most `most_bytes` bytes to the path `into`, which must not exist. If it fails, nothing is there.
 
-        Raises Rejected with a code: FILE_CORRUPT if a replica lied of it, URL_REFUSED if no replica may be used here, else
+        Raises Rejected with a code: FILE_CORRUPT if a replica gave another file, URL_REFUSED if no replica may be used here, else
         FILE_UNAVAILABLE. Raises LocalDiskError if the node's disk fails.
         """
         part = PartFile(into.with_name(f".{into.name[:100]}.part"), is_verified=bool(wanted.checksum))
@@ -72,7 +72,7 @@ class Fetcher:
             part.discard()
 
     async def _search(self, search: "_Search", part: PartFile, into: Path, most_bytes: int) -> Transferred:
-        """Try each replica, then after a pause those again whose servers failed, until one gives the file."""
+        """Try each replica once; then, after pauses, those whose servers failed, until one gives the file."""
         pauses = delays(self._limits.pause_seconds, _LONGEST_PAUSE, 2.0, self._rng.random)
         for attempt in range(self._limits.tries):
             if attempt:
@@ -100,7 +100,7 @@ class Fetcher:
     async def _try(
         self, search: "_Search", url: str, part: PartFile, into: Path, most_bytes: int
     ) -> Transferred | None:
-        """Try one replica; return None, and note the fault, if it does not give the file."""
+        """Try one replica. If it does not give the file, store the fault in `search` and return None."""
         meter = Meter(self._limits, most_bytes, self._on_bytes)
         began = time.monotonic()
         try:
@@ -117,7 +117,7 @@ class Fetcher:
         return None
 
     async def _arrived(self, wanted: InputFile, place: FileUrl, part: PartFile, meter: Meter) -> int:
-        """Fetch from one replica, verify, and return the size. What another replica began is not this one's fault."""
+        """Fetch from one replica, verify the file, and return its size. If bytes of another replica do not fit, begin anew once."""
         mover = self._movers.mover(place)
         try:
             await mover.fetch(place, part, meter)
@@ -129,26 +129,26 @@ class Fetcher:
 
 
 class _UnfitPartsError(Exception):
-    """The parts that came from several replicas are not of one file."""
+    """Bytes that came from several replicas do not make up one file."""
 
 
 class _Search:
-    """The search for one file: the replicas that may still give it, and what was wrong with each."""
+    """The search for one file: the replicas that may still give it, and what was wrong with the others."""
 
     def __init__(self, wanted: InputFile) -> None:
         self.wanted = wanted
         self.urls: list[str] = []
         self.is_open = False
-        """Whether the catalogue could not tell, and may be asked again."""
+        """Whether the catalogue of replicas did not answer, and may be asked again."""
         self.faults: dict[str, WmsError] = {}
 
     def refuse(self, url: str, error: Rejected) -> None:
-        """Try a replica no more."""
+        """Store why a replica cannot give the file, so that it is not tried again."""
         self.faults[url] = error
         self.urls.remove(url)
 
     def failure(self) -> Rejected:
-        """Return the refusal that tells of each replica."""
+        """Return, not raise, the Rejected that tells what was wrong with each replica."""
         faults = list(self.faults.values())
         codes = {each.code if isinstance(each, Rejected) else "" for each in faults}
         code = UNAVAILABLE
@@ -166,10 +166,10 @@ def _words(error: WmsError) -> str:
 
 
 def _verify(wanted: InputFile, part: PartFile) -> int:
-    """Return the size of the file that arrived; blocking.
+    """Return the size of the file that arrived, once its size and checksum are verified. The call blocks.
 
-    Raises Unavailable if some of it lacks, Rejected (FILE_CORRUPT) if it is another, _UnfitPartsError if a replica may have spoilt
-    what another began.
+    Raises Unavailable if a part of it is missing, Rejected (FILE_CORRUPT) if it is another file. Raises _UnfitPartsError if that may be due
+    to bytes of another replica.
     """
     size = part.size
     if wanted.size is not None and size < wanted.size:
@@ -196,7 +196,7 @@ def _verify_checksum(said: Checksum, part: PartFile) -> None:
 
 
 def _keep(wanted: InputFile, part: PartFile, into: Path) -> None:
-    """Give the file its name; blocking."""
+    """Give the fetched file its final name and mode. The call blocks."""
     if not part.path.exists():
         part.path.touch(0o600)
     part.path.chmod(0o755 if wanted.executable else 0o644)

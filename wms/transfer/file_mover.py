@@ -1,4 +1,4 @@
-"""The mover of files of the node, or of a file system that it mounts: `file:///...` below allowed directories."""
+"""Moves files of the node, or of a file system that it mounts: `file:///...` URLs below directories that the site allows."""
 
 import asyncio
 import contextlib
@@ -32,13 +32,13 @@ _CODES = {
 
 
 class FileMover:
-    """Copies files, by threads. What is opened is judged, not its name, so that no link leads out of the directories."""
+    """Copies files of the node. The file that is really opened is judged by the rules, so that no link leads elsewhere."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Copy a file of the node."""
+        """Copy the file at the URL into `part`."""
         with _told(url):
             source = await asyncio.to_thread(self._opened, url)
         with source:
@@ -47,7 +47,7 @@ class FileMover:
                 await _copy(url, source, lambda data: part.append(target, data), meter)
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Copy a file to its directory under a temporary name, and rename it."""
+        """Copy a file into the target's directory under a temporary name, and rename it at the end."""
         with _told(url):
             target = await asyncio.to_thread(self._target, url)
         temporary = target.with_name(target.name[:100] + sending.mark)
@@ -77,13 +77,13 @@ class FileMover:
         return file
 
     def _judge(self, url: FileUrl, descriptor: int) -> None:
-        """Raise Rejected unless an opened file is a regular one below an allowed directory."""
+        """Raise Rejected unless the opened file is a regular one below an allowed directory."""
         self._rules.check_path(url, str(Path(f"/proc/self/fd/{descriptor}").readlink()))
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise Rejected(NO_ACCESS, f"{url} is not a regular file")
 
     def _target(self, url: FileUrl) -> Path:
-        """Return where the file goes, by its true name; the directories above are made if they lie below an allowed one."""
+        """Return the target's path without links. Missing directories above it are made, if they are below an allowed one."""
         path = Path(url.path)
         self._rules.check_path(url, str(path.parent.resolve() / path.name))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +113,7 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _told(url: FileUrl) -> Iterator[None]:
-    """Turn what the file system says into a refusal, or into Unavailable if another try may succeed."""
+    """Turn an error of the file system into Rejected, or into Unavailable if another try may succeed."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The URL of a file that a job reads or writes, and how it is told without the secrets that it may hold."""
+"""The URL of a file that a job reads or writes, and its text without the secrets that it may contain."""
 
 import re
 from typing import Self
@@ -13,22 +13,22 @@ _SECRETS = re.compile(r"(://)[^/\s@]*@|\?[^\s'\"<>)]*")
 
 
 class FileUrl(msgspec.Struct, frozen=True):
-    """A URL whose scheme is known, and whose text must not be told: `str` gives it without its query and its user."""
+    """The URL of a job's file. `str` gives it without query and user, as these may be secrets."""
 
     text: str
-    """The URL as it was given. It may hold a signature."""
+    """The URL as it was given. It may contain a signature, so it must not be shown."""
     scheme: str
     """The scheme in lower case."""
     host: str
     """The host in lower case, or the bucket of an `s3` URL; empty for files of the node."""
     path: str
-    """The path, decoded for files of the node and objects of S3, else as it was given."""
+    """The path. Percent-encoding is decoded for files of the node and objects of S3."""
     is_signed: bool
-    """Whether it has a query, which storages take for a signature."""
+    """Whether the URL has a query, which storages take for a signature."""
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a URL. Raises Rejected (URL_UNREADABLE) unless it has a scheme and a path, and a host where it needs one."""
+        """Read a URL. Raises Rejected (URL_UNREADABLE) unless it has a scheme, a path, and, where it needs one, a host."""
         try:
             parts = urlsplit(text)
             host = (parts.hostname or "").casefold()
@@ -47,17 +47,17 @@ class FileUrl(msgspec.Struct, frozen=True):
 
     @property
     def endpoint(self) -> str:
-        """The scheme, host and port, without user and path: `https://store.example.org:8443`."""
+        """The scheme, host and port of the URL, such as `https://store.example.org:8443`."""
         parts = urlsplit(self.text)
         return f"{self.scheme}://{parts.netloc.rpartition('@')[2]}"
 
     def beside(self, suffix: str) -> Self:
-        """Return the URL of another file in the same directory, whose name is this one's with a suffix."""
+        """Return the URL of the file whose name is this one's with a suffix, in the same directory."""
         parts = urlsplit(self.text)
         return type(self).parse(urlunsplit((*parts[:2], parts.path + suffix, *parts[3:])))
 
     def with_scheme(self, scheme: str) -> str:
-        """Return the text of the URL under another scheme."""
+        """Return the text of the URL with another scheme. It may contain a signature."""
         return f"{scheme}:{self.text.partition(':')[2]}"
 
     def __str__(self) -> str:
@@ -65,7 +65,7 @@ class FileUrl(msgspec.Struct, frozen=True):
 
 
 def redacted(text: str) -> str:
-    """Return a text in which no URL has a query or a user any more, since both may be secrets."""
+    """Return a text in which the query and the user of each URL are replaced by dots, since both may be secrets."""
     return _SECRETS.sub(lambda found: f"{found[1]}{HIDDEN}@" if found[1] else f"?{HIDDEN}", text)
 
 

@@ -1,4 +1,4 @@
-"""The port to storages: a mover fetches and puts files of its schemes."""
+"""The port to storages: each kind of mover fetches and puts files of some URL schemes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,38 +12,38 @@ from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 
 NO_FILE = "NO_SUCH_FILE"
-"""The code of a file that a storage says that it does not have."""
+"""The error code for a file that the storage does not have."""
 NO_ACCESS = "ACCESS_DENIED"
-"""The code of a file that a storage does not give us, or does not take."""
+"""The error code for a file that the storage does not let us read or write."""
 FULL = "STORAGE_FULL"
-"""The code of a storage without space for the file."""
+"""The error code for a storage without space for the file."""
 
 
 class Sending(msgspec.Struct, frozen=True):
-    """A file on its way out."""
+    """An output file that is being put to a target."""
 
     source: Path
     size: int
-    """Bytes."""
+    """The size of the file in bytes."""
     mark: str
-    """The suffix of temporary names, which no other attempt has: `.17.2.part`."""
+    """A suffix for temporary names that no other attempt of a job uses, such as `.17.2.part`."""
     may_commit: Callable[[], bool]
-    """Whether the attempt still holds its lease. It is asked right before the file gets its name."""
+    """Returns whether the job's attempt still holds its lease. It is called just before the file gets its final name."""
 
     def commit(self) -> None:
-        """Raise Rejected (LEASE_OVER) if the file may get its name no more, since another attempt may have the job."""
+        """Raise Rejected (LEASE_OVER) if the attempt no longer holds its lease, so that the file must not get its final name."""
         if not self.may_commit():
             raise Rejected("LEASE_OVER", "the lease ended before the file had its name")
 
 
 class Mover(Protocol):
-    """Moves files from and to storages of some schemes.
+    """Moves files from and to storages of some URL schemes.
 
-    Both raise Rejected if the storage says no, and Unavailable if another try may succeed.
+    Both methods raise Rejected if the storage refuses, and Unavailable if another try may succeed.
     """
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch the file into `part`, from where it may go on. When it returns, the storage has no more bytes."""
+        """Fetch the file at the URL into `part`, after the bytes that are there if these fit. On return the file has come to its end."""
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put the file, whole or not at all: it gets its name at the end, in place of what had it before."""
+        """Put a file to the URL, whole or not at all: it gets its name at the end, and replaces a file of that name."""

@@ -1,4 +1,4 @@
-"""Which mover moves a URL: by its scheme. A mover is loaded when the first URL of its scheme comes."""
+"""Chooses the mover for a URL by its scheme. A mover is loaded when the first URL of its scheme comes."""
 
 from collections.abc import Callable
 
@@ -15,28 +15,31 @@ from wms.web import WebIdentity
 
 
 class TransferSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What a site says of the transfer of jobs' files by URL."""
+    """A site's settings for the files of jobs that are fetched and delivered by URL."""
 
     access: AccessRules = AccessRules()
     limits: TransferLimits = TransferLimits()
     identity: WebIdentity = WebIdentity()
-    """Who the job agent is to https servers. The files are the node's."""
+    """The credentials that the job agent shows to https servers. Their files are on the node."""
     token_hosts: Lines = []
-    """Patterns of the hosts that may get the token of `identity`."""
+    """Patterns of the hosts that may be sent the token of `identity`."""
     s3: S3Settings = S3Settings()
     catalogue: Line = ""
-    """A JSON file of the node with the replicas of logical names: `{"lfn:/data/a": ["https://...", ...]}`; empty for none."""
+    """A JSON file of the node with the replicas of logical names; empty for none.
+
+    Its form is `{"lfn:/data/a": ["https://...", ...]}`.
+    """
 
 
 class Movers:
-    """The movers of a site, by scheme."""
+    """The movers of a site, each loaded when it is first needed."""
 
     def __init__(self, settings: TransferSettings) -> None:
         self._settings = settings
         self._loaded: dict[str, Mover] = {}
 
     def mover(self, url: FileUrl) -> Mover:
-        """Return the mover of a URL. Raises Rejected (URL_REFUSED) if the site's rules exclude it, or none knows its scheme."""
+        """Return the mover for a URL. Raises Rejected (URL_REFUSED) if the site's rules exclude the URL, or no mover knows its scheme."""
         self._settings.access.check(url)
         kind = _KINDS.get(url.scheme)
         if kind is None:

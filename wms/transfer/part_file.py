@@ -1,4 +1,4 @@
-"""A file that is arriving: its bytes so far, where they came from, and whether a transfer may go on from there."""
+"""A file that is being fetched: the bytes that have come, from which replica, and whether another transfer may continue it."""
 
 import os
 from pathlib import Path
@@ -8,14 +8,14 @@ from wms.transfer.file_url import FileUrl
 
 
 class LocalDiskError(Exception):
-    """The node's own disk failed or is full, which is no replica's fault."""
+    """The node's own disk failed or is full. Another replica would not help."""
 
 
 class PartFile:
-    """A file of the node under a temporary name, to which transfers append."""
+    """A file of the node under a temporary name, to which transfers append the bytes that they fetch."""
 
     def __init__(self, path: Path, *, is_verified: bool) -> None:
-        """`is_verified`: whether a checksum will tell if parts of several replicas do not fit together."""
+        """Take the temporary path. `is_verified` says whether a checksum will show if bytes of several replicas do not fit."""
         self.path = path
         self.validator = ""
         """The strong ETag of the content that the bytes belong to; empty if it is not known."""
@@ -24,7 +24,7 @@ class PartFile:
 
     @property
     def size(self) -> int:
-        """The bytes so far."""
+        """How many bytes have come; 0 if the file does not exist."""
         try:
             return self.path.stat().st_size
         except FileNotFoundError:
@@ -32,20 +32,20 @@ class PartFile:
 
     @property
     def is_mixed(self) -> bool:
-        """Whether its bytes came from several replicas."""
+        """Whether bytes came from more than one replica."""
         return len(self._origins) > 1
 
     def offset_for(self, url: FileUrl) -> int:
-        """Return the byte from which a replica may go on: 0 unless the rest is bound to fit, or will be verified."""
+        """Return the byte from which the replica at this URL may continue. It is 0, to begin anew, if the rest may not fit."""
         if not self.size:
             return 0
         is_same = self._origins == {url.text} and bool(self.validator)
         return self.size if is_same or self._is_verified else 0
 
     def open(self, url: FileUrl, offset: int, validator: str = "") -> BinaryIO:
-        """Open the file to append bytes of a replica from `offset` on; what lies behind is cut off.
+        """Open the file to write bytes of the replica at this URL from `offset` on. Bytes after it are cut off.
 
-        Raises LocalDiskError if the disk refuses.
+        `validator` is the content's strong ETag, if known. Raises LocalDiskError if the disk fails.
         """
         if offset == 0:
             self._origins.clear()
@@ -60,7 +60,7 @@ class PartFile:
         return file
 
     def append(self, file: BinaryIO, data: bytes | memoryview) -> None:
-        """Write all of the bytes to the opened file; blocking. Raises LocalDiskError if the disk refuses."""
+        """Write all of `data` to the opened file. The call blocks. Raises LocalDiskError if the disk fails."""
         left = memoryview(data)
         try:
             while left:
@@ -69,11 +69,11 @@ class PartFile:
             raise _local(error) from None
 
     def adopt(self, url: FileUrl) -> None:
-        """Note that a program of its own has written all bytes of the file, from this replica."""
+        """Store that all bytes of the file came from the replica at this URL, written by an external program."""
         self._origins = {url.text}
 
     def discard(self) -> None:
-        """Remove the bytes so far."""
+        """Remove the file and what is known of its bytes. A missing file is no error."""
         self.path.unlink(missing_ok=True)
         self._origins.clear()
         self.validator = ""

@@ -1,4 +1,4 @@
-"""Selection of files in a job's directory by the job's output patterns."""
+"""Selects the files in a job's directory that match the job's output patterns."""
 
 import contextlib
 import fnmatch
@@ -13,22 +13,22 @@ from wms.errors import Rejected
 from wms.transfer.archive import ArchiveLimits, bad_name
 
 NAMED_LEFT = 20
-"""The most names in `UnmatchedFiles`."""
+"""How many names `UnmatchedFiles` has at most."""
 _WALK_LIMIT = 200_000
-"""The most files that are examined below one directory."""
+"""How many files are examined below one directory at most."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that output patterns selected, by their names in the archive, and the patterns and files that failed."""
+    """What a job's output patterns selected: the files, and the patterns and files that failed."""
 
     files: dict[str, Path]
-    """The path of each selected file, by its name in the archive."""
+    """The path of each selected file, by its name in the output archive."""
     unmatched: tuple[str, ...] = ()
     """The patterns that selected no file."""
     refused: tuple[str, ...] = ()
-    """Texts «name: reason» of files that matched but cannot be packed."""
+    """Files that match but cannot be packed, each as «name: reason»."""
     size: int = 0
-    """The total size of the files in bytes."""
+    """How many bytes the selected files have together."""
 
 
 def select(root: Path, patterns: tuple[str, ...]) -> Selection:
@@ -50,19 +50,19 @@ def select(root: Path, patterns: tuple[str, ...]) -> Selection:
 
 
 class UnmatchedFiles(msgspec.Struct, frozen=True):
-    """The files in a job's directory that no output pattern selected."""
+    """Files in a job's directory that no output pattern selected."""
 
     names: tuple[str, ...] = ()
-    """The first names, at most `NAMED_LEFT`."""
+    """The names of the first of them, at most `NAMED_LEFT`."""
     count: int = 0
-    """The number of all such files."""
+    """How many there are in all."""
 
 
 def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> UnmatchedFiles:
-    """Return the files below `root` that were neither selected nor unchanged input files. The call blocks.
+    """Return the files below `root` that are neither in `chosen` nor unchanged input files. The call blocks.
 
-    `known` has the time of last modification of each input file in nanoseconds. If there are too many files, or a
-    directory cannot be read, only the files examined until then are counted.
+    `known` has the time of last modification of each input file in nanoseconds. If there are too many files, or a directory cannot be read,
+    only the files examined until then are counted.
     """
     names: list[str] = []
     count = 0
@@ -76,7 +76,7 @@ def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) ->
 
 
 class _Choice:
-    """A selection that is being made."""
+    """Collects the files that patterns select."""
 
     def __init__(self, root: Path) -> None:
         self.files: dict[str, Path] = {}
@@ -86,7 +86,7 @@ class _Choice:
         self._names: list[str] | None = None
 
     def take(self, pattern: str) -> bool:
-        """Add the files that match the pattern; return whether there were any."""
+        """Add the files that match the pattern; return whether any did. Raise Rejected for a pattern that leads elsewhere."""
         parts = [part for part in pattern.split("/") if part not in {"", "."}]
         if pattern.startswith("/") or ".." in parts or "\0" in pattern:
             raise Rejected("BAD_OUTPUT_PATTERN", f"not a name below the job's directory: {pattern!r}")

@@ -1,4 +1,4 @@
-"""The port to catalogues of replicas: which URLs hold the file of a logical name (`lfn:...`)."""
+"""The port to catalogues of replicas, which know the URLs of the file with a logical name (`lfn:...`)."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,29 +12,29 @@ from wms.errors import Rejected, Unavailable
 from wms.jobdesc.staged_file import Sources
 
 LOGICAL = "lfn:"
-"""What logical names begin with."""
+"""How logical names begin."""
 CATALOGUE_BYTES = 256 * 1024 * 1024
 
 Catalogue = dict[Line, Sources]
 
 
 class ReplicaResolver(Protocol):
-    """A catalogue of replicas."""
+    """A catalogue that knows the replicas of files with logical names."""
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of each logical name that is known, the best first. Raises Unavailable if it cannot tell."""
+        """Return the URLs of each of these names that is known, the best first. Raises Unavailable if the catalogue does not answer."""
 
 
 class NoReplicas:
-    """A catalogue that knows no name."""
+    """A catalogue without any entry, for sites that have none."""
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002 - the port's
-        """Return nothing."""
+        """Return an empty mapping."""
         return {}
 
 
 class FileCatalogue:
-    """A catalogue in a JSON file, `{"lfn:/data/a": ["https://...", ...]}`, which is read anew when it has changed."""
+    """A catalogue in a JSON file, `{"lfn:/data/a": ["https://...", ...]}`. It is read again when it has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class FileCatalogue:
         self._known: Catalogue = {}
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of the names that the file has. Raises Unavailable if it cannot be read."""
+        """Return the URLs of those of these names that the file has. Raises Unavailable if it cannot be read."""
         known = await asyncio.to_thread(self._read)
         return {name: known[name] for name in names if name in known}
 
@@ -61,14 +61,14 @@ class FileCatalogue:
 
 
 def resolver(catalogue: str) -> ReplicaResolver:
-    """Return the catalogue in a file, or one that knows nothing for an empty path."""
+    """Return the catalogue in the JSON file at this path, or an empty one if the path is empty."""
     return FileCatalogue(Path(catalogue)) if catalogue else NoReplicas()
 
 
 async def resolved(sources: Sequence[str], catalogue: ReplicaResolver) -> tuple[str, ...]:
-    """Return the sources with each logical name replaced by its replicas, in order and each once.
+    """Return the sources with each logical name replaced by the URLs of its replicas, in order and each once.
 
-    Raises Rejected (NO_REPLICAS) if none is left, Unavailable if the catalogue cannot tell.
+    Raises Rejected (NO_REPLICAS) if no URL is left, Unavailable if the catalogue does not answer.
     """
     names = [each for each in sources if each.casefold().startswith(LOGICAL)]
     if not names:

@@ -1,4 +1,4 @@
-"""The mover of objects of S3: `s3://bucket/key` at the endpoint that the site's configuration names.
+"""Moves objects of S3: `s3://bucket/key` URLs, at the server that the site's configuration names.
 
 An object appears whole or not at all: by one PUT, or for large ones when the last part is confirmed.
 """
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 _CHUNK = 8 * 1024 * 1024
 _RETRY = {"max_retries": 0}
-"""Retries are counted by whoever calls."""
+"""The library does not retry, as callers do and count."""
 
 
 class S3Mover:
-    """Moves files as objects."""
+    """Fetches and puts files as objects of S3."""
 
     def __init__(self, rules: AccessRules, settings: S3Settings) -> None:
         self._rules = rules
         self._settings = settings
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch an object, from where it was left if its ETag is the same."""
+        """Fetch an object into `part`, after the bytes that are there if its ETag is still the same."""
         offset = part.offset_for(url)
         options: GetOptions = {"range": {"offset": offset}} if offset else {}
         if offset and part.validator:
@@ -54,7 +54,7 @@ class S3Mover:
                         await asyncio.to_thread(part.append, file, memoryview(data))
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put an object in one piece, or in parts that become an object together."""
+        """Put a file as an object, in one request, or in parts that become visible together."""
         # Completing an upload is the last thing that a put does, and nothing can be asked between: so the lease is looked
         # at before, and who loses it cancels the put.
         sending.commit()
@@ -93,7 +93,7 @@ def _key(url: FileUrl) -> str:
 
 
 def _credentials(path: str) -> dict[str, Any]:
-    """Return the profile `default` of a file of credentials; empty without a file. Raises Unavailable if it cannot be read."""
+    """Return the credentials of the profile `default` in this file; empty for an empty path. Raises Unavailable if it cannot be read."""
     if not path:
         return {}
     try:

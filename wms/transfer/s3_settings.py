@@ -1,4 +1,4 @@
-"""The settings of S3: its server and our credentials there."""
+"""A site's settings for S3: the server and the credentials there."""
 
 import msgspec
 
@@ -6,10 +6,13 @@ from wms.bounds import Line
 
 
 class S3Settings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Where S3 is, and who we are there."""
+    """How a site reaches S3: the server, its region, and the credentials."""
 
     endpoint: Line = ""
-    """The URL of the server; empty for Amazon's."""
+    """The URL of the S3 server; empty for Amazon's."""
     region: Line = "us-east-1"
     credentials_file: Line = ""
-    """A file of the node in the format of `~/.aws/credentials`, of which the profile `default` is used; empty: no credentials."""
+    """A file of the node in the format of `~/.aws/credentials`; empty: no credentials are used.
+
+    The credentials of the profile `default` are used.
+    """

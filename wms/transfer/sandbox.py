@@ -1,4 +1,4 @@
-"""Transfer between files and the sandbox store: pack and store, fetch and unpack."""
+"""Sandboxes, the files that go with a job or that it leaves: packed and stored, fetched and unpacked."""
 
 import asyncio
 import contextlib
@@ -18,16 +18,15 @@ SMALL = 4 * MIB
 
 
 async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
-    """Pack these members and store the archive; return its reference. Keys are names in the archive, values paths or bytes.
+    """Pack these members and store the archive; return its reference. Keys are names in the archive, values are paths or bytes.
 
-    Raise Rejected for a member that cannot be packed or an archive over the store's limit, Unavailable if the store
-    fails.
+    Raise Rejected for a member that cannot be packed or an archive over the store's limit, Unavailable if the store fails.
     """
     return await asyncio.to_thread(keep, store, members)
 
 
 def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
-    """Do the same as `upload`, but block."""
+    """Pack these members and store the archive, as `upload` does, but block meanwhile."""
     if _size_of(members) <= SMALL:
         return store.keep(_packed(members))
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:

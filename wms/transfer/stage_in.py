@@ -1,4 +1,4 @@
-"""Stage-in: all inputs of one job are fetched into its directory, several at a time, within the site's bounds."""
+"""Stage-in: fetches all input files of a job into its directory, several at a time, within the site's limits."""
 
 import asyncio
 from collections.abc import Coroutine, Iterable
@@ -20,14 +20,14 @@ T = TypeVar("T")
 
 
 class TransferProgress(msgspec.Struct):
-    """How far the transfers of one job are."""
+    """How far the transfers of one job's inputs, or of its outputs, are. It is updated while they run."""
 
     files: int = 0
     files_done: int = 0
     bytes_done: int = 0
-    """Bytes that moved, with those that moved again after a fault."""
+    """Bytes that were moved so far, those included that were moved again after a fault."""
     bytes_total: int | None = None
-    """Bytes of all files; None while the size of one is not known."""
+    """Bytes of all files together; None while the size of one is unknown."""
 
     def __str__(self) -> str:
         total = "" if self.bytes_total is None else f" of {self.bytes_total:,}"
@@ -35,7 +35,7 @@ class TransferProgress(msgspec.Struct):
 
 
 class TransferSite:
-    """What the transfers of all jobs on one node share: its rules, its movers and its catalogue of replicas."""
+    """What the transfers of all jobs on one node share: limits, movers, and the catalogue of replicas."""
 
     def __init__(self, settings: TransferSettings, rng: Random) -> None:
         self.limits = settings.limits
@@ -45,10 +45,10 @@ class TransferSite:
 
 
 class StageIn:
-    """The stage-in of one job."""
+    """Fetches the input files of one job. `progress` tells how far that is."""
 
     def __init__(self, site: TransferSite, inputs: tuple[InputFile, ...], most_bytes: int | None) -> None:
-        """`most_bytes` bounds all inputs together, beside the site's own bound."""
+        """Take the files to fetch. All together may have `most_bytes` bytes, and what the site allows; None: only the site's limit."""
         self.progress = TransferProgress(files=len(inputs), bytes_total=_total(each.size for each in inputs))
         self._inputs = inputs
         self._limits = site.limits
@@ -57,10 +57,10 @@ class StageIn:
         self._fetcher = Fetcher(site.movers, site.catalogue, site.limits, site.rng, self._moved)
 
     async def run(self, work: Path) -> list[Transferred]:
-        """Fetch all inputs into the directory `work`.
+        """Fetch all inputs into the directory `work`, and return one result for each, in order.
 
-        Raises Rejected with the code of the first file that cannot come: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another
-        for a name that cannot be used. Raises LocalDiskError if the node's disk fails. Files that were fetched by then stay.
+        Raises Rejected with the code of the first file that cannot come: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another for a
+        name that cannot be used. Raises LocalDiskError if the node's disk fails. Files that were fetched by then stay.
         """
         known = sum(each.size or 0 for each in self._inputs)
         if known > self._most_bytes:
@@ -84,7 +84,7 @@ class StageIn:
 
 
 async def within(limits: TransferLimits, transfers: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Return the results of all transfers, of which `limits.parallel` run at a time, in their order.
+    """Run all transfers, `limits.parallel` at a time, and return their results in order.
 
     The first that fails ends the others, and its error is raised. Raises Rejected (FILE_UNAVAILABLE) after `limits.job_seconds`.
     """
@@ -109,13 +109,13 @@ async def within(limits: TransferLimits, transfers: Iterable[Coroutine[Any, Any,
 
 
 def _total(sizes: Iterable[int | None]) -> int | None:
-    """Return the sum of sizes, None if one is not known."""
+    """Return the sum of the sizes; None if one of them is unknown."""
     known = list(sizes)
     return None if None in known else sum(each or 0 for each in known)
 
 
 def _places(work: Path, inputs: tuple[InputFile, ...]) -> list[Path]:
-    """Return where each input goes, and make the directories above; blocking. Raises Rejected if one cannot go there."""
+    """Return the path of each input below `work`, and make the directories above. The call blocks. Raises Rejected if one cannot be there."""
     return [_place(work, each.name) for each in inputs]
 
 

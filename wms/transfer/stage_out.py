@@ -1,4 +1,4 @@
-"""Stage-out: the outputs of one job are put to their targets, several at a time, while its attempt holds its lease."""
+"""Stage-out: delivers the output files of a job to their targets, several at a time, while its attempt holds its lease."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -14,25 +14,28 @@ from wms.transfer.stage_in import TransferProgress, TransferSite, within
 from wms.transfer.transfer_limits import TOO_LARGE
 
 NOT_THERE = "NO_OUTPUT"
-"""The code of an output that the payload did not write."""
+"""The error code for an output that the payload did not write."""
 
 
 class DeliveredOutputs(msgspec.Struct, frozen=True):
-    """The outputs of one job that went out, and why optional ones did not."""
+    """The outputs of one job that were delivered, and why optional ones were not."""
 
     transferred: tuple[Transferred, ...] = ()
-    """One for each output and target."""
+    """One result for each output and each of its targets."""
     missed: tuple[str, ...] = ()
-    """A sentence for each optional output that is not at all of its targets."""
+    """A sentence for each optional output that did not reach all of its targets."""
 
 
 class StageOut:
-    """The stage-out of one attempt of a job."""
+    """Delivers the outputs of one attempt of a job. `progress` tells how far that is."""
 
     def __init__(
         self, site: TransferSite, outputs: tuple[OutputFile, ...], mark: str, may_commit: Callable[[], bool]
     ) -> None:
-        """`mark` is the suffix of temporary names, which no other attempt has; `may_commit` tells whether it holds its lease."""
+        """Take the outputs to deliver. `mark` is a suffix for temporary names that no other attempt uses.
+
+        `may_commit` returns whether the attempt still holds its lease.
+        """
         self.progress = TransferProgress(files=sum(len(each.targets) for each in outputs))
         self._outputs = outputs
         self._mark = mark
@@ -42,9 +45,9 @@ class StageOut:
         self._missed: list[str] = []
 
     async def run(self, files: Mapping[str, Path]) -> DeliveredOutputs:
-        """Put each output to its targets; `files` are those that are there, by the names of the outputs.
+        """Put each output to its targets. `files` are those that the payload wrote, by the name of the output.
 
-        Raises Rejected for the first output that is not optional and is missing or cannot be put; a file that was put by then stays.
+        Raises Rejected for the first output that is not optional and is missing or cannot be put. Files that were put by then stay.
         """
         sizes = {name: path.stat().st_size for name, path in files.items()}
         self.progress.bytes_total = sum(sizes.get(each.name, 0) * len(each.targets) for each in self._outputs)

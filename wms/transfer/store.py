@@ -1,8 +1,8 @@
-"""The sandbox store: objects named by the SHA-256 of their bytes, so that equal content is stored once.
+"""The sandbox store: archives as objects named by the SHA-256 of their bytes, so that equal content is stored once.
 
-Layout below the store's directory: `ab/cdef...` are the objects, `tmp/` files that are being written, `corrupt/`
-objects that were found corrupt. `.lock` is locked shared while an object is added or renewed, and exclusively while one
-is removed. An object is complete or absent: it is written elsewhere, forced to disk, and renamed.
+Layout below the store's directory: `ab/cdef...` are the objects, `tmp/` files that are being written, `corrupt/` objects that were found
+corrupt. `.lock` is locked shared while an object is added or renewed, and exclusively while one is removed. An object is complete or
+absent: it is written elsewhere, forced to disk, and renamed.
 """
 
 import asyncio
@@ -23,9 +23,9 @@ from wms.errors import Rejected, Unavailable
 from wms.jobdesc.description import SandboxRef
 
 MAX_OBJECT = 100 * 1024 * 1024
-"""The most bytes of an object, unless the store is opened with another limit."""
+"""How many bytes an object may have, unless the store is opened with another limit."""
 CHUNK = 1024 * 1024
-"""The bytes that are read from a file at once."""
+"""How many bytes are read from a file at once."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _REST = re.compile(r"[0-9a-f]{62}")
@@ -34,18 +34,18 @@ _Result = TypeVar("_Result")
 
 
 class Collected(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a collection of unreferenced objects."""
+    """What `delete_unreferenced` deleted from the store."""
 
     objects: int = 0
-    """The number of deleted objects."""
+    """How many objects were deleted."""
     bytes: int = 0
-    """The total size of the deleted objects in bytes."""
+    """How many bytes the deleted objects had together."""
     leftovers: int = 0
-    """The number of deleted files of dead writers, and of deleted corrupt objects."""
+    """How many unfinished files of dead writers, and corrupt objects, were deleted."""
 
 
 class TornSandbox(Unavailable):
-    """The bytes of an object do not match its name. The object was set aside; storing the content again repairs it."""
+    """The bytes of a stored object do not match its name. It was set aside; storing the content again repairs it."""
 
 
 def digest_of(data: bytes) -> str:
@@ -68,7 +68,7 @@ def open_store(url: str, *, max_object: int = MAX_OBJECT) -> "SandboxStore":
 
 
 class SandboxStore:
-    """A store in a local directory. Any number of processes may use it at once."""
+    """A store of objects in a local directory. Any number of processes may use it at once."""
 
     def __init__(self, root: Path, *, max_object: int = MAX_OBJECT) -> None:
         self._root = root
@@ -82,26 +82,26 @@ class SandboxStore:
 
     @property
     def max_object(self) -> int:
-        """The size in bytes of the largest object that the store accepts and returns."""
+        """How many bytes an object may have that the store takes or returns."""
         return self._max_object
 
     async def put(self, source: Path | bytes) -> SandboxRef:
-        """Store these bytes, or the content of this file; return the reference. The age of an object that exists already is reset.
+        """Store these bytes, or the content of this file, and return the reference. If they are stored already, their age begins anew.
 
         Raise Rejected if the content is over `max_object` or the file does not exist, Unavailable if the store fails.
         """
         return await asyncio.to_thread(self.keep, source)
 
     def keep(self, source: Path | bytes) -> SandboxRef:
-        """Do the same as `put`, but block."""
+        """Store bytes or a file, as `put` does, but block meanwhile."""
         with _translated():
             return self._put_bytes(source) if isinstance(source, bytes) else self._put_file(source)
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        """Copy the object to `to_path` after its bytes are verified; on failure no file is left there.
+        """Copy the object with this name to `to_path` once its bytes are verified; return its reference.
 
-        Raise Rejected if no object has this name, TornSandbox if its bytes do not match the name, Unavailable if the
-        store fails.
+        Raise Rejected if no object has this name, TornSandbox if its bytes do not match the name, Unavailable if the store fails. Then no
+        file is at `to_path`.
         """
         return await _threaded(self._fetch, sha256, to_path)
 
@@ -110,10 +110,10 @@ class SandboxStore:
         return await _threaded(self._path(sha256).is_file)
 
     async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
-        """Delete objects that are not in `referenced` and were not stored or renewed for `older_than_seconds`.
+        """Delete objects whose name is not in `referenced` and that were not stored or renewed for `older_than_seconds`.
 
-        The age must be well above the time between storing an object and committing its reference. Nothing else
-        protects new objects. Files of dead writers and corrupt objects of that age are deleted too.
+        The age must be well above the time between storing an object and committing its reference. Nothing else protects new objects. Files
+        of dead writers and corrupt objects of that age are deleted too.
         """
         return await _threaded(self._collect, referenced, older_than_seconds)
 
@@ -181,7 +181,7 @@ class SandboxStore:
             os.close(descriptor)
 
     def _touched(self, ref: SandboxRef) -> bool:
-        """Reset the age of a stored object; return whether it exists. An object of another size is corrupt and counts as absent."""
+        """Let the age of a stored object begin anew; return whether it is stored. One of another size is corrupt and does not count."""
         path = self._path(ref.sha256)
         with self._locked(fcntl.LOCK_SH), contextlib.suppress(FileNotFoundError):
             if path.stat().st_size == ref.size:
@@ -228,7 +228,7 @@ class SandboxStore:
         return ref
 
     def _isolate(self, source: BinaryIO, sha256: str) -> None:
-        """Move the object that was read to `corrupt/`, unless it was replaced meanwhile."""
+        """Move the corrupt object that was read to `corrupt/`, unless it was replaced meanwhile."""
         path = self._path(sha256)
         with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
             if os.path.samestat(path.stat(), os.fstat(source.fileno())):
@@ -255,7 +255,7 @@ class SandboxStore:
                         yield fan.name + path.name, path
 
     def _deleted(self, path: Path, oldest: float) -> int | None:
-        """Delete the file if it was modified before `oldest`; return its size in bytes, or None if it was kept."""
+        """Delete the file if it was last modified before `oldest`. Return its size in bytes; None if it was kept."""
         # Looked at again under the lock: a put may have made it young since the listing.
         with self._locked(fcntl.LOCK_EX), contextlib.suppress(FileNotFoundError):
             found = path.stat()

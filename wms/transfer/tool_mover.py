@@ -1,4 +1,4 @@
-"""Movers that run a tool of the node: `xrdcp` for XRootD, and `gfal-copy` for what gfal knows."""
+"""Moves files by a tool of the node: `xrdcp` for XRootD, and `gfal-copy` for GridFTP, SRM and whatever else gfal knows."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 
 LOOK_SECONDS = 0.2
-"""Seconds between two looks at the size of a file that a tool writes."""
+"""How often, in seconds, the size of a file is read that a tool writes."""
 _SAID_BYTES = 8_192
 _CODES = {
     NO_FILE: ("no such file", "not found", "3011", "file not found"),
@@ -28,22 +28,22 @@ _CODES = {
 
 
 class ToolMover:
-    """What the movers by tools share: a tool that runs, is watched, bounded and ended."""
+    """The common part of movers that run a tool of the node: the tool is watched, bounded and ended."""
 
     program = ""
     package = ""
-    """The Debian package of the program."""
+    """The Debian package that has the program."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
 
     @classmethod
     def is_installed(cls) -> bool:
-        """Return whether the node has the tool."""
+        """Return whether the tool is in the PATH of the node."""
         return shutil.which(cls.program) is not None
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch by the tool; the file is measured as it grows."""
+        """Fetch the file at the URL into `part` by the tool, from its beginning. Its size is read as it grows."""
         await self._judge(url)
         part.discard()
         try:
@@ -54,7 +54,7 @@ class ToolMover:
         part.adopt(url)
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put by the tool under a temporary name, and rename."""
+        """Put the file by the tool under a temporary name, and rename it at the end."""
         await self._judge(url)
         temporary = url.beside(sending.mark)
         try:
@@ -68,7 +68,7 @@ class ToolMover:
             raise
 
     async def _judge(self, url: FileUrl) -> None:
-        """Raise Rejected if the host resolves to an address that the rules exclude, Unavailable if it does not resolve."""
+        """Raise Rejected if the tool is missing or the rules exclude an address of the host; Unavailable if it has none."""
         if not self.is_installed():
             raise Rejected(NO_ACCESS, f"{url}: this node has no {self.program} (package {self.package})")
         loop = asyncio.get_running_loop()
@@ -112,7 +112,7 @@ class XrootdMover(ToolMover):
 
 
 class GfalMover(ToolMover):
-    """Moves files by gfal's tools: `gsiftp`, `srm` and whatever its plug-ins know."""
+    """Moves files by gfal's tools: `gsiftp` and `srm` URLs."""
 
     program = "gfal-copy"
     package = "gfal2-util-scripts"
@@ -135,7 +135,7 @@ def _path(url: FileUrl) -> str:
 
 
 async def _run(command: Sequence[str], url: FileUrl, meter: Meter, growing: Path | None = None) -> None:
-    """Run a tool to its end, and end it if the meter stops it. Raises what its words mean if it fails."""
+    """Run a tool to its end, or kill it when the meter raises. If it fails, raise Rejected or Unavailable by what it printed."""
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -179,7 +179,7 @@ def _size(path: Path) -> int:
 
 
 async def _said(stream: asyncio.StreamReader) -> str:
-    """Return the last of what a tool says, and read all of it, so that it does not wait."""
+    """Read all that a tool prints, so that it never waits, and return the end of it."""
     last = b""
     while data := await stream.read(_SAID_BYTES):
         last = (last + data)[-_SAID_BYTES:]

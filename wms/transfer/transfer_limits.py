@@ -1,4 +1,4 @@
-"""Bounds on transfers, and the meter that holds one transfer to them while its bytes move."""
+"""Limits on transfers of jobs' files, and the meter that holds one transfer to them while its bytes move."""
 
 import asyncio
 import contextlib
@@ -14,51 +14,51 @@ GIB = 1024**3
 Many: TypeAlias = Annotated[int, msgspec.Meta(ge=1, le=100)]
 Duration: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=604_800)]
 TOO_LARGE = "FILE_TOO_LARGE"
-"""The code of a file with more bytes than it may have."""
+"""The error code for a file with more bytes than it may have."""
 
 
 class TransferLimits(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The bounds on the transfers of one job."""
+    """The limits on the transfers of one job's files by URL."""
 
     file_bytes: Bytes = 100 * GIB
-    """The most bytes of one file."""
+    """The most bytes that one file may have."""
     file_seconds: Duration = 14_400.0
-    """The most seconds for one file, from all its replicas and with all tries."""
+    """The most seconds for one file, all its replicas and tries included."""
     stall_seconds: Duration = 60.0
-    """Seconds within which a transfer must move at least `least_rate` bytes a second, or another replica is tried."""
+    """A transfer that moves less than `least_rate` bytes a second for so many seconds is given up for another try."""
     least_rate: Bytes = 1_000
-    """Bytes a second, on the average of `stall_seconds`."""
+    """Bytes a second that a transfer must move, on the average of `stall_seconds`."""
     tries: Many = 4
-    """How many times each replica or target is tried while its server fails."""
+    """How often each replica or target is tried while its server fails."""
     pause_seconds: Duration = 1.0
-    """Seconds before the second try; each further pause is twice as long, up to 60 s."""
+    """Seconds before the second try. Each further pause is twice as long, up to 60 s."""
     job_bytes: Bytes = 1024 * GIB
-    """The most bytes that the inputs of one job move, or its outputs."""
+    """The most bytes that the inputs of one job may have together, and its outputs."""
     job_seconds: Duration = 86_400.0
-    """The most seconds for the inputs of one job, or for its outputs."""
+    """The most seconds for all inputs of one job, and for all its outputs."""
     parallel: Many = 4
-    """How many files of one job move at a time."""
+    """How many files of one job are transferred at a time."""
 
 
 class Meter:
-    """Counts the bytes of one transfer, and stops it when there are too many of them or too few in a time."""
+    """Counts the bytes of one transfer, and stops it if they are too many, or too few for too long."""
 
     def __init__(self, limits: TransferLimits, most_bytes: int, on_bytes: Callable[[int], None]) -> None:
-        """`most_bytes` bounds this transfer; `on_bytes` is told of bytes as they move."""
+        """Take the limits. The file may have `most_bytes` bytes; `on_bytes` is called with the number of bytes as they move."""
         self.most_bytes = min(most_bytes, limits.file_bytes)
         self.moved_bytes = 0
-        """The bytes of the file that have moved, with those that were there before."""
+        """How many bytes of the file are there, those before the transfer's beginning included."""
         self._limits = limits
         self._on_bytes = on_bytes
         self._guard: asyncio.Timeout | None = None
         self._in_window = 0
 
     def begin(self, offset: int = 0) -> None:
-        """Note that the transfer begins, or begins anew, after the first `offset` bytes of the file."""
+        """Begin, or begin anew, to count, after the first `offset` bytes of the file."""
         self.moved_bytes = offset
 
     def moved(self, count: int) -> None:
-        """Count bytes. Raises Rejected (FILE_TOO_LARGE) when they are too many."""
+        """Count `count` bytes that moved. Raises Rejected (FILE_TOO_LARGE) when there are too many."""
         self.moved_bytes += count
         self._in_window += count
         self._on_bytes(count)
@@ -69,13 +69,13 @@ class Meter:
                 self._guard.reschedule(asyncio.get_running_loop().time() + self._limits.stall_seconds)
 
     def check_size(self, size: int) -> None:
-        """Raise Rejected (FILE_TOO_LARGE) if a file of so many bytes may not be transferred."""
+        """Raise Rejected (FILE_TOO_LARGE) if a file of `size` bytes may not be transferred."""
         if size > self.most_bytes:
             raise Rejected(TOO_LARGE, f"more than the {self.most_bytes:,} bytes expected or allowed")
 
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Run the transfer inside. Raises Unavailable once it has moved too little for `stall_seconds`."""
+        """Watch the transfer in an `async with` block. Raises Unavailable once it has moved too little for `stall_seconds`."""
         seconds = self._limits.stall_seconds
         try:
             async with asyncio.timeout(seconds) as self._guard:

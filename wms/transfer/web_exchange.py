@@ -1,4 +1,4 @@
-"""Requests to web servers that are not trusted: every address and every redirection is judged by the site's rules."""
+"""Requests to web servers that are not trusted: the site's rules judge every address and every redirection."""
 
 import asyncio
 import contextlib
@@ -22,21 +22,21 @@ from wms.web import WebIdentity
 
 CONNECT_SECONDS = 20.0
 REQUEST_SECONDS = 120.0
-"""Seconds for a request that moves no data, such as MOVE."""
+"""How many seconds a request may take that moves no file, such as MOVE."""
 _PLAIN = {"dav": "http", "davs": "https"}
 _SOON = frozenset({408, 425, 429})
 _MOVED = frozenset({301, 302, 303, 307, 308})
 
 
 class Answered(NamedTuple):
-    """The head of an answer."""
+    """The status and the headers of a web server's answer."""
 
     status: int
     headers: Mapping[str, str]
 
 
 class WebExchange:
-    """The requests of one transfer, over connections of its own."""
+    """Sends the requests of one transfer, over connections of its own."""
 
     def __init__(self, rules: AccessRules, session: aiohttp.ClientSession) -> None:
         self._rules = rules
@@ -50,9 +50,10 @@ class WebExchange:
         headers: Mapping[str, str] | None = None,
         body: Callable[[], AsyncIterator[bytes]] | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        """Send a request and follow its redirections, each under the rules; `body` makes the body anew for each.
+        """Send a request, follow redirections that the rules allow, and yield the last answer for an `async with` block.
 
-        Raises Unavailable if the network or the server fails, Rejected if the rules or the number of redirections exclude it.
+        `body` makes the request's body anew for each redirection. Raises Unavailable if the network or the server fails, Rejected if the
+        rules exclude a URL or there are too many redirections.
         """
         place = url
         try:
@@ -83,7 +84,10 @@ class WebExchange:
         headers: Mapping[str, str] | None = None,
         body: Callable[[], AsyncIterator[bytes]] | None = None,
     ) -> Answered:
-        """Send a request as `followed`, and return the head of the answer; one without a body within REQUEST_SECONDS."""
+        """Send a request as `followed` does, and return the answer's status and headers.
+
+        A request without a body may take REQUEST_SECONDS; then Unavailable is raised.
+        """
         try:
             async with (
                 asyncio.timeout(None if body else REQUEST_SECONDS),
@@ -98,7 +102,10 @@ class WebExchange:
 async def exchange(
     url: FileUrl, rules: AccessRules, identity: WebIdentity, token_hosts: Sequence[str]
 ) -> AsyncIterator[WebExchange]:
-    """Open connections for one transfer. The token of `identity` goes by https to hosts that match `token_hosts`."""
+    """Open connections for the transfer of one URL, for an `async with` block.
+
+    The token of `identity` is sent only by https, to hosts that match `token_hosts`.
+    """
 
     async def with_token(
         request: aiohttp.ClientRequest, send: aiohttp.ClientHandlerType
@@ -123,7 +130,7 @@ async def exchange(
 
 
 class _JudgedResolver(AbstractResolver):
-    """Resolves names to the addresses that the rules allow, at the moment they are connected to."""
+    """Resolves names of hosts, and raises Rejected for an address that the rules exclude, just before it is connected to."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
@@ -142,12 +149,12 @@ class _JudgedResolver(AbstractResolver):
 
 
 def plain(url: FileUrl) -> str:
-    """Return the text of a URL with `http` for `dav`, and `https` for `davs`."""
+    """Return the text of a URL with the scheme `http` in place of `dav`, and `https` of `davs`. It may contain a signature."""
     return url.with_scheme(_PLAIN.get(url.scheme, url.scheme))
 
 
 def check_status(status: int, url: FileUrl) -> None:
-    """Raise Rejected for a status that stays, Unavailable for one that may be better next time."""
+    """Do nothing for a status of success. Raise Rejected for a failure that stays, Unavailable for one that may pass."""
     if status in (200, 201, 204, 206):
         return
     words = f"{url}: {status} {_phrase(status)}".rstrip()

@@ -1,6 +1,7 @@
-"""The mover of http(s) and WebDAV: `http`, `https`, `dav` and `davs` URLs.
+"""Moves files by HTTP and WebDAV: `http`, `https`, `dav` and `davs` URLs.
 
-A file is put under a temporary name and moved (RFC 4918); a signed URL, whose name cannot change, gets it in one request.
+A file is put under a temporary name and renamed (MOVE of RFC 4918). At a signed URL, whose name cannot be changed, it is put in one
+request.
 """
 
 import asyncio
@@ -25,18 +26,18 @@ _PARENTS = 20
 
 
 class WebMover:
-    """Moves files by HTTP."""
+    """Fetches and puts files by HTTP and WebDAV."""
 
     def __init__(
         self, rules: AccessRules, identity: WebIdentity | None = None, token_hosts: Sequence[str] = ()
     ) -> None:
-        """`token_hosts` are patterns of the hosts that may get the token of `identity`."""
+        """Take the site's rules and credentials. The token of `identity` is sent only to hosts that match `token_hosts`."""
         self._rules = rules
         self._identity = identity or WebIdentity()
         self._token_hosts = token_hosts
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch by GET; go on by Range where the server says that the content is the same."""
+        """Fetch the file at the URL into `part`, after the bytes that are there if the server says that these still fit."""
         offset = part.offset_for(url)
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         if offset and part.validator:
@@ -53,14 +54,14 @@ class WebMover:
             await _receive(answer, url, part, meter, _offset(answer, offset))
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put under a temporary name and move, or in one request where the server cannot move."""
+        """Put a file under a temporary name and rename it. If the server cannot rename, put it in one request."""
         async with self._exchange(url) as web:
             if url.is_signed or not await self._put_and_move(web, sending, url, meter):
                 sending.commit()
                 await _send(web, sending, url, meter)
 
     async def _put_and_move(self, web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> bool:
-        """Put the file under a temporary name and give it its own; return False if the server cannot move."""
+        """Put the file under a temporary name and rename it; return False if the server cannot rename."""
         temporary = url.beside(sending.mark)
         is_moved = False
         try:
@@ -79,7 +80,7 @@ class WebMover:
 
 
 async def _send(web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> None:
-    """Put the file in one request; the collections above are made if the server wants them."""
+    """Put the file in one request. Missing collections above it are made if the server asks for them."""
     status = await _put(web, sending, url, meter)
     if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) and not url.is_signed:
         await _make_parents(web, url)
@@ -103,7 +104,7 @@ async def _pieces(sending: Sending, meter: Meter) -> AsyncIterator[bytes]:
 
 
 async def _move(web: WebExchange, temporary: FileUrl, url: FileUrl) -> bool:
-    """Give the file its name; return False if the server cannot."""
+    """Rename the file on the server; return False if the server cannot."""
     answer = await web.ask("MOVE", temporary, {"Destination": plain(url), "Overwrite": "T"})
     if answer.status in _NO_MOVE:
         return False
@@ -112,7 +113,7 @@ async def _move(web: WebExchange, temporary: FileUrl, url: FileUrl) -> bool:
 
 
 async def _check_size(web: WebExchange, url: FileUrl, size: int) -> None:
-    """Raise Unavailable if the server says that it has another size than was sent."""
+    """Raise Unavailable if the server says that the file has another size than `size`."""
     answer = await web.ask("HEAD", url)
     told = answer.headers.get("Content-Length", "")
     if answer.status == HTTPStatus.OK and told.isdecimal() and int(told) != size:
@@ -120,7 +121,7 @@ async def _check_size(web: WebExchange, url: FileUrl, size: int) -> None:
 
 
 async def _make_parents(web: WebExchange, url: FileUrl) -> None:
-    """Make the collections above a file that are not there, from the outermost on."""
+    """Make the collections (directories) above a file on the server, from the outermost on."""
     names = [each for each in url.path.split("/")[:-1] if each][:_PARENTS]
     for count in range(1, len(names) + 1):
         await web.ask("MKCOL", FileUrl.parse(f"{url.endpoint}/{'/'.join(names[:count])}/"))
@@ -140,7 +141,7 @@ async def _receive(
 
 
 def _offset(answer: aiohttp.ClientResponse, asked: int) -> int:
-    """Return the first byte that an answer brings."""
+    """Return the number of the first byte that an answer brings. `asked` is what was requested."""
     if answer.status != HTTPStatus.PARTIAL_CONTENT:
         return 0
     if not answer.headers.get("Content-Range", "").startswith(f"bytes {asked}-"):
@@ -149,6 +150,6 @@ def _offset(answer: aiohttp.ClientResponse, asked: int) -> int:
 
 
 def _validator(answer: aiohttp.ClientResponse) -> str:
-    """Return the strong ETag of an answer, empty without one."""
+    """Return the strong ETag of an answer; empty if it has none."""
     tag = answer.headers.get("ETag", "")
     return tag if tag.startswith('"') and tag.isprintable() and len(tag) < 200 else ""
