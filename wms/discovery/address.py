@@ -1,4 +1,4 @@
-"""Addresses of index servers and computing elements, with a key that is equal for addresses of one server."""
+"""Addresses of index servers and computing elements. Addresses of one server have equal keys."""
 
 import re
 from collections.abc import Sequence
@@ -14,43 +14,43 @@ Kind: TypeAlias = Literal["index", "element"]
 LENGTH_LIMIT = 2_048
 PORTS = {"http": 80, "https": 443}
 WEB = frozenset(PORTS)
-"""The schemes to which an index on the web may lead; an index must not make this machine read its own files or messages."""
+"""The schemes to which an index on the web may lead. So it cannot make this machine read its own files or messages."""
 _FORM = re.compile(r"[!-~]+")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _NUMBERED = re.compile(r"[0-9.]+|.*:.*")
 _NOWHERE = "none.invalid"
-"""A pattern that no host matches: with it alone, no host may be asked."""
+"""A pattern of hosts that no host matches. With it alone, no host may be asked."""
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class Address(NamedTuple):
-    """The address of an index, which is asked for other servers and for elements, or of an element itself."""
+    """The address of an index server, which knows other servers and elements, or of a computing element itself."""
 
     url: str
     kind: Kind
 
     @property
     def scheme(self) -> str:
-        """The scheme, such as https."""
+        """The scheme of the URL in lower case, such as https."""
         return urlsplit(self.url).scheme.lower()
 
     @property
     def host(self) -> str:
-        """The host in lower case, without its port; empty for a file."""
+        """The host of the URL in lower case, without its port; empty for a file."""
         return (urlsplit(self.url).hostname or "").rstrip(".")
 
     @property
     def key(self) -> str:
-        """Return its canonical form: addresses with the same key are one server, which is asked once."""
+        """The canonical form of the URL. Addresses with the same key are one server, which is asked once."""
         parts = urlsplit(self.url)
         path = normpath(_ESCAPE.sub(_unescaped, parts.path) or "/").replace("//", "/")
         return urlunsplit((self.scheme, _place(parts), path, parts.query, ""))
 
 
 def address(text: str, kind: Kind, base: str = "") -> Address:
-    """Return the address in a text, which may be relative to the document at `base`.
+    """Read the address of a server of this kind. `text` may be relative to the URL `base` of the document that has it.
 
-    Raises Rejected for a text that is no address, is over 2,048 characters long, or holds a password.
+    Raises Rejected for a text that is no address, is over 2,048 characters long, or contains a password.
     """
     text = text.strip()
     if len(text) > LENGTH_LIMIT or not _FORM.fullmatch(text):
@@ -69,9 +69,10 @@ def address(text: str, kind: Kind, base: str = "") -> Address:
 
 
 def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
-    """Return why an address from `by` is not asked (None: from the configuration); empty if it may be.
+    """Return why the address `of`, which the index `by` gave, may not be asked; empty if it may.
 
-    `hosts` are patterns such as `*.example.org`; empty: every host may be asked.
+    `by` is None for an address from the configuration, which may always be asked. `hosts` are patterns such as `*.example.org` of hosts
+    that may be asked; empty: all.
     """
     if by is None:
         return ""
@@ -85,7 +86,7 @@ def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
 
 
 def near(urls: Sequence[str]) -> list[str]:
-    """Return patterns of the hosts in these addresses, and of all hosts of their domains."""
+    """Return patterns of hosts that match the hosts of these URLs, and all hosts of their domains."""
     hosts = {address(each, "index").host for each in urls}
     domains = {host.partition(".")[2] for host in hosts if not _NUMBERED.fullmatch(host)}
     # A domain without a dot is that of a country, and not of an organisation.

@@ -1,7 +1,7 @@
-"""Whom an element admits, by the rules that it publishes (GlueCEAccessControlBaseRule; access and mapping policies).
+"""Whom a computing element admits, by the access rules that it publishes.
 
-A rule is `VO:name` (GLUE 2.0: `vo:name`), `VOMS:/vo/group/Role=role`, `ALL`, or the subject of a certificate. An element without
-rules admits everybody.
+A rule is `VO:name` (GLUE 2.0: `vo:name`), `VOMS:/vo/group/Role=role`, `ALL`, or the subject of a certificate. An element without rules
+admits everybody.
 """
 
 from collections.abc import Collection
@@ -12,7 +12,7 @@ from wms.discovery.server_answers import FoundElement
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """The person or group for whom elements are sought; an empty field has no part in it."""
+    """The person or group for whom elements are sought. An empty field means that it does not matter."""
 
     vo: str = ""
     group: str = ""
@@ -21,7 +21,7 @@ class Asker(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def admits(element: FoundElement, askers: Collection[Asker]) -> bool:
-    """Return whether an element admits one of the askers; true if there are no askers."""
+    """Return whether a computing element admits at least one of the askers; true if there are no askers."""
     rules = element.glue.access_rules or _rules(element)
     return not askers or not rules or any(_lets_in(rule, asker) for rule in rules for asker in askers)
 
@@ -45,7 +45,7 @@ def _lets_in(rule: str, asker: Asker) -> bool:
 
 
 def _within(rule: str, asker: Asker) -> bool:
-    """Return whether a VOMS rule admits an asker; a rule without a role admits all of its group."""
+    """Return whether a VOMS rule admits the asker. A rule without a role admits all roles of its group."""
     vo, *groups = rule.strip("/").split("/")
     if asker.vo and vo != asker.vo:
         return False

@@ -1,8 +1,8 @@
-"""Discovery: walks the hierarchy and asks servers in parallel, within a time for each server and one for the whole.
+"""Finds computing elements: asks a hierarchy of servers in parallel, within a time for each server and one for the whole.
 
-The result has the answers that came in time. The other servers are reported as late; their questions go on, so the next walk has
-the answers. One question to a server is under way at a time, for all callers. A fresh answer is not asked for again. An older one
-stands in while the server is asked. A server that failed is left alone for a while.
+The result has the answers that came in time. The other servers are reported as late; their questions go on, so the next search has the
+answers. One question to a server is under way at a time, for all callers. A fresh answer is not asked for again. An older one stands in
+while the server is asked. A server that failed is left alone for a while.
 """
 
 import asyncio
@@ -25,17 +25,17 @@ from wms.errors import Rejected, Unavailable
 
 
 class DiscoveryLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of time and of parallelism."""
+    """How long a search for elements may take, and how many servers are asked at a time."""
 
     server_seconds: float = 15.0
-    """The longest time for one server."""
+    """How many seconds one server may take to answer."""
     whole_seconds: float = 20.0
-    """The longest time for a whole discovery, however many servers there are."""
+    """How many seconds a whole search may take, however many servers there are."""
     patience_seconds: float = 0.0
-    """The time after which an older answer of a server stands in."""
+    """After so many seconds, a server's older answer is used in place of the one that is awaited."""
     servers_at_once: int = 8
     slow_servers_at_once: int = 256
-    """In addition, servers that have taken longer than `slow_after_seconds`."""
+    """How many servers are asked at a time besides, which have taken longer than `slow_after_seconds`."""
     slow_after_seconds: float = 0.25
 
 
@@ -46,7 +46,10 @@ class _Awaited(NamedTuple):
 
 
 class Discovery:
-    """Finds elements. `clock` returns monotonic seconds, `rng` numbers in [0, 1)."""
+    """Finds computing elements, and remembers the answers of servers. `sources` has the client for each scheme of addresses.
+
+    `clock` returns monotonic seconds, `rng` numbers in [0, 1). Use it in `async with`, or call `close`.
+    """
 
     def __init__(
         self,
@@ -69,32 +72,35 @@ class Discovery:
         self._flights: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Begin."""
+        """Return this object."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel all questions."""
+        """Cancel all questions to servers, as `close` does."""
         await self.close()
 
     async def close(self) -> None:
-        """Cancel the questions that are under way."""
+        """Cancel all questions to servers that are under way, and wait until they have ended."""
         flights = list(self._flights.values())
         for flight in flights:
             flight.cancel()
         await asyncio.gather(*flights, return_exceptions=True)
 
     async def find(self, roots: Sequence[Address]) -> Found:
-        """Return the elements below the roots, at the latest when the time for the whole discovery is over."""
+        """Search the hierarchy of servers below `roots`; return the elements found and what became of each server.
+
+        It ends within `whole_seconds`, with what is known by then.
+        """
         return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
 
     def recall(self, key: str) -> Recalled:
-        """Return the remembered answer or failure of a server."""
+        """Return what is remembered of the server whose address has this key: its answer, or that it failed."""
         return self._memory.recall(key, self._clock())
 
     def flight(self, address: Address) -> "asyncio.Task[None]":
-        """Return the task that asks a server, begun now unless one is under way; it ends when there is an answer."""
+        """Return the task that asks this server, started now unless one runs. The answer is then remembered."""
         flight = self._flights.get(address.key)
         if flight is None:
             flight = self._flights[address.key] = asyncio.create_task(self._ask(address))
@@ -121,7 +127,7 @@ class Discovery:
 
 
 class _Finding:
-    """One walk on behalf of one caller."""
+    """One search for elements, on behalf of one caller."""
 
     def __init__(self, discovery: Discovery, walk: Walk, pace: DiscoveryLimits) -> None:
         self._discovery = discovery
@@ -150,7 +156,7 @@ class _Finding:
         return self._walk.report()
 
     def _visit(self, addresses: Sequence[Address]) -> None:
-        """Visit addresses, and those to which their known answers lead; add the servers that must be asked."""
+        """Follow these addresses, and those to which remembered answers lead. Servers that must be asked are awaited."""
         left = deque(addresses)
         while left:
             address = left.popleft()
@@ -173,7 +179,7 @@ class _Finding:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
-        """Process the answers that have come."""
+        """Take up the answers of questions that have ended."""
         for each in [each for each in self._awaited.values() if each.flight in done]:
             del self._awaited[each.address.key]
             each.flight.result()
@@ -184,7 +190,7 @@ class _Finding:
                 self._walk.failed(each.address, "failed", known.why)
 
     def _lose_patience(self) -> None:
-        """Use older answers for servers that have not answered."""
+        """Use older answers, from now on, for servers that have not answered yet."""
         self._patient = False
         for each in [each for each in self._awaited.values() if each.stand_in]:
             del self._awaited[each.address.key]

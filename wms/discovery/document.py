@@ -25,23 +25,26 @@ from wms.glue.tree import TreeNode, entities
 from wms.site import is_wild
 
 SIZE_LIMIT = 8 * 2**20
-"""Bytes of a document at most: ARC's of a large site is under one megabyte."""
+"""How many bytes a server's document may have. ARC's of a large site has under one megabyte."""
 LEADS_LIMIT = 10_000
-"""The most addresses in one document."""
+"""How many addresses of other servers are read from one document."""
 NAME_LIMIT = 200
-"""The most characters of the name of a site or an element."""
+"""How many characters the name of a site or a computing element may have."""
 REGISTRY = "information.discovery.registry"
 INDEXES = frozenset(
     {"archery", "archery.group", "archery.service", "org.nordugrid.archery", "org.nordugrid.ldapegiis"}
 )
-"""Types of endpoints that lead to more endpoints."""
+"""The types of endpoints that are indexes: they lead to further endpoints."""
 DOOR = "org.nordugrid.arcrest"
-"""The type of the endpoint that is asked; other endpoints of an element (EMI-ES, GridFTP, LDAP) describe the same."""
+"""The type of an element's endpoint that is asked. Its other endpoints (EMI-ES, GridFTP, LDAP) describe the same."""
 _PAIR = re.compile(r"([a-z]+)=(\S*)")
 
 
 def read_index(data: bytes, base: str) -> ServerAnswer:
-    """Return the answer in an index's document; `base` is its address. Raises Rejected for an unknown document."""
+    """Read the document of an index server, in whatever format it is. `base` is its URL, for relative addresses.
+
+    Raises Rejected if the document is too large or of no known format.
+    """
     _bounded(data)
     match _form(data):
         case "xml":
@@ -55,7 +58,10 @@ def read_index(data: bytes, base: str) -> ServerAnswer:
 
 
 def read_element(data: bytes, door: Address) -> ServerAnswer:
-    """Return the queues in an element's own document; their site is the host of the element, whatever the document says."""
+    """Read the document of an ARC element at the address `door`: its queues, each of which is a computing element here.
+
+    The site is the host of the address, whatever the document says. Raises Rejected if the document is too large or cannot be read.
+    """
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml
     queues = [queue for each in services(entities(read(data))) for queue in versions.elements(each)]
@@ -77,7 +83,7 @@ def _form(data: bytes) -> str:
 
 
 def _elements(queues: Iterable[tuple[GlueComputingElement, str]]) -> tuple[FoundElement, ...]:
-    """Return the elements whose names are valid here."""
+    """Return the elements of queues, each with its site. Those whose names are invalid here are left out."""
     told = (FoundElement(site=site, glue=queue) for queue, site in queues)
     return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
 
@@ -113,7 +119,7 @@ def _of_tree(root: TreeNode, base: str) -> ServerAnswer:
 
 
 def _endpoints(root: TreeNode) -> Iterator[tuple[str, Kind]]:
-    """Yield the address and kind of each endpoint that is to be asked."""
+    """Yield the URL and the kind of each endpoint in the document that is to be asked."""
     for node in _every(root):
         if node.name in ("Endpoint", "ComputingEndpoint"):
             said = {each.name: each.text.strip() for each in node.nodes}
@@ -156,7 +162,7 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
 
 
 def _told(elements: tuple[FoundElement, ...], ends: Iterable[tuple[str, Kind]], base: str) -> ServerAnswer:
-    """Return the answer of elements and endpoints; endpoints may be too many, doubled, or malformed."""
+    """Return the answer with these elements and endpoints. Double endpoints are left out, and malformed ones or too many are reported."""
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}
     for number, (text, kind) in enumerate(ends):

@@ -1,4 +1,4 @@
-"""An index in a file."""
+"""Reads an index from a file of this machine."""
 
 import asyncio
 from pathlib import Path
@@ -11,10 +11,10 @@ from wms.errors import Unavailable
 
 
 class FileSource:
-    """Reads `file:` addresses."""
+    """A source of elements that reads indexes at `file:` addresses."""
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read the file anew."""
+        """Read the file and return what it says. Raises Unavailable if it cannot be opened, Rejected if it is no index."""
         return await asyncio.to_thread(_read, address.url)
 
 

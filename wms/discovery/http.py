@@ -1,7 +1,7 @@
-"""Indexes and ARC elements on the web.
+"""Asks indexes and ARC elements on the web.
 
-The servers are not trusted: bodies are bounded before they are parsed, compressed bodies are refused, and redirections are not
-followed. The token goes over https alone, and only to hosts that the configuration names.
+The servers are not trusted: bodies are bounded before they are parsed, compressed bodies are refused, and redirections are not followed.
+The token is sent by https alone, and only to hosts that the configuration names.
 """
 
 import asyncio
@@ -19,20 +19,23 @@ from wms.errors import Unavailable
 from wms.web import WebIdentity, body
 
 INFORMATION = "rest/1.0/info"
-"""The path of an ARC element's own document, below its address."""
+"""The path of an ARC element's description of itself, below the element's URL."""
 
 
 class Web:
-    """Asks servers by http and https."""
+    """A source of elements that asks indexes and ARC elements by http and https."""
 
     def __init__(self, credential: WebIdentity, token_hosts: Sequence[str] = ()) -> None:
-        """`token_hosts` are patterns of the hosts that may get the token."""
+        """Take the credentials. The token of `credential` is sent only to hosts that match the patterns `token_hosts`."""
         self._credential = credential
         self._token_hosts = token_hosts
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Fetch the document and read it."""
+        """Fetch the document of an index or an ARC element, and return what it says.
+
+        Raises Unavailable if the server does not give it, Rejected if it cannot be read.
+        """
         if address.kind == "index":
             data = await self._fetch(address, address.url)
             return await asyncio.to_thread(read_index, data, address.url)
@@ -60,7 +63,7 @@ class Web:
             raise Unavailable(f"{url}: {error!r}") from None
 
     def _context(self) -> ssl.SSLContext:
-        """Return the trusted authorities and the credential, made anew when one of their files has changed."""
+        """Return the trusted authorities and the client certificate, read again when one of their files has changed."""
         files = [Path(each) for each in (self._credential.authorities, self._credential.proxy_file) if each]
         try:
             stamp = tuple(each.stat().st_mtime for each in files)

@@ -1,4 +1,4 @@
-"""Remembers recent answers of servers, and servers that failed and are left alone for a while; `now` is in monotonic seconds."""
+"""Remembers recent answers of servers, and servers that failed, which are left alone for a while. `now` is in monotonic seconds."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,29 +13,29 @@ State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 
 
 class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """Lifetimes of remembered answers and failures, and bounds of the memory."""
+    """How long answers and failures of servers are remembered, and how many."""
 
     fresh_seconds: float = 30.0
-    """Seconds during which an answer is fresh and the server is not asked again; ARC's data are about as old."""
+    """For how many seconds an answer is fresh, so that the server is not asked again. ARC's data are about as old."""
     keep_seconds: float = 600.0
-    """Seconds during which an answer may replace a late one."""
+    """For how many seconds an older answer may be used while a new one is awaited."""
     rest_seconds: float = 30.0
-    """Seconds for which a server is not asked after a failure; they double with each further failure."""
+    """For how many seconds a server that failed is not asked. They double with each further failure."""
     rest_limit_seconds: float = 900.0
     servers: int = 10_000
-    """The most servers to remember; the one unused for longest is forgotten first."""
+    """How many servers are remembered. The one that was not used for longest is forgotten first."""
     elements: int = 200_000
-    """The most elements to remember, of all servers together."""
+    """How many elements are remembered, of all servers together."""
 
 
 class Recalled(NamedTuple):
-    """The remembered answer or failure of a server."""
+    """What is remembered of a server: its last answer and the age of that, or why it failed."""
 
     state: State
     told: ServerAnswer | None = None
     age_seconds: float = 0.0
     why: str = ""
-    """The reason of its last failure."""
+    """Why the server failed last; empty if it answered."""
 
 
 class _Server(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Server(msgspec.Struct):
 
 
 class Memory:
-    """The remembered answers and failures of servers, by the keys of their addresses."""
+    """What is remembered of servers, by the keys of their addresses. `rng` returns numbers in [0, 1)."""
 
     def __init__(self, terms: CacheLifetimes, rng: Callable[[], float]) -> None:
         self._terms = terms
@@ -56,9 +56,10 @@ class Memory:
         self._elements = 0
 
     def recall(self, key: str, now: float) -> Recalled:
-        """Return the remembered answer or failure of a server.
+        """Return what is remembered of the server with this key.
 
-        Fresh: it need not be asked. Stale: its answer is used until it answers again. Resting: it failed and is not asked.
+        Its state is fresh (it need not be asked), stale (its answer is used until it answers again), resting (it failed and is not asked
+        now) or unknown.
         """
         server = self._servers.get(key)
         if server is None:
@@ -72,11 +73,11 @@ class Memory:
         return Recalled("stale", server.told, age) if age < self._terms.keep_seconds else Recalled("unknown")
 
     def learned(self, key: str, told: ServerAnswer, now: float) -> None:
-        """Remember an answer, and forget earlier failures."""
+        """Remember the answer of a server, and forget its failures."""
         self._keep(key, _Server(told=told, told_at=now))
 
     def failed(self, key: str, why: str, now: float) -> None:
-        """Remember a failure, and forget the earlier answer."""
+        """Remember that a server failed and why, and forget its answer. It rests longer after each failure."""
         before = self._servers.get(key)
         rests = before.rests if before else None
         if rests is None:

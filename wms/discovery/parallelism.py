@@ -1,6 +1,6 @@
-"""Bounds how many servers are asked at a time; a question that takes long moves to a lane of its own, so it delays no other.
+"""Bounds how many servers are asked at a time. A question that takes long no longer counts among the quick ones, so it delays no other.
 
-With one pool alone, a few dead servers would occupy it until their time is over.
+With one bound alone, a few dead servers would use it up until their time is over.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ class _Place:
 
 
 class Parallelism:
-    """At most `quick` questions at a time, and at most `slow` more that have taken over `slow_after_seconds`."""
+    """Lets `quick` questions run at a time, and `slow` more that have taken over `slow_after_seconds`."""
 
     def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:
         self._quick = asyncio.Semaphore(quick)
@@ -23,7 +23,7 @@ class Parallelism:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a free slot, and hold it while a server is asked."""
+        """Wait until another question may run, and count it during the `async with` block."""
         await self._quick.acquire()
         place = _Place()
         self._watch(place)

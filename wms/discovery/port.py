@@ -7,10 +7,10 @@ from wms.discovery.server_answers import ServerAnswer
 
 
 class Source(Protocol):
-    """A client of one kind of source."""
+    """A client that asks servers of one kind for computing elements."""
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Ask one server, once. The caller bounds the time.
+        """Ask the server at this address once. The caller bounds the time.
 
         Raises Unavailable if there is no answer, Rejected if the answer cannot be understood.
         """

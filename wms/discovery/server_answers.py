@@ -1,4 +1,4 @@
-"""The answer of a server: elements, other servers to ask, and addresses that cannot be asked."""
+"""What a server answers: computing elements, other servers to ask, and addresses that cannot be asked."""
 
 from msgspec import Struct
 
@@ -8,25 +8,25 @@ from wms.site import ComputingElement as Offer
 
 
 class FoundElement(Struct, frozen=True, kw_only=True):
-    """A computing element that was found."""
+    """A computing element that a server described."""
 
     site: str
-    """The name of its site in the index, or the host of its endpoint if the index has none."""
+    """The name of the element's site in the index; the host of its endpoint if the index has none."""
     glue: GlueComputingElement
     offer: Offer | None = None
-    """The element as our own ads describe it, if the source is a topic of ads."""
+    """The element as this system's ads describe it, if it was found in an ad; else None."""
 
     @property
     def name(self) -> str:
-        """Its name at its site, which is that of the queue."""
+        """The name of the element at its site, which is that of its queue."""
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 
 class ServerAnswer(Struct, frozen=True, kw_only=True):
-    """One server's answer."""
+    """What one server answered when it was asked for computing elements."""
 
     elements: tuple[FoundElement, ...] = ()
     leads: tuple[Address, ...] = ()
-    """The servers to ask next."""
+    """Other servers to ask."""
     passed_over: tuple[tuple[str, str], ...] = ()
-    """Addresses that cannot be asked, with the reason: an LDAP server, a malformed address."""
+    """Addresses that cannot be asked, such as malformed ones, each with the reason."""

@@ -1,7 +1,7 @@
-"""The walk through a hierarchy of indexes: which server to ask next, each once, and the order of the report.
+"""The search through a hierarchy of indexes: which server to ask next, each once, and the order of the report.
 
-Answers come in any order. The place of a server is the least sequence of numbers that leads to it from the roots. The report is
-ordered by places, so the same answers give the same report, whichever server was faster.
+Answers come in any order. The place of a server is the least sequence of numbers that leads to it from the roots. The report is ordered by
+places, so the same answers give the same report, whichever server was faster.
 """
 
 from collections.abc import Sequence
@@ -17,53 +17,53 @@ UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """Bounds of one walk, since an index may be hostile or lead in circles."""
+    """How far one search may go, since an index may be hostile or lead in circles."""
 
     servers: int = 1_000
     depth: int = 8
-    """The most levels of indexes; the roots are at 1."""
+    """How many levels of indexes are followed. The roots are at level 1."""
     elements: int = 100_000
     hosts: tuple[str, ...] = ()
-    """Patterns of hosts that may be asked beside the roots; empty: all."""
+    """Patterns of the hosts that may be asked beside the roots; empty: all hosts."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """The outcome of one server."""
+    """What became of one server in a search, and how many elements it described."""
 
     url: str
     kind: Kind
     outcome: Outcome
     why: str = ""
     by: str = ""
-    """The index that led to it; empty for a root."""
+    """The URL of the index that named the server; empty for a root."""
     age_seconds: float = 0.0
     elements: int = 0
 
 
 class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
-    """An element, and the server that described it."""
+    """A computing element, and which server described it."""
 
     element: FoundElement
     by: str
-    """The key of the server."""
+    """The key of the server's address."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a walk: elements, and the outcome of each server."""
+    """The result of a search: computing elements, and what became of each server."""
 
     sightings: tuple[ElementSighting, ...] = ()
     visits: tuple[Visit, ...] = ()
     doubles: tuple[ElementSighting, ...] = ()
-    """Elements whose site and name an earlier element has."""
+    """Further elements with the site and name of one in `sightings`."""
 
     @property
     def elements(self) -> tuple[FoundElement, ...]:
-        """The elements."""
+        """The computing elements that were found, without doubles, in the order of the report."""
         return tuple(each.element for each in self.sightings)
 
     @property
     def unheard(self) -> tuple[Visit, ...]:
-        """The servers that gave no answer."""
+        """The servers that gave no answer: they were late, failed, or rest after a failure."""
         return tuple(each for each in self.visits if each.outcome in UNHEARD)
 
 
@@ -78,7 +78,10 @@ class _Server(msgspec.Struct):
 
 
 class Walk:
-    """One walk. The caller asks the servers and reports each outcome; a server without one is late in the report."""
+    """One search through a hierarchy of servers. The caller asks the servers, and reports what became of each.
+
+    A server of which nothing is reported is late.
+    """
 
     def __init__(self, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -87,13 +90,16 @@ class Walk:
         self._elements = 0
 
     def begin(self, roots: Sequence[Address]) -> list[Address]:
-        """Return the first servers to ask."""
+        """Return those of these root servers that may be asked, each once."""
         return self._led(roots, None, ())
 
     def answered(
         self, address: Address, told: ServerAnswer, outcome: Outcome, age_seconds: float = 0.0
     ) -> list[Address]:
-        """Record a server's answer, and return the new servers to ask."""
+        """Store the answer of a server, and return further servers to ask.
+
+        `outcome` says whether the answer is new or remembered, `age_seconds` how old it is.
+        """
         server = self._servers[address.key]
         server.outcome, server.age = outcome, age_seconds
         server.told = self._bounded(server, told)
@@ -103,7 +109,7 @@ class Walk:
         return self._led(told.leads, address, server.place)
 
     def _bounded(self, server: _Server, told: ServerAnswer) -> ServerAnswer:
-        """Return an answer, without its elements if the walk has too many by now."""
+        """Return the answer, without its elements if the search has too many by now."""
         self._elements += len(told.elements)
         if self._elements <= self._bounds.elements:
             return told
@@ -111,7 +117,7 @@ class Walk:
         return ServerAnswer(leads=told.leads)
 
     def failed(self, address: Address, outcome: Outcome, why: str) -> None:
-        """Record a server's failure."""
+        """Store that a server gave no answer, with the outcome and the reason."""
         server = self._servers[address.key]
         server.outcome, server.why = outcome, why
 
@@ -120,7 +126,7 @@ class Walk:
         return [each for each in found if each]
 
     def _lead(self, lead: Address, by: Address | None, place: tuple[int, ...]) -> Address | None:
-        """Return the address if it may be asked and was not before."""
+        """Return the address if it may be asked and is new in this search; else None."""
         known = self._servers.get(lead.key)
         if known is not None:
             if place < known.place:
@@ -147,7 +153,7 @@ class Walk:
         return ""
 
     def report(self) -> Found:
-        """Return the result so far."""
+        """Return the elements found so far, and what became of each server, in the order of their places."""
         servers = sorted(self._servers.items(), key=lambda each: each[1].place)
         seen: dict[tuple[str, str], ElementSighting] = {}
         doubles: list[ElementSighting] = []
