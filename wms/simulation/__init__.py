@@ -1,1 +1,1 @@
-"""Simulation of a workload on a virtual clock, with the decision functions of the matcher and the pilot submitter."""
+"""Simulates a workload on a virtual clock, with the decision functions of the matcher and the pilot submitter."""

@@ -1,4 +1,4 @@
-"""The agenda of a simulation: future events, ordered by time, and the virtual clock."""
+"""The agenda of a simulation: the events to come, in the order of their times, and the virtual clock."""
 
 from collections.abc import Callable
 from heapq import heappop, heappush
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Agenda:
-    """A virtual clock with scheduled events. The clock stands still during an event and jumps to the next one.
+    """A virtual clock, `now` in seconds, and the events to come. It stands still during an event and jumps to the next.
 
     Events at the same time happen in the order in which they were added.
     """
@@ -20,16 +20,16 @@ class Agenda:
         self._noted = 0
 
     def after(self, seconds: float, act: Callable[[Any], None], argument: Any) -> None:
-        """Schedule the call `act(argument)` `seconds` seconds from now."""
+        """Let `act(argument)` be called `seconds` seconds from now, by the virtual clock."""
         self._noted += 1
         heappush(self._due, (self.now + seconds, self._noted, act, argument))
 
     @property
     def next_at(self) -> float:
-        """Return the time of the next event; infinity if there is none."""
+        """The time of the next event, in seconds of the virtual clock; infinity if there is none."""
         return self._due[0][0] if self._due else inf
 
     def step(self) -> None:
-        """Run the next event; there must be one."""
+        """Set the clock to the next event, which must exist, and call its function."""
         self.now, _, act, argument = heappop(self._due)
         act(argument)

@@ -1,4 +1,4 @@
-"""The backlog of a simulation: waiting jobs by kind of work, and the elements that fit each kind, which are computed once."""
+"""The waiting jobs of a simulation, by kind of work, and which computing elements fit each kind. That is computed once."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from wms.site import ComputingElement
 
 
 class Queue:
-    """A task queue of the simulation: its requirements, the elements that fit, and its number of waiting jobs."""
+    """A task queue of the simulation: its requirements, which elements fit them, and how many of its jobs wait."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
@@ -32,12 +32,12 @@ class Queue:
         self.cpu_segment = requirements.cpu_segment
 
     def cores(self, element: ComputingElement) -> int:
-        """Return the number of cores that a job takes in a pilot of the element."""
+        """Return how many cores a job of the queue takes in a pilot of this element."""
         return min(self.processors, element.cores_per_pilot)
 
 
 class WaitingWork:
-    """The task queues, and the number of waiting jobs of each kind. Queues that differ only in owner and group are of one kind."""
+    """The task queues of a simulation, and how many jobs wait of each kind. Queues that differ only in owner and group are one kind."""
 
     def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
         asked = list(dict.fromkeys(asked))
@@ -56,7 +56,7 @@ class WaitingWork:
         self._kinds = kinds
 
     def add(self, queue: Queue, jobs: int) -> None:
-        """Add waiting jobs to a queue; a negative number removes them."""
+        """Add `jobs` waiting jobs to a queue; a negative number removes them."""
         queue.jobs += jobs
         kind = queue.kind.requirements
         if queue.kind.elements:
@@ -71,11 +71,11 @@ class WaitingWork:
         return bool(self._waiting)
 
     def kinds(self) -> list[tuple[WorkKind, int]]:
-        """Return the kinds of waiting work that fit an element, each with its number of jobs."""
+        """Return the kinds of waiting work that fit some element, each with its number of waiting jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
     def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
-        """Return the queues whose jobs fit no element, with the reasons."""
+        """Return the queues with waiting jobs that fit no element, each with the reasons."""
         return [
             (queue, self.unservable[queue.kind.requirements].reasons)
             for queue in self.queues

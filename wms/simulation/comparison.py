@@ -1,9 +1,8 @@
-"""A comparison of scenarios over the same jobs and seeds, which distinguishes differences from chance.
+"""Compares scenarios over the same jobs and seeds, and tells differences from chance.
 
-Each scenario is simulated once for each seed. The n-th simulations of all scenarios have the same jobs and the same random numbers, so
-they are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about the mean of
-the paired differences contains 0. The noise comes from the draws and from the attempts that sites lose. It says nothing about other
-workloads.
+Each scenario is simulated once for each seed. The n-th simulations of all scenarios have the same jobs and the same random numbers, so they
+are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about the mean of the
+paired differences contains 0. The noise comes from the draws and from the attempts that sites lose. It says nothing about other workloads.
 """
 
 from collections.abc import Callable, Sequence
@@ -44,20 +43,20 @@ METRICS: dict[str, Callable[[Figures], float]] = {
     "attempts": lambda f: f.attempts,
     "pilots": lambda f: f.pilots,
 }
-"""The figures by which scenarios are compared; waits and makespan are in seconds."""
+"""How each compared figure is taken from the figures of a simulation, by its name. Waits and makespan are in seconds."""
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """One figure of a scenario: its mean and standard deviation over the seeds, and its comparison with the first scenario."""
+    """One figure of a scenario: its mean over the seeds, and how it compares with that of the first scenario."""
 
     mean: float
     spread: float | None = None
-    """The standard deviation over the seeds; None with one seed."""
+    """The standard deviation of the figure over the seeds; None with one seed."""
     verdict: Verdict = ""
 
 
 class ScenarioResult(Struct, frozen=True, kw_only=True):
-    """The result of a scenario: the compared figures, and all figures of its simulation with the first seed."""
+    """The compared figures of one scenario, and all figures of its simulation with the first seed."""
 
     name: str
     values: dict[str, Value]
@@ -71,7 +70,7 @@ def compare(
     seeds: int = 1,
     tell: Callable[[int], None] = lambda _: None,
 ) -> list[ScenarioResult]:
-    """Simulate all scenarios and compare each with the first.
+    """Simulate the workload under all scenarios, with `seeds` seeds each, and compare each scenario with the first.
 
     `tell` is called with the number of jobs simulated so far in all simulations.
     """
@@ -105,7 +104,10 @@ def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, Val
 
 
 def judge(first: Sequence[float], other: Sequence[float]) -> Verdict:
-    """Return whether chance may explain the paired differences; with one pair that is unknown."""
+    """Return whether chance may explain the differences between pairs of figures: "noise" or "differs".
+
+    It is "same" without differences, and "unknown" with one pair.
+    """
     apart = [b - a for a, b in zip(first, other, strict=True)]
     if not any(apart):
         return "same"

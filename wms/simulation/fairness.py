@@ -1,8 +1,8 @@
-"""Fairness: the use of each group, compared with its entitlement by its share.
+"""Fairness: what each group used, compared with what its share entitles it to.
 
-Time is cut into periods. In a period, a group *used* some core seconds. It *wanted* these and the core seconds that its waiting jobs
-would have used. The use of all groups is divided again by weighted max-min. Each group gets a part by its share, but no more than it
-wanted; the rest is divided among the other groups by their shares. The result is the *entitlement* of a group.
+Time is cut into periods. In a period, a group *used* some core seconds. It *wanted* these and the core seconds that its waiting jobs would
+have used. The use of all groups is divided again by weighted max-min. Each group gets a part by its share, but no more than it wanted; the
+rest is divided among the other groups by their shares. The result is the *entitlement* of a group.
 
 The *deviation* of a group is its use minus its entitlement, as a fraction of the use of all groups. Jain's index is of use divided by
 entitlement: 1 if it is the same for all groups, 1/n if one of n groups used everything. The mean over periods is weighted by use. The
@@ -19,7 +19,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Fairness(Struct, frozen=True):
-    """Jain's index over all periods, the mean fraction of the use beyond entitlements, and the mean deviation of each group."""
+    """Jain's index of use by entitlement, the fraction of all use that went beyond entitlements, and the deviation of each group."""
 
     jain: float
     deviation: float
@@ -27,13 +27,16 @@ class Fairness(Struct, frozen=True):
 
 
 def spent(begins: Floats, ends: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return the core seconds of all intervals in each period between the edges. Times are in seconds."""
+    """Return the core seconds used in each period. Interval n uses `cores[n]` cores from `begins[n]` to `ends[n]`.
+
+    `edges` are the times between which the periods lie. All times are in seconds.
+    """
     within: Floats = np.diff(_until(begins, cores, edges) - _until(ends, cores, edges))
     return within
 
 
 def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return for each edge the core seconds from all times before it up to the edge."""
+    """Return, for each edge, the core seconds up to it if the n-th interval begins at `times[n]` and never ends."""
     order = np.argsort(times)
     sorted_times, sorted_cores = times[order], cores[order]
     count = np.searchsorted(sorted_times, edges)
@@ -44,7 +47,10 @@ def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
 
 
 def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
-    """Return the entitlement of each group in one period in core seconds: the use of all, divided by weighted max-min."""
+    """Return how many core seconds each group was entitled to in one period: the use of all, divided by weighted max-min.
+
+    `used`, `wanted` and `shares` have one value for each group.
+    """
     due = np.zeros_like(used)
     left = float(used.sum())
     open_ = (wanted > 0) & (shares > 0)
@@ -61,7 +67,10 @@ def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
 
 
 def fairness(used: Floats, wanted: Floats, shares: Floats) -> Fairness:
-    """Return the fairness of use and wants in core seconds, both of shape (groups, periods)."""
+    """Return the fairness of a simulation.
+
+    `used` and `wanted` are core seconds of shape (groups, periods); `shares` has one for each group.
+    """
     whole = used.sum(axis=0)
     total = float(whole.sum())
     if not total:
@@ -78,6 +87,6 @@ def fairness(used: Floats, wanted: Floats, shares: Floats) -> Fairness:
 
 
 def jain(values: Floats) -> float:
-    """Return Jain's index of fairness, between 1/n for n values and 1."""
+    """Return Jain's index of fairness of n values: from 1/n, if only one is not 0, to 1, if all are equal."""
     squares = float(np.square(values).sum()) * len(values)
     return float(values.sum()) ** 2 / squares if squares else 1.0

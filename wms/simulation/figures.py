@@ -1,4 +1,4 @@
-"""Figures of one simulation: waits, throughput, use of sites, fairness, and jobs that could never run."""
+"""The figures of one simulation: waits, throughput, use of sites, fairness, and jobs that could never run."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -23,7 +23,7 @@ REASONS_SHOWN = 20
 
 
 class Waits(Struct, frozen=True, kw_only=True):
-    """Waits of the jobs that started, in seconds from arrival to first start."""
+    """How long jobs waited, in seconds from arrival to first start: the mean and percentiles. Jobs that never started do not count."""
 
     mean: float
     p50: float
@@ -32,7 +32,7 @@ class Waits(Struct, frozen=True, kw_only=True):
 
 
 class OwnerFigures(Struct, frozen=True, kw_only=True):
-    """Figures of the jobs of one group or one owner."""
+    """The figures of the jobs of one group, or of one owner."""
 
     name: str
     jobs: int
@@ -40,21 +40,21 @@ class OwnerFigures(Struct, frozen=True, kw_only=True):
     waits: Waits | None
     core_hours: float
     deviation: float | None = None
-    """A group's use minus its entitlement, as a fraction of the use of all groups; None for an owner."""
+    """What the group used beyond its entitlement, as a fraction of the use of all groups; None for an owner."""
 
 
 class SiteFigures(Struct, frozen=True, kw_only=True):
-    """Figures of one site."""
+    """The figures of one site: its slots, and the attempts of jobs there."""
 
     name: str
     slots: int
     runs: int
     used: float
-    """The busy fraction of the site's slot time."""
+    """The fraction of the time of the site's slots in which they were busy."""
 
 
 class Never(Struct, frozen=True, kw_only=True):
-    """Jobs that fit no site at any time, and the reasons."""
+    """Jobs of one VO that fit no site at any time, and the reasons."""
 
     vo: str
     jobs: int
@@ -62,21 +62,21 @@ class Never(Struct, frozen=True, kw_only=True):
 
 
 class Figures(Struct, frozen=True, kw_only=True):
-    """All figures of one simulation, with times in seconds."""
+    """All figures of one simulation. Times are in seconds of the virtual clock."""
 
     jobs: int
     done: int
     failed: int
     never: int
     left: int
-    """The number of jobs that a limit held until the end."""
+    """How many jobs never ended, although they fit a site, as a limit held them to the end."""
     waits: Waits | None
     makespan: float
-    """Seconds from the first arrival to the last end."""
+    """Seconds from the first arrival of a job to the last end."""
     jobs_per_hour: float
-    """The number of done jobs per hour of the makespan."""
+    """How many jobs were done in an hour of the makespan."""
     used: float
-    """The busy fraction of all slots' time."""
+    """The fraction of the time of all slots in which they were busy."""
     attempts: int
     pilots: int
     jain: float
@@ -88,7 +88,7 @@ class Figures(Struct, frozen=True, kw_only=True):
 
 
 def figures(record: SimulationRecord, scenario: Scenario) -> Figures:
-    """Return the figures of a simulation's record."""
+    """Compute the figures of a simulation from its record and its scenario."""
     return _Reckoning(record, scenario).figures()
 
 
@@ -172,7 +172,7 @@ class _Reckoning:
         return tuple(sorted(lines, key=lambda line: (-line.core_hours, line.name)))
 
     def _fairness(self, names: list[str], numbers: Numbers) -> Fairness:
-        """Return the fairness among groups, over periods of an hour, or longer periods if these were too many."""
+        """Return the fairness among groups, by periods of an hour, or longer ones if these were too many."""
         count = min(PERIODS_LIMIT, max(1, int(self.makespan / PERIOD_SECONDS)))
         edges = np.linspace(0.0, max(self.makespan, 1.0), count + 1)
         waited, cores = self._waited(), self._asked_cores()
@@ -212,7 +212,7 @@ class _Reckoning:
         return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
 
     def _never(self) -> tuple[Never, ...]:
-        """Return the numbers of jobs that fit no site, by VO and reasons, the largest number first."""
+        """Return the numbers of jobs that fit no site, by VO and reasons, the largest numbers first."""
         jobs: Counter[tuple[str, tuple[str, ...]]] = Counter()
         for each in self.record.stuck:
             jobs[each.requirements.vo, each.reasons] += each.jobs

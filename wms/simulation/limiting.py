@@ -1,4 +1,4 @@
-"""Limits in a simulation, counted by the matcher's functions. A reached limit closes its jobs in the index."""
+"""Limits on jobs in a simulation, counted by the matcher's own functions. A limit that is reached closes its jobs in the queue index."""
 
 from collections.abc import Iterable
 from math import inf
@@ -19,11 +19,11 @@ from wms.queue_index.index import QueueIndex
 from wms.site import ComputingElement
 
 _AFTER_TOKEN_SECONDS = 1e-6
-"""Seconds by which the check follows a new token, since a sum of floats may be slightly less than a whole token at the exact time."""
+"""By how many seconds a check follows the time of a new token, since sums of floats may fall slightly short of it."""
 
 
 class Limiting:
-    """The use of each limit. It is counted in one place, since a simulation has a single matcher."""
+    """The present use of each limit on jobs in a simulation, which opens and closes jobs in the queue index."""
 
     def __init__(self, limits: Iterable[LimitRule], index: QueueIndex) -> None:
         self._limits = LimitSet(limits)
@@ -36,7 +36,10 @@ class Limiting:
         return bool(self._limits)
 
     def matched(self, requirements: Requirements, element: ComputingElement, now: float) -> float:
-        """Count a started job. Return the seconds until an exhausted rate allows the next start; infinity if no rate is exhausted."""
+        """Count a job that starts at an element under its limits, and close those that are reached.
+
+        Return the seconds until a limited rate allows the next start; infinity if no rate is exhausted.
+        """
         opens = inf
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
@@ -50,7 +53,7 @@ class Limiting:
         return opens
 
     def ended(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Count an ended job; return whether that opened a limit."""
+        """Count a job that ended at an element; return whether a limit that was closed is open again."""
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
             count = after(bound, self._count(key, now), 0)
@@ -58,7 +61,7 @@ class Limiting:
         return self.open_due(requirements, element, now)
 
     def open_due(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Open the limits on jobs of this kind that have room again; return whether there were any."""
+        """Open the limits on such jobs at an element that have room again; return whether there were any."""
         bounds = self._concerning(requirements, element)
         opened = {key for key in self._closed & bounds.keys() if room(bounds[key], self._count(key, now))}
         self._closed -= opened
@@ -77,6 +80,6 @@ class Limiting:
         return count._replace(idle_seconds=now - self._counted_at[key])
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Update in the index the limits that are closed at the sites and elements of these keys."""
+        """Set in the queue index which limits are closed at the sites and elements of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)

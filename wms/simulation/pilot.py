@@ -1,4 +1,4 @@
-"""A pilot of a simulation, and the pilots of one VO on one computing element."""
+"""A simulated pilot, and all pilots of one VO at one computing element."""
 
 from msgspec.structs import replace
 
@@ -10,42 +10,42 @@ from wms.site import Resource
 
 
 class SimulatedPilot:
-    """A pilot that runs jobs on its cores, and requests more jobs while cores are free."""
+    """A pilot that runs jobs on its cores, and asks for more jobs while cores are free."""
 
     __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
 
     def __init__(self, squad: "Squad", ends_at: float) -> None:
         self.squad = squad
         self.cores = squad.place.element.cores_per_pilot
-        """The number of free cores."""
+        """How many of the pilot's cores are free."""
         self.memory_mb = squad.place.element.memory_mb
-        """The free memory in MB."""
+        """How much of the pilot's memory is free, in MB."""
         self.running = 0
         self.ends_at = ends_at
-        """The time in seconds after which the pilot accepts no jobs."""
+        """The time after which the pilot takes no jobs, in seconds of the virtual clock."""
         self.idle_since = 0.0
 
 
 class Squad:
-    """The pilots of a VO on an element: ordered ones, running ones, and those that request a job."""
+    """The pilots of one VO at one computing element: those ordered, those running, and those that ask for a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
 
     def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
-        """The index of the element in the simulation."""
+        """The number of the element in the simulation."""
         self.place = place
         self.vo = vo
         self.coming = 0
         self.running = 0
         self.asking: dict[SimulatedPilot, None] = {}
-        """The pilots that request jobs, in the order of their requests."""
+        """The pilots that ask for jobs, in the order in which they began to."""
         self.waiting: dict[Queue, None] = {}
-        """The queues with waiting jobs that the squad's pilots may run."""
+        """The task queues with waiting jobs that these pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
     def resource(self, pilot: SimulatedPilot, now: float) -> Resource:
-        """Return the resource description in a pilot's match request."""
+        """Return the resource that the pilot would describe in a match request at `now`, with what it has free."""
         key = (pilot.cores, pilot.memory_mb)
         resource = self._resources.get(key)
         if resource is None:
@@ -56,9 +56,9 @@ class Squad:
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
 
     def fitting(self, pilot: SimulatedPilot, now: float) -> list[Queue]:
-        """Return the waiting queues of the highest CPU segment that fit the time, cores and memory left in a pilot.
+        """Return the waiting queues whose jobs fit the time, cores and memory that the pilot has left at `now`.
 
-        Queues in `waiting` fit the squad in all other respects.
+        Of these, only queues of the highest CPU segment (class of CPU time) are returned.
         """
         seconds = pilot.ends_at - now
         found: list[Queue] = []
@@ -77,7 +77,7 @@ class Squad:
         return found
 
     def pilots(self) -> PilotSupply:
-        """Return the pilot counts that the planner uses."""
+        """Return the numbers of these pilots in the form that the planner of pilots takes."""
         element = self.place.element
         return PilotSupply(
             site=element.site,

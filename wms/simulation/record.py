@@ -1,4 +1,4 @@
-"""The record of a simulation: the times and the outcome of each job, and the use of each attempt."""
+"""The record of a simulation: the times and the outcome of each job, and what each attempt used."""
 
 from array import array
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ NEVER = -1.0
 
 
 class Attempts:
-    """All attempts in the order of their ends, stored by columns."""
+    """All attempts of jobs in a simulation, in the order of their ends, as one array for each value."""
 
     def __init__(self) -> None:
         self.job = array("q")
@@ -25,7 +25,7 @@ class Attempts:
         return len(self.job)
 
     def add(self, job: int, element: int, started: float, ended: float, cores: int) -> None:
-        """Add an attempt."""
+        """Add an attempt that ended. `job` and `element` are numbers; times are in seconds of the virtual clock."""
         self.job.append(job)
         self.element.append(element)
         self.started.append(started)
@@ -34,7 +34,7 @@ class Attempts:
 
 
 class Stuck(NamedTuple):
-    """Jobs that fit no site at any time, and the reasons."""
+    """Jobs with these requirements that fit no site at any time, and the reasons."""
 
     requirements: Requirements
     jobs: int
@@ -42,18 +42,18 @@ class Stuck(NamedTuple):
 
 
 class SimulationRecord:
-    """The events of a simulation. Jobs and elements are identified by number; `NEVER` is the time of an event that did not happen."""
+    """What happened in a simulation. Jobs and elements are given by number; `NEVER` is the time of what did not happen."""
 
     def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places
         self.arrivals = arrivals
         self.asked: list[Requirements] = []
-        """The requirements of each job in this scenario."""
+        """The requirements of each job, as this scenario changed them."""
         self.first_start = array("d", [NEVER]) * len(arrivals)
         self.ended = array("d", [NEVER]) * len(arrivals)
         self.attempts = array("q", [0]) * len(arrivals)
         self.done = bytearray(len(arrivals))
-        """A flag for each job: 1 if it ran to its end."""
+        """For each job, 1 if it ran to its end, else 0."""
         self.runs = Attempts()
         self.pilots = 0
         self.stuck: list[Stuck] = []

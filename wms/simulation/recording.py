@@ -1,4 +1,4 @@
-"""A recording of a system as lines of JSON: the requirements, times and run times of its jobs, and the ads of its sites."""
+"""A recording of a real system, as lines of JSON: the requirements, times and run times of its jobs, and the ads of its sites."""
 
 from collections.abc import Iterable
 
@@ -13,10 +13,10 @@ LINE_LIMIT = 1_000_000
 
 
 class RecordedJob(msgspec.Struct, frozen=True, kw_only=True, tag="job"):
-    """A recorded job that ran."""
+    """One job of a recording, which ran."""
 
     at: float
-    """The time of submission in seconds since 1970."""
+    """When the job was submitted, in seconds since 1970."""
     requirements: Requirements
     run_seconds: float
     user_priority: float = 1.0
@@ -24,7 +24,7 @@ class RecordedJob(msgspec.Struct, frozen=True, kw_only=True, tag="job"):
 
 
 class RecordedElement(msgspec.Struct, frozen=True, kw_only=True, tag="element"):
-    """A recorded computing element, as described by its ad."""
+    """One computing element of a recording, as its ad described it."""
 
     element: ComputingElement
 
@@ -35,7 +35,10 @@ _DECODER: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)
 
 
 def read(lines: Iterable[str], most: int) -> Workload:
-    """Return the first `most` jobs of a recording as a workload. Rejected names the first invalid line."""
+    """Read a recording from its lines. Return its first `most` jobs, and its computing elements, as a workload.
+
+    Raise Rejected, naming the line, for an invalid line, and for a recording without jobs.
+    """
     jobs: list[RecordedJob] = []
     elements: list[ComputingElement] = []
     for number, line in enumerate(lines, 1):

@@ -1,4 +1,4 @@
-"""A scenario: changes to the workload's system in sites, shares, limits, draw, pilots and failures."""
+"""A scenario: under which sites, shares, limits, draw, pilots and failures a workload is simulated."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
@@ -23,29 +23,29 @@ ONE_VO = "all"
 
 
 class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a scenario file. Unknown keys are errors."""
+    """A table of a scenario's file. Unknown keys are errors."""
 
 
 class SiteRules(_Section, frozen=True, kw_only=True):
-    """Changes of a site, or a new site. A missing field stays unchanged."""
+    """How a scenario changes a site of the workload, or a new site. A missing field leaves the site's as it is."""
 
     site: str
     slots: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
-    """The number of slots; 0 removes the site."""
+    """How many slots the site has; 0 removes the site."""
     speed: Speed | None = None
-    """The speed of the site's machines, relative to the workload's machines."""
+    """How fast the site's machines are, relative to those of the workload."""
     failure: Chance | None = None
     """The fraction of attempts that the site loses."""
     max_cpu_time: Annotated[int, Meta(gt=0)] | None = None
     vos: tuple[str, ...] | None = None
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
-    """The number of processors of one pilot."""
+    """How many processors one pilot there has."""
     memory_mb: Annotated[int, Meta(ge=0)] | None = None
     tags: tuple[str, ...] | None = None
 
 
 class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A limit. A `*` as site, computing element or value stands for each of them separately."""
+    """A limit on jobs in a scenario. A `*` as site, computing element or value stands for each of them separately."""
 
     def __post_init__(self) -> None:
         fault = "jobs come as they came: a limit on waiting ones changes nothing here"
@@ -54,44 +54,44 @@ class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class PilotRules(_Section, frozen=True, kw_only=True):
-    """Times and numbers of pilots. Pilots are planned as in the pilot submitter, but less often."""
+    """How pilots behave in a scenario. They are planned as the pilot submitter does, but less often."""
 
     plan_every_seconds: Period = 60.0
     latency_seconds: Seconds = 60.0
-    """Seconds from the order of a pilot until it requests jobs."""
+    """How many seconds pass from the order of a pilot until it asks for jobs."""
     idle_seconds: Seconds = 300.0
-    """Seconds without a job after which a pilot ends."""
+    """After so many seconds without a job a pilot ends."""
     lifetime_seconds: Period = 4 * DAY_SECONDS
-    """Seconds for which a pilot accepts jobs. It accepts only jobs whose CPU time fits into the remaining seconds."""
+    """For how many seconds a pilot takes jobs, and only those whose CPU time fits into what is left."""
     most: Annotated[int, Meta(ge=0)] = 0
-    """The largest number of pilots at a time over all sites; 0 for as many as the sites take."""
+    """How many pilots there may be at a time over all sites; 0 for as many as the sites take."""
 
     @property
     def caps(self) -> Caps:
-        """Return the bounds on pilots over all sites."""
+        """The bounds on pilots, in the form that the planner of pilots takes."""
         return Caps(orders=1_000_000, pilots=self.most)
 
 
 class Scenario(_Section, frozen=True, kw_only=True):
-    """A set of changed conditions under which a workload is simulated."""
+    """The conditions under which a workload is simulated, as a file of TOML gives them."""
 
     name: str = "default"
     draw: Law = "dirac"
     placement: Literal["traced", "anywhere"] = "traced"
-    """The sites where jobs may run. `traced`: those that a job requires, or its site in the trace; `anywhere`: any site of its VO."""
+    """Where jobs may run: `traced`, at the sites that they require or where they ran; or `anywhere`, at any site of their VO."""
     one_vo: bool = False
-    """Whether the workload's VOs become groups of one VO, so that any pilot serves all of them, by shares."""
+    """Whether the workload's VOs become groups of one VO, so that any pilot serves all of them, by their shares."""
     load: Annotated[float, Meta(ge=1e-3, le=1e3)] = 0.5
-    """The fraction of slots that the workload keeps busy at sites of unknown size. It determines their size."""
+    """The fraction of slots that the workload keeps busy at sites whose size is unknown. It determines their size."""
     speed: Speed = 1.0
     failure: Chance = 0.0
     attempts: Annotated[int, Meta(ge=1, le=100)] = 3
-    """The largest number of attempts of a job that sites lose."""
+    """After so many attempts that sites lost, a job fails."""
     seed: Annotated[int, Meta(ge=0)] = 1
     shares: dict[str, dict[str, GroupShare]] = {}
-    """Shares by VO and group, as for the matcher. With `one_vo` the VO is "all" and its groups are the workload's VOs."""
+    """The shares of groups, by VO and group. With `one_vo` the VO is "all" and its groups are the workload's VOs."""
     limits: tuple[LimitRules, ...] = ()
-    """Limits as in `wms limits set`: running jobs and rates, by place and attribute."""
+    """Limits on running jobs and on rates, by place and attribute, as `wms limits set` takes them."""
     pilots: PilotRules = PilotRules()
     sites: tuple[SiteRules, ...] = ()
 
@@ -106,11 +106,11 @@ class Scenario(_Section, frozen=True, kw_only=True):
 
     @property
     def groups(self) -> dict[VoGroup, GroupShare]:
-        """Return the shares in the form that the index takes."""
+        """The shares by VO and group, in the form that the queue index takes."""
         return {(vo, group): share for vo, groups in self.shares.items() for group, share in groups.items()}
 
     def asked(self, requirements: Requirements) -> Requirements:
-        """Return the requirements that a job of the workload has in this scenario."""
+        """Return the requirements of a job as this scenario changes them."""
         if self.placement == "anywhere":
             requirements = replace(requirements, sites=())
         if self.one_vo:
@@ -119,7 +119,7 @@ class Scenario(_Section, frozen=True, kw_only=True):
 
 
 class SimulatedElement(Struct, frozen=True):
-    """One computing element of a simulation."""
+    """A computing element of a simulation, how fast it is, and which fraction of attempts it loses."""
 
     element: ComputingElement
     speed: float
@@ -127,7 +127,10 @@ class SimulatedElement(Struct, frozen=True):
 
 
 def places(scenario: Scenario, workload: Workload) -> list[SimulatedElement]:
-    """Return the computing elements of a scenario, in the order of their names."""
+    """Return the computing elements of a scenario: those of the workload, changed by its rules, and new ones.
+
+    They are in the order of their names. Elements without slots are left out.
+    """
     rules = {each.site: each for each in scenario.sites}
     known = elements_for(workload, scenario.load)
     there = [_changed(each, rules.get(each.site)) for each in known]

@@ -1,9 +1,8 @@
-"""One simulation: jobs arrive, pilots request jobs, the index draws, jobs run and end. Every decision is the system's own.
+"""One simulation: jobs arrive, pilots ask for jobs, the index draws, jobs run and end. Every decision is the system's own.
 
 `QueueIndex.select` draws jobs, `wms.provisioning.plan` plans pilots, and `wms.job.job` decides whether a lost attempt is repeated. Only
-conditions outside of the system are modelled: run times, the latency of pilots, and the attempts that sites lose. Each purpose has its
-own stream of random numbers, and an attempt's random numbers depend on its job. So two scenarios with one seed differ only by their
-decisions.
+conditions outside of the system are modelled: run times, the latency of pilots, and the attempts that sites lose. Each purpose has its own
+stream of random numbers, and an attempt's random numbers depend on its job. So two scenarios with one seed differ only by their decisions.
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ LOST = Reason(Code.AGENT_ERROR, "the site lost it")
 
 
 class Run(NamedTuple):
-    """A job that runs on a pilot."""
+    """One attempt of a job, given by its number, on a simulated pilot, and whether the site will lose it."""
 
     job: int
     queue: Queue
@@ -44,17 +43,17 @@ class Run(NamedTuple):
 
 
 class Watcher(Protocol):
-    """An observer of the decisions of a simulation, which tests implement."""
+    """What tests implement to see the decisions of a simulation."""
 
     def queued(self, job: int, queue: Queue) -> None:
-        """Note that a job begins to wait."""
+        """Called when a job, given by its number, begins to wait in a queue."""
 
     def matched(self, job: int, resource: Resource, now: float) -> None:
-        """Note that a pilot with this resource gets a job."""
+        """Called when a pilot with this resource gets a job, given by its number. `now` is the virtual time."""
 
 
 class Simulation:
-    """A workload under one scenario. `run` simulates it to its end and returns the record."""
+    """A simulation of a workload under one scenario. `run` runs it to its end and returns the record."""
 
     def __init__(self, workload: Workload, scenario: Scenario, watcher: Watcher | None = None) -> None:
         self._scenario = scenario
@@ -71,18 +70,18 @@ class Simulation:
         self._limiting = Limiting(scenario.limits, self._index)
         self._squads: dict[tuple[int, str], Squad] = {}
         self._manned: dict[Squad, None] = {}
-        """Squads with pilots, of which all may still be on their way."""
+        """The groups of pilots that have any, even if all are still on their way."""
         self._taken = [0] * len(self._places)
-        """The number of pilots at each element, over all squads."""
+        """How many pilots there are at each element, of all VOs."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
-        """The indices of elements that can take more pilots."""
+        """The numbers of the elements that can take more pilots."""
         self._numbers = {place.element.ce_id: n for n, place in enumerate(self._places)}
         self._planning = False
         self._round = -1
         self._running = 0
         self._moved_at = 0.0
-        """The time in seconds when a job last arrived, started or ended."""
+        """When a job last arrived, started or ended, in seconds of the virtual clock."""
         self._patience = _patience(scenario)
         self._watcher = watcher
         streams = np.random.SeedSequence(scenario.seed).spawn(3)
@@ -91,7 +90,7 @@ class Simulation:
         self.record = SimulationRecord(workload.arrivals, self._places)
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> SimulationRecord:
-        """Simulate the whole workload; `tell` is called from time to time with the number of jobs that have arrived."""
+        """Simulate the whole workload and return the record. `tell` is now and then called with the number of jobs that have arrived."""
         agenda, arrivals = self._agenda, self._arrivals
         coming = 0
         while coming < len(arrivals):
@@ -136,7 +135,7 @@ class Simulation:
                 del self._squads[number, queue.vo].waiting[queue]
 
     def _wake(self, queue: Queue) -> None:
-        """Let pilots that request jobs try again, squad by squad in random order, until one has taken a job of the queue."""
+        """Let pilots that may run jobs of the queue ask again, in random order of their groups, until one gets a job."""
         squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
         while squads:
             at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
@@ -144,7 +143,7 @@ class Simulation:
                 return
 
     def _ask_all(self, squad: Squad) -> bool:
-        """Let the requesting pilots of a squad try again, of equal pilots only the first. Return whether one got a job."""
+        """Let the pilots of a group that want jobs ask again, of equal ones only the first. Return whether one got a job."""
         refused: set[Resource] = set()
         for pilot in list(squad.asking):
             resource = squad.resource(pilot, self._agenda.now)
@@ -156,7 +155,7 @@ class Simulation:
     # --- pilots -----------------------------------------------------------------------------------
 
     def _ask(self, pilot: SimulatedPilot) -> bool:
-        """Let a pilot fill its free cores with jobs; return whether it got a job."""
+        """Let a pilot fill its free cores with jobs; return whether it got any."""
         squad, given = pilot.squad, False
         while pilot.cores and (pick := self._pick(pilot)):
             given = True
@@ -168,7 +167,7 @@ class Simulation:
         return given
 
     def _pick(self, pilot: SimulatedPilot) -> Pick | None:
-        """Draw a job for a pilot; if only one queue fits, take its job without a draw. None if no queue fits."""
+        """Draw a job for a pilot; None if no queue fits. If only one queue fits, no draw is needed."""
         now = self._agenda.now
         fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
         if not fitting:
@@ -227,19 +226,19 @@ class Simulation:
             self._agenda.after(opens, self._refill, (queue, squad))
 
     def _refill(self, spent: tuple[Queue, Squad]) -> None:
-        """Open the limits whose rate has its next token."""
+        """Open limits on a rate that allow the next start by now. `spent` is the queue and the pilots that used it up."""
         queue, squad = spent
         if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
             self._wake_site(squad.place.element.site)
 
     def _wake_site(self, site: str) -> None:
-        """Let all requesting pilots of a site try again."""
+        """Let all pilots of a site that want jobs ask again."""
         for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
             while self._ask_all(squad):
                 pass
 
     def _comes_back(self, job: int) -> bool:
-        """Return whether the job state machine makes a job wait again after a lost attempt."""
+        """Return whether a job waits again after a lost attempt, as the job state machine decides."""
         asked = self.record.asked[job]
         facts = Job(
             job_id=JobId(job + 1), state=State.RUNNING, epoch=Epoch(self.record.attempts[job]), event_seq=0,
@@ -249,7 +248,7 @@ class Simulation:
         return lost(facts, LOST)[-1].state is State.WAITING
 
     def _go_on(self, pilot: SimulatedPilot) -> None:
-        """Let a pilot request jobs. If it then has none, let it wait or end."""
+        """Let a pilot ask for jobs. If it then has none, it waits for some time, or ends."""
         self._ask(pilot)
         if not pilot.running:
             if self._agenda.now >= pilot.ends_at:
@@ -274,7 +273,7 @@ class Simulation:
     # --- provisioning -----------------------------------------------------------------------------
 
     def _plan_soon(self) -> None:
-        """Plan at the next round; there is at most one planning in a round."""
+        """Let pilots be planned at the next regular time, once."""
         if not self._planning:
             self._planning = True
             every = self._scenario.pilots.plan_every_seconds
@@ -295,11 +294,11 @@ class Simulation:
                 self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
 
     def _is_over(self) -> bool:
-        """Return whether the waiting jobs can never start: every pilot has come and gone since a job's last event."""
+        """Return whether waiting jobs can never start: nothing runs, and any pilot or token would have come by now."""
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
-        """Return the planned pilots of elements that can take pilots or have free slots. No other element can get an order."""
+        """Plan pilots, for elements that can take some or have free slots. No other element can get any."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
             (kind, jobs, elements)
@@ -319,7 +318,7 @@ class Simulation:
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
-        """Return the pilots of these elements, and for each VO the number of its pilots at all other elements."""
+        """Return the numbers of pilots at these elements, and for each VO the number of its pilots at all others."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:
@@ -328,7 +327,7 @@ class Simulation:
         return [squad.pilots() for squad in here] + rest
 
     def _man(self, squad: Squad, pilots: int) -> None:
-        """Add `pilots` to a squad's counts; a negative number removes pilots."""
+        """Add `pilots` to the number of a group's pilots; a negative number removes some."""
         number = squad.number
         self._taken[number] += pilots
         self._by_vo[squad.vo] += pilots
@@ -348,7 +347,7 @@ class Simulation:
         return squad
 
     def _come(self, squad: Squad) -> None:
-        """Start a pilot that was ordered, as its latency is over."""
+        """Start an ordered pilot, whose latency is over."""
         squad.coming -= 1
         squad.running += 1
         self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
@@ -362,7 +361,7 @@ class Simulation:
 
 
 def _patience(scenario: Scenario) -> float:
-    """Return the seconds without a job's event after which none will follow. Within them every pilot and token has come."""
+    """Return after how many seconds without an event of a job none will follow. Every pilot and token has come by then."""
     rules = scenario.pilots
     token = max((1 / limit.per_second for limit in scenario.limits if limit.per_second), default=0.0)
     return rules.latency_seconds + rules.idle_seconds + 4 * rules.plan_every_seconds + token
@@ -373,7 +372,7 @@ def _luck(
 ) -> Callable[[int, int], tuple[float, float]]:
     """Return a function that gives two random numbers, from 0 to 1, for an attempt of a job.
 
-    The attempt is lost if the first number is below the site's failure rate. The second is the fraction that ran before the loss.
+    The attempt is lost if the first number is below the site's failure rate. The second is the fraction of the run before the loss.
     """
     numbers = np.random.default_rng(seed).random((scenario.attempts, jobs, 2))
 

@@ -14,35 +14,36 @@ DAY_SECONDS = 86_400.0
 
 
 class Arrival(Struct, frozen=True, kw_only=True, gc=False):
-    """One job of a workload: its arrival, its requirements, and its run."""
+    """One job of a workload: when it arrives, what it requires, and how long it runs."""
 
     at: float
-    """The arrival in seconds after the workload's beginning."""
+    """When the job arrives, in seconds after the workload begins."""
     requirements: Requirements
     run_seconds: float
-    """The run time in seconds on a machine of speed 1."""
+    """How many seconds the job runs on a machine of speed 1."""
     user_priority: float = 1.0
     site: str = ""
-    """The site where the job ran; empty if it is unknown."""
+    """The site where the job really ran; empty if that is unknown."""
 
 
 class Workload(Struct, frozen=True):
-    """The jobs in the order of their arrivals, and the computing elements if these were recorded."""
+    """The jobs of a workload in the order of their arrivals, and its computing elements if these were recorded."""
 
     arrivals: tuple[Arrival, ...]
     elements: tuple[ComputingElement, ...] = ()
 
     @property
     def span_seconds(self) -> float:
-        """The seconds between the first and the last arrival."""
+        """The seconds between the first and the last arrival; 0 without jobs."""
         return self.arrivals[-1].at - self.arrivals[0].at if self.arrivals else 0.0
 
 
 def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
-    """Return the recorded elements, else elements so large that the workload keeps the fraction `load` of their slots busy.
+    """Return the computing elements of a workload: the recorded ones, or others if none were recorded.
 
-    A trace contains the site of each job, but not the size of the site. The slots of a site are its work divided by the time over which
-    the work arrived, and by `load`. A site accepts the VOs that ran there. Jobs without a site share a site of their own, "anywhere".
+    A trace contains the site of each job, but not the size of the site. The slots of a site are its work divided by the time over which the
+    work arrived, and by `load`, the fraction that is to be busy. A site accepts the VOs that ran there. Jobs without a site share a site of
+    their own, "anywhere".
     """
     if workload.elements:
         return list(workload.elements)
@@ -62,7 +63,10 @@ def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
 
 
 def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> ComputingElement:
-    """Return an element of at least `slots` slots, whose pilots have `cores` cores each, for jobs of any length."""
+    """Return a computing element of at least `slots` slots, whose pilots have `cores` cores each, for jobs of any length.
+
+    It admits these VOs; empty: all.
+    """
     return ComputingElement(
         site=site,
         ce=CE,
