@@ -79,7 +79,7 @@ docs: setup ## write the generated pages
 
 lock: setup ## resolve the dependencies anew
 	$(BIN)/python -m pip install --quiet uv
-	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra local --group dev \
+	$(BIN)/uv pip compile --quiet --universal --generate-hashes --python-version 3.11 --extra local --extra dask --group dev \
 		pyproject.toml --output-file requirements.lock --no-annotate --no-header
 
 clean: ## remove what setup made

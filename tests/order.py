@@ -22,7 +22,8 @@ LONG = {
     "tests/system/test_cli.py": 20.0,
     "tests/system/demo/test_run.py": 30.0,
     "tests/system/test_provisioning.py": 20.0,
-    "tests/system/client/test_executor.py": 15.0,
+    "tests/system/client/test_executor.py": 20.0,
+    "tests/system/dask/test_cluster.py": 15.0,
     "tests/system/replay/test_run.py": 25.0,
     "tests/system/test_short_tokens.py": 20.0,
 }

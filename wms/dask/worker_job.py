@@ -1,0 +1,144 @@
+"""A Dask worker as a job: the description of the job, and its start and end for the cluster that it belongs to."""
+
+import math
+from collections.abc import Sequence
+
+from distributed.core import Status
+from distributed.deploy.spec import ProcessInterface
+from distributed.security import Security
+from msgspec import Struct
+from msgspec.structs import replace
+
+from wms.client.client import Client
+from wms.client.selector import select
+from wms.errors import Rejected, Unavailable
+from wms.jobdesc.description import MIB, JobDescription, SandboxRef
+
+CERTIFICATES = {
+    "--tls-ca-file": "tls_ca_file",
+    "--tls-cert": "tls_worker_cert",
+    "--tls-key": "tls_worker_key",
+}
+"""The options of a worker for its certificates, and the fields of Dask's `Security` that have them."""
+OWN_MEMORY_MB = 512
+"""MiB beyond the limit of the worker for the process that watches it."""
+
+
+class WorkerNeeds(Struct, frozen=True, kw_only=True):
+    """What each worker of a cluster needs, and how it is started."""
+
+    cores: int
+    memory: int
+    """Bytes."""
+    walltime: int | None
+    """Seconds; None leaves it to the site."""
+    death_timeout: int
+    """Seconds after which a worker ends that cannot reach its scheduler."""
+    extra_args: tuple[str, ...]
+    description: JobDescription
+
+
+class Link:
+    """What the workers of one cluster share: its client, and the archive that each gets. Both are None until it is connected."""
+
+    def __init__(self) -> None:
+        self.client: Client | None = None
+        self.files: SandboxRef | None = None
+
+    @property
+    def open_client(self) -> Client:
+        """The client. Unavailable: the cluster is not connected."""
+        if self.client is None:
+            raise Unavailable("the cluster is not connected to the system")
+        return self.client
+
+
+def certificates(security: Security) -> dict[str, str]:
+    """Return the certificates of a worker by the option that names their file: each the text itself, or a path here."""
+    said = {option: getattr(security, field) for option, field in CERTIFICATES.items()}
+    return {option: str(value) for option, value in said.items() if value}
+
+
+def file_name(option: str) -> str:
+    """Return the name that the file of an option has in the directory of the job."""
+    return f"{option.removeprefix('--')}.pem"
+
+
+def described(
+    needs: WorkerNeeds,
+    scheduler: str,
+    name: str,
+    *,
+    files: SandboxRef | None = None,
+    options: Sequence[str] = (),
+) -> JobDescription:
+    """Return the job of a worker. `options` are those with a certificate, which `files` contains."""
+    base = needs.description
+    lifetime = () if needs.walltime is None else ("--lifetime", f"{max(1, needs.walltime - 60)}s")
+    tls = [word for option in options for word in (option, file_name(option))]
+    return replace(
+        base,
+        arguments=(
+            *base.arguments,
+            *("-m", "distributed.cli.dask_worker", scheduler),
+            *("--name", name),
+            *("--nthreads", str(needs.cores)),
+            *("--memory-limit", str(needs.memory)),
+            *("--death-timeout", str(needs.death_timeout)),
+            *("--local-directory", ".", "--no-dashboard"),
+            *lifetime,
+            *tls,
+            *needs.extra_args,
+        ),
+        name=name,
+        processors=needs.cores,
+        memory_mb=math.ceil(needs.memory / MIB),
+        max_memory_mb=math.ceil(needs.memory / MIB) + OWN_MEMORY_MB,
+        wall_time=base.wall_time if needs.walltime is None else needs.walltime,
+        input_sandbox=(*base.input_sandbox, *([files] if files else [])),
+    )
+
+
+class WorkerJob(ProcessInterface):
+    """A worker of a `WmsCluster`. Dask starts it, which submits its job, and closes it, which kills the job."""
+
+    def __init__(
+        self,
+        scheduler: str,
+        name: str,
+        *,
+        needs: WorkerNeeds,
+        link: Link,
+        options: Sequence[str],
+    ) -> None:
+        super().__init__(scheduler=scheduler, name=name)
+        self.name = name
+        self.job_id: int | None = None
+        self._scheduler = scheduler
+        self._needs = needs
+        self._link = link
+        self._options = options
+
+    async def start(self) -> None:
+        """Submit the job. Rejected, Unavailable: it was not taken."""
+        job = described(
+            self._needs, self._scheduler, self.name, files=self._link.files, options=self._options
+        )
+        try:
+            taken = await self._link.open_client.submit(job)
+        except (Rejected, Unavailable):
+            self.status = Status.failed
+            raise
+        (self.job_id,) = taken.job_ids()
+        await super().start()
+
+    async def close(self) -> None:
+        """Kill the job, unless it has ended."""
+        if self.job_id is not None and self.status == Status.running:
+            self.status = Status.closing
+            await self._link.open_client.kill(select(self.job_id), "its Dask cluster needs it no more")
+        await super().close()
+
+    async def lost(self) -> None:
+        """Note that the job has ended."""
+        await super().close()
