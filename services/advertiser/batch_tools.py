@@ -7,7 +7,7 @@ from pathlib import Path
 from wms.dispatch.commands import ToolOutput, Tools
 
 INHERITED = ("PATH", "HOME", "TZ")
-"""The environment variables that every such tool inherits from this process."""
+"""The environment variables of this process that the tools of every batch system inherit."""
 
 
 class BatchTools:

@@ -34,7 +34,7 @@ class SiteStatement(Section, frozen=True, kw_only=True):
     """The most jobs that are submitted and do not run yet. 0: no limit."""
     tags: Lines = []
     required_tags: Lines = []
-    """Tags that a job must ask for to run there."""
+    """Tags that a job must have to run on the computing element."""
     platforms: Lines = []
     """Platform names that jobs may require. Empty: those that are read."""
     submit_pools: Lines = []
@@ -43,7 +43,10 @@ class SiteStatement(Section, frozen=True, kw_only=True):
     stations: Lines = []
     """SAM-Grid station names, by which users choose where data is handled."""
     entry_point: Line = ""
-    """The entry point of the grid, a GRAM URL such as `ce.example.org:2119/jobmanager-pbs`; empty: the contact in GLUE."""
+    """The address at which the grid submits jobs, a GRAM contact such as `ce.example.org:2119/jobmanager-pbs`.
+
+    Empty: the contact in the GLUE record that is read.
+    """
     monitoring_database: Line = ""
     """The URL of the SAM-Grid database for monitoring events of jobs."""
     applications: Lines = []
@@ -84,7 +87,7 @@ class BatchSettings(SiteStatement, frozen=True, kw_only=True):
     names: LineTable = {}
     """Names of computing elements by their queues, where they differ from the queue's name."""
     dispatcher: Line = ""
-    """The kind of dispatcher that sends pilots there. Empty: that of the batch system which is read."""
+    """The kind of dispatcher that sends pilots to these queues. Empty: that of the batch system which is read."""
     max_cpu_time: Count = 0
     """The longest CPU time of a job in seconds. 0: the value that is read."""
     period_seconds: Seconds = 300.0
@@ -101,7 +104,7 @@ class SlurmQueues(BatchSettings, frozen=True, kw_only=True):
     directory: Line = ""
     """The directory of Slurm's tools. Empty: they are on the PATH."""
     users: Lines = []
-    """Users whose jobs CurrentJobs counts; empty: all."""
+    """The users whose jobs count in the ad's CurrentJobs. Empty: all."""
 
 
 class PbsQueues(BatchSettings, frozen=True, kw_only=True):
@@ -147,9 +150,9 @@ class Whom(Section, frozen=True, kw_only=True):
 
     vo: Line = ""
     group: Line = ""
-    """A group or role of the VO by its name, or as VOMS has it: `/lhcb/prod/Role=pilot`."""
+    """A group or role of the VO: its name, or its VOMS form such as `/lhcb/prod/Role=pilot`."""
     owner: Line = ""
-    """A person, by the certificate subject in elements' rules."""
+    """A person, by the subject of the person's certificate."""
 
 
 class IndexSettings(BatchSettings, frozen=True, kw_only=True):

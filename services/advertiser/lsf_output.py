@@ -95,12 +95,12 @@ class _Hosts(msgspec.Struct, frozen=True, rename="upper"):
 
 
 def queues(printed: bytes) -> list[LsfQueue]:
-    """Return the queues in the output of `bqueues -o ... -json`; raise Rejected if it cannot be read."""
+    """Return the queues in the output of `bqueues -o ... -json`. Raise Rejected if it cannot be parsed."""
     return _bounded(_decoded(printed, _Queues, "bqueues -json").records, "bqueues -json")
 
 
 def hosts(printed: bytes) -> list[LsfHost]:
-    """Return the hosts in the output of `bhosts -o ... -json`; raise Rejected if it cannot be read."""
+    """Return the hosts in the output of `bhosts -o ... -json`. Raise Rejected if it cannot be parsed."""
     return _bounded(_decoded(printed, _Hosts, "bhosts -json").records, "bhosts -json")
 
 

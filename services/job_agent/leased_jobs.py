@@ -15,7 +15,7 @@ PAST_LIMIT = 4_096
 
 
 class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
-    """One attempt of a job on this pilot, from the acceptance of its offer to its end. Its fields change."""
+    """One attempt of a job on this pilot, from the acceptance of its offer to its end. It is changed in place."""
 
     attempt_id: AttemptId
     description: JobDescription

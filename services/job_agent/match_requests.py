@@ -52,7 +52,7 @@ class MatchRequests:
         self._asked: deque[RequestId] = deque(maxlen=REMEMBERED)
         self._not_before = 0.0
         self.refused_last = False
-        """Whether the last answer offered no job. A pilot counts as idle only after such an answer, however long it takes."""
+        """Whether the last answer offered no job. Only after such an answer a pilot counts as idle."""
         self._began_at = now()
 
     @property
@@ -102,7 +102,7 @@ class MatchRequests:
         return offer.request_id in self._asked
 
     def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
-        """Note that an offer arrived. Return its jobs in two lists: those to accept and those to decline.
+        """Divide the jobs of an offer into two lists: those to accept and those to decline. Its request counts as answered.
 
         Jobs that the pilot knows already are in neither. Offers for earlier requests count too, as a large offer comes in parts.
         Jobs for which the pilot has no room are declined.
@@ -129,7 +129,6 @@ class MatchRequests:
             return
         self._open.answered = True
         self.refused_last = True
-        """Whether the last answer offered no job. Only after such an answer a pilot counts as idle."""
         self._not_before = now() + answer.retry_after_seconds * random.SystemRandom().uniform(0.5, 1.0)
         log.debug("no match", code=answer.code, reason=answer.reason)
 

@@ -19,7 +19,7 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the offer."""
+        """The offered attempt, as job id and epoch (the number of times the job was given away)."""
         return self.job.attempt_id
 
     def slots(self, all_: int) -> int:

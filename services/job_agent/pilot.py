@@ -74,7 +74,7 @@ async def _hold_on(lock_file: str, agent: Agent) -> None:
 
 
 def crash_words(error: BaseException) -> str:
-    """Return one sentence on an error that ended the agent: its class, text, and the line that raised it."""
+    """Return one sentence on an error that ended the agent: its class, text, and where it was raised."""
     import textwrap
     import traceback
 

@@ -6,7 +6,7 @@ from statistics import median, median_low
 
 REMEMBERED = 8
 AHEAD_LIMIT = 8
-"""The most jobs fetched ahead for each slot. If the pilot dies, these wait until their leases end."""
+"""The most jobs fetched ahead for each slot. If the pilot dies, the fetched jobs wait until their leases end."""
 
 
 class Prefetch:

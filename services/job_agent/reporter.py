@@ -19,9 +19,9 @@ from wms.messages.site_inbox import Answer
 log = structlog.get_logger()
 
 RESEND_AFTER_SECONDS = 3.0
-"""Seconds after which a report without an answer is sent again. Each time they double, up to four times this value."""
+"""Seconds after which a report without an answer is sent again. They double each time, up to four times this value."""
 GATHER_SECONDS = 0.005
-"""Seconds within which events are collected into one report."""
+"""Seconds for which a due report waits, so that further events go into it."""
 START_SECONDS = 0.1
 """Seconds that the report of a payload's start may wait for other events. Many payloads have ended by then."""
 RESULTS_SECONDS = 0.1

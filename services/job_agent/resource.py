@@ -9,7 +9,7 @@ from wms.site import WHOLE_NODE, Resource, Told
 
 
 def memory_mb(config: PilotConfig) -> int:
-    """Return the pilot's memory for all its jobs in MiB: as configured, or that of the machine if that is 0."""
+    """Return the pilot's memory for all its jobs in MiB: the configured value, or the machine's if that is 0."""
     return config.resource.memory_mb or look().memory_mb
 
 

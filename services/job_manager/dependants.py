@@ -28,7 +28,7 @@ class Dependants:
 
     def __init__(self) -> None:
         self.codes: dict[JobId, str] = {}
-        """The hold reasons of those with rows."""
+        """Why those are held that have database rows of their own: reason codes by job id."""
         self._awaits: list[tuple[Ranges, Reason]] = []
 
     @classmethod
@@ -42,7 +42,6 @@ class Dependants:
             await found._look(tx, joined((each, each) for each in held))
             if found._awaits:
                 found.codes = await dependency.hold_codes(tx, held)
-                """Why those are held that have rows of their own: reason codes by job id."""
         return found
 
     @classmethod

@@ -158,7 +158,7 @@ class Dependencies:
         self._after = self._idle_after = 0
         self._not_before = self._took = 0.0
         self._set_aside: dict[int, float] = {}
-        """Dependencies that failed to be settled, and when they are tried again."""
+        """Ids of dependencies that could not be settled by a fault, with the monotonic seconds of the next try."""
 
     async def look(self) -> bool:
         """Look at the next page of dependencies, and release jobs or change their reason. Return whether there may be more to do."""

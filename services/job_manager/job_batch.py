@@ -22,7 +22,7 @@ _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
 
 
 class JobBatch:
-    """Some locked jobs, with the changes that are to be stored in this transaction by `write`."""
+    """Some locked jobs and the changes to them. All methods but `write` change them in memory only."""
 
     def __init__(self, jobs: dict[JobId, Job], now: datetime, lease_seconds: float) -> None:
         self._locked = jobs
@@ -56,7 +56,7 @@ class JobBatch:
         return found
 
     def accept(self, found: Job) -> None:
-        """Note that the pilot accepts the offer of the job: it becomes a lease. A lease that was accepted before is renewed."""
+        """Turn the job's offer into a lease, because the pilot accepts it. If it is a lease already, renew it."""
         lease = found.lease
         assert lease is not None
         if lease.phase == "offered":
@@ -66,13 +66,13 @@ class JobBatch:
         self._renewed.add(found.job_id)
 
     def renew(self, found: Job) -> None:
-        """Note that the lease of the job is renewed, by `lease_seconds` from the transaction's time."""
+        """Renew the job's lease: it then ends `lease_seconds` from now by the database's clock."""
         self._renewed.add(found.job_id)
 
     def end(self, found: Job, ended: AttemptEnd, steps: Steps) -> None:
-        """Note that the job's attempt has ended: its lease ends and the job moves by `steps`.
+        """End the job's attempt and its lease, and move the job by `steps`. `ended` is the result to store.
 
-        An attempt that did not begin does not count. `ended` is the result to store with the attempt.
+        An attempt that did not begin does not count among the job's attempts.
         """
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
@@ -91,7 +91,7 @@ class JobBatch:
             self.again_from_scratch(found)
 
     def move(self, found: Job, steps: Steps) -> None:
-        """Note that the job moves by these steps. Without steps nothing happens."""
+        """Move the job by these steps. Without steps nothing happens."""
         if steps:
             self._jobs[found.job_id] = msgspec.structs.replace(found, state=self._step(found, steps))
 
@@ -108,11 +108,11 @@ class JobBatch:
         return steps[-1].state
 
     def again_from_scratch(self, found: Job) -> None:
-        """Note that the job has had no attempts, because its user starts it over."""
+        """Set the job's number of attempts to 0, because its user starts it over."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0, unstarted=0)
 
     def released(self, found: Job) -> None:
-        """Note that no attempts were lost before the start, because the job's user releases it."""
+        """Set the job's number of attempts lost before the payload began to 0, because its user releases the job."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 
     def requeue(self, job_id: JobId, tq_id: TaskQueueId, user_priority: float) -> None:
@@ -121,7 +121,7 @@ class JobBatch:
             jobs[job_id] = msgspec.structs.replace(jobs[job_id], tq_id=tq_id, user_priority=user_priority)
 
     async def write(self, tx: Transaction, source: str) -> None:
-        """Store all noted changes in this transaction. `source` is who caused them, for the histories."""
+        """Store all changes of the batch in this transaction. `source` is who caused them, for the histories."""
         await attempt.accept(tx, self._renewed, self._lease_seconds)
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)

@@ -18,7 +18,7 @@ def waits(predecessors: str) -> Reason:
 def failed(job_id: int, state: State, predecessors: str) -> Reason:
     """Return the reason of a job that is Held because a predecessor ended in another state than required.
 
-    `job_id` and `state` are those of that predecessor. `predecessors` lists all of them as text for people.
+    `job_id` and `state` are those of that predecessor. `predecessors` lists all predecessors as text for people.
     """
     return Reason(Code.DEPENDENCY_FAILED, f"job {job_id} is {state}; it starts after {predecessors}")
 

@@ -1,12 +1,11 @@
 """The job state machine, as one table: `{state: {event: state}}`.
 
-The states and moves are those of DIRAC's JobStatus, so that an operator who knows one knows the other. Five
-things are added, because DIRAC's users miss them: **Held**, with a coded reason; a **Waiting** job may fail
-(nothing can ever run it) or be held; a **Waiting** job may be checked again, since its broker must place it anew once
-its placement has failed; a **Matched** or **Stalled** job may be rescheduled when its lease
-runs out; a **Rescheduled** job may be held. An event that the table does not name for a state is refused and
-changes nothing. The diagram in `docs/states.md`, the CHECK constraints of the `job` and `job_event` tables and
-the property tests are all made from this table.
+The states and moves are those of DIRAC's JobStatus, so that an operator who knows one knows the other. Five things are added that
+DIRAC's users miss. **Held** is a new state, with a coded reason. A **Waiting** job may fail (nothing can ever run it) or be held.
+A **Waiting** job may be checked again, since the resource broker must place it anew once its placement has failed. A **Matched**
+or **Stalled** job may be rescheduled when its lease runs out. A **Rescheduled** job may be held. An event that the table does not
+name for a state is refused and changes nothing. The diagram in `docs/states.md`, the CHECK constraints of the database and the
+property tests are made from this table.
 """
 
 from collections.abc import Mapping

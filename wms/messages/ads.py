@@ -19,7 +19,7 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
 
     element: ComputingElement
     advertised_at: Moment
-    """The time of the ad by the site's clock. An older ad never replaces a newer one of the same element."""
+    """When the ad was made, by the site's clock. An older ad never replaces a newer one of the same computing element."""
     lifetime_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 900.0
     attributes: Annotated[dict[GivenName, Scalar | Several | Record], msgspec.Meta(max_length=1_000)] = {}
     """Attributes that expressions of jobs may reference, by their names in GLUE 1.3: `other.GlueCEPolicyMaxCPUTime` is in minutes."""
@@ -31,9 +31,9 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
     Conditions on the number of jobs there belong in the element's `rule`.
     """
     observed_at: Moment | None = None
-    """The time at which the ad's source counted jobs; jobs and pilots sent later are not in its counts. None: `advertised_at`."""
+    """When the ad's source counted jobs. Jobs and pilots sent later are not in its counts. None: at `advertised_at`."""
     rank: Expression = ""
-    """The expression by which the site ranks jobs; empty for no preference."""
+    """A ClassAd expression over a job (`other`). The site prefers jobs with greater values; empty for no preference."""
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):

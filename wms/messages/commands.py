@@ -103,7 +103,7 @@ class Submit(msgspec.Struct, frozen=True, kw_only=True, tag="submit"):
 
     command_id: CommandId
     jobs: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=SUBMIT_LIMIT)]
-    """Job descriptions as JSON objects; parsed one by one, so that every error of every description can be reported."""
+    """Job descriptions as JSON objects. They are parsed one by one, so that the errors of all of them can be reported."""
     client: Client = ""
     """The id of the user's tool that waits for the reply; empty if none waits."""
     lists: Annotated[
@@ -123,8 +123,9 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
 
     command_id: CommandId
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
-    """`stop_and_hold` also holds jobs that a pilot has: they are stopped, and begin anew once they are released. `edit` changes the
-    requirements of jobs that wait or are held.
+    """What to do. `stop_and_hold` also holds jobs that a pilot has: they are stopped, and begin anew once released.
+
+    `edit` changes the requirements of jobs that wait or are held.
     """
     selector: Selector
     reason: Reason = ""
@@ -188,7 +189,7 @@ class RuleSite(msgspec.Struct, frozen=True, kw_only=True, tag="rule-site"):
     action: Literal["ban", "unban", "drain", "test", "forget"]
     site: GivenName
     ce: Name = ""
-    """The computing element; empty for the site with all its elements."""
+    """The computing element. Empty: the site with all its computing elements."""
     reason: Reason = ""
     client: Client = ""
 

@@ -155,7 +155,7 @@ class ReservationCursor(msgspec.Struct, frozen=True):
 
 
 class ListReservations(Query, frozen=True, kw_only=True, tag="list-reservations"):
-    """Asks for a page of the reservations that the sender may see, the newest first. Conditions that are empty exclude nothing."""
+    """Asks for a page of the reservations that the sender may see, the newest first. An empty condition excludes none."""
 
     job_id: JobNumber | None = None
     owner: Name = ""

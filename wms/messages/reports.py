@@ -46,7 +46,7 @@ class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
 
     part: Literal["stage_in", "stage_out"]
     host: Name
-    """The host, or the bucket of `s3` URLs; empty for files of the node."""
+    """The storage host, or the bucket of `s3` URLs. Empty for files of the node itself."""
     files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     size: Bytes
     """The size of all these files together, in bytes."""
@@ -80,7 +80,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: ExitCode | None = None
     signal: Signal | None = None
     started_at: Moment | None = None
-    """The start by the node's clock: for display, never used in computations."""
+    """When the payload started, by the node's clock. Only shown to people, never used in computations."""
     usage: Usage = Usage()
     output_sha256: Digest | None = None
     output_bytes: Bytes = 0
@@ -93,7 +93,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the attempt that ended."""
+        """The attempt that ended, as job id and epoch (the number of times the job was given away)."""
         return AttemptId(self.job_id, self.epoch)
 
 
@@ -107,7 +107,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the offer that is returned."""
+        """The attempt that is returned, as job id and epoch (the number of times the job was given away)."""
         return AttemptId(self.job_id, self.epoch)
 
 
@@ -121,7 +121,10 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     report_id: ReportId
     pilot_id: PilotId
     decline: Annotated[tuple[AttemptId, ...], Many] = ()
-    """Offers, and granted jobs whose payload was not begun, returned for other pilots; this costs the jobs no attempt."""
+    """Attempts that the pilot returns for other pilots: offers, or jobs with a lease whose payload did not begin.
+
+    They do not count against the jobs' limits of attempts.
+    """
     accept: Annotated[tuple[AttemptId, ...], Many] = ()
     start: Annotated[tuple[AttemptId, ...], Many] = ()
     renew: Annotated[tuple[AttemptId, ...], Many] = ()
@@ -136,7 +139,7 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     free_memory_mb: Megabytes | None = None
     """The memory left for further jobs in MB. None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
-    """The number of messages to the pilot that it ignored because no service had signed them; above 0, somebody forges orders."""
+    """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""
     staging: Annotated[tuple[StagingReport, ...], Many] = ()
     """How far the file transfers of its jobs are. Only jobs whose files move now have an entry."""
 
@@ -159,7 +162,7 @@ class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the attempt that printed this."""
+        """The attempt that printed this, as job id and epoch (the number of times the job was given away)."""
         return AttemptId(self.job_id, self.epoch)
 
 

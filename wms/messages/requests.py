@@ -22,7 +22,7 @@ class MatchRequest(msgspec.Struct, frozen=True, kw_only=True, tag="match-request
     pilot_id: PilotId
     resource: Resource
     slots: Annotated[int, msgspec.Meta(ge=1, le=SLOTS_LIMIT)] = 1
-    """The most jobs to offer."""
+    """The most jobs that are offered for this request."""
     packed: bool = True
     """Whether the jobs run at the same time, so that each leaves less for the next. Else they run one after another."""
     again: bool = False

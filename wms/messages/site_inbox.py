@@ -39,7 +39,7 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the offer."""
+        """The offered attempt, as job id and epoch (the number of times the job was given away)."""
         return AttemptId(self.job_id, self.epoch)
 
 
@@ -104,7 +104,7 @@ class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The job and epoch of the attempt whose output is wanted."""
+        """The attempt whose output is wanted, as job id and epoch (the number of times the job was given away)."""
         return AttemptId(self.job_id, self.epoch)
 
 

@@ -1,1 +1,1 @@
-"""The runtime of services: configuration, clock, signals, periodic loops, heartbeat."""
+"""What every service process needs to run: configuration, clock, signals, periodic loops and heartbeat."""

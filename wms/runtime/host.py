@@ -89,7 +89,7 @@ class Probed(Protocol):
         """Send one probe to each partition that this reader reads."""
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how long the probes of this reader took to come back, for the heartbeat."""
+        """Return the health of the reader's partitions as measured by its probes, for the heartbeat."""
 
 
 class Host:

@@ -33,13 +33,13 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     grace_seconds: Pause = 10.0
     """Seconds that running jobs get to end when the pilot is told to stop. After them they return to their queues."""
     ahead_seconds: Pause = 0.5
-    """Seconds of work that are fetched ahead if jobs are short, so that slots do not wait for the next job."""
+    """For how many seconds of work jobs are fetched ahead if they are short, so that slots do not wait."""
     lifeline: Line = ""
     """A lock file that the process which started this pilot holds. The pilot ends once the lock is free. Empty for none."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in namespaces of their own: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
+    """Whether payloads are isolated in namespaces: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
     hidden: Lines = []
-    """Directories that payloads in namespaces see as empty, besides the pilot's directory and the sandbox store."""
+    """Directories that isolated payloads see as empty. The pilot's directory and the sandbox store are always hidden."""
 
 
 class ResourceSettings(Section, frozen=True, kw_only=True):
@@ -48,7 +48,7 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     setup: Line = "default"
     cpu_time: Count = 86_400
     memory_mb: Count = 0
-    """The memory for jobs in MB; 0 for the machine's memory."""
+    """Memory in MB for all jobs of the pilot together. 0: that of the machine."""
     platforms: Lines = []
     """The platform names that jobs may require here. Empty for those of the machine."""
     tags: Lines = []

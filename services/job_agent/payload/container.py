@@ -1,4 +1,4 @@
-"""A container: a child process of the shepherd that runs one payload after the other, each in its own namespaces.
+"""A container: a child process of the shepherd that runs one payload after another, each in its own namespaces.
 
 Only the shepherd loads this module, and neither has dependencies. The process is the init of a PID namespace: when it ends,
 the kernel ends all processes in it. Each payload gets a new IPC namespace and a copy of a mount namespace that was made
@@ -198,11 +198,11 @@ class Init:
         self._explain = explain
         self._template = -1
         self._open_jobs = -1
-        """A descriptor of the jobs' directory that can be written to; in the template the directory is covered."""
+        """A writable descriptor of the directory with all jobs. The directory is covered in the namespace that payloads get copies of."""
         self._covers: set[int] = set()
         """The device numbers of the empty file systems that cover hidden directories."""
         self._mount_points = -1
-        """A descriptor of the empty directory in place of the jobs' directory, for making mount points."""
+        """A descriptor of the empty directory that covers the directory with all jobs. Mount points are made in it."""
         self._made: list[str] = []
         self._shown_temporary = [each for each in self._shown if _is_temporary(each)]
         # Neither the jobs' directories nor the pilot's Python can be below a `/tmp` that is the scratch directory.
@@ -275,7 +275,6 @@ class Init:
         }
         mount(self._jobs, self._jobs, flags=BIND)
         self._open_jobs = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
-        """A writable descriptor of the directory with all jobs. The mount namespace that payloads get copies of covers the directory."""
         _remount(self._jobs, writable=True)
         for path in hidden:
             if _empty(path):
@@ -290,7 +289,6 @@ class Init:
         if _is_below(self._jobs, path):
             os.makedirs(self._jobs, mode=0o755, exist_ok=True)
             self._mount_points = os.open(self._jobs, os.O_PATH | os.O_CLOEXEC)
-            """A descriptor of the empty directory that covers the directory with all jobs. Mount points of payloads are made in it."""
             # The writable file system lies below this mount and is not visible.
             mount(path, path, flags=BIND)
         mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)

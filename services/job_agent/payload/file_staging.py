@@ -50,7 +50,7 @@ class FileStaging:
         mark = f".{attempt_id.job_id}.{attempt_id.epoch}.part"
         self._stage_out = StageOut(site, description.outputs, mark, lambda: stopped() is None)
         self.progress: TransferProgress | None = None
-        """How far the transfers are; None while none runs."""
+        """How far the present transfers are. None while none runs."""
         self.fetched: tuple[Transferred, ...] = ()
         self.delivered: tuple[Transferred, ...] = ()
         self.missed: tuple[str, ...] = ()
@@ -114,7 +114,6 @@ class FileStaging:
         """Run the transfers; raise StoppedError within WATCH_SECONDS of the attempt's stop."""
         task = asyncio.create_task(transfers)
         self.progress = progress
-        """How far the present transfers are. None while none runs."""
         try:
             while not task.done():
                 await asyncio.wait({task}, timeout=WATCH_SECONDS)

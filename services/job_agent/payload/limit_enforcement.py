@@ -31,16 +31,16 @@ class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The limits of one payload. None stands for no limit."""
 
     cpu_seconds: float | None = None
-    """User and system CPU time of all its processes together, with those that have ended."""
+    """User and system CPU time of all the payload's processes together, with those that have ended."""
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    """Resident memory of all its processes together."""
+    """Resident memory of all the payload's processes together."""
     disk_bytes: int | None = None
-    """Disk space allocated in its directory."""
+    """Disk space that is allocated in the payload's directory."""
     processes: int | None = None
     """The kernel's limit RLIMIT_NPROC, which counts all processes of the user."""
     living: int = PROCESSES
-    """How many of its processes may live at the same time."""
+    """How many of the payload's processes may live at the same time."""
     file_bytes: int | None = None
     """The kernel's limit RLIMIT_FSIZE: the largest size of one file."""
     output_bytes: int = 100 * MIB
@@ -48,7 +48,7 @@ class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def tasks(self) -> int:
-        """How many of its processes and threads may live at the same time. The kernel refuses more, where it can."""
+        """How many of the payload's processes and threads may live at the same time. The kernel refuses more, where it can."""
         return self.living * TASKS_PER_PROCESS
 
 
@@ -109,7 +109,7 @@ def wall_struck(limit: float) -> Reason:
 
 
 def nearness(limits: PayloadLimits, usage: PayloadUsage) -> float:
-    """Return how near the usage is to its nearest limit: 1 at the limit, 0 for no use or no limits."""
+    """Return how near the usage is to its nearest limit: 1 at the limit, 0 for no use."""
     pairs = [
         (usage.memory_bytes, limits.memory_bytes),
         (usage.cpu_seconds, limits.cpu_seconds),

@@ -36,7 +36,7 @@ class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     left: UnmatchedFiles = UnmatchedFiles()
     """The files that no output pattern chose."""
     refused: tuple[str, ...] = ()
-    """Texts «name: reason» for matched outputs that could not be stored."""
+    """Matched output files that could not be stored, as texts `name: reason`."""
     missed: tuple[str, ...] = ()
     """Why optional outputs were not sent to their URLs, one text for each."""
     stdout_tail: str = ""

@@ -1,7 +1,7 @@
 """The shepherd: a small process beside a job agent that starts payloads and ends all their processes.
 
-It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports the standard library's quick parts alone, so that
-it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, one object a line:
+It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports only quick parts of the standard library, so that
+it starts in milliseconds. FD is a stream socket to the agent. Both send JSON, one object on each line:
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
      "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline"}
@@ -19,22 +19,23 @@ it starts in milliseconds. FD is a stream socket to the agent; both speak JSON, 
      "max_rss_bytes", "expired", "stuck"}
 
 How every descendant is found. A payload's processes may leave its group and session, lose their parent and change their
-environment. What they cannot shed by accident is a resource limit: each payload gets a hard RLIMIT_RTTIME of its own, a
-random number of microseconds around 10^18 (its *mark*), which forks and execs inherit and prlimit(2) shows in one call. The
-limit only concerns processes under real-time scheduling, and there allows tens of thousands of years.
+environment. But they do not lose a resource limit by accident. So each payload gets a hard RLIMIT_RTTIME of its own, a
+random number of microseconds around 10^18: its *mark*. Forks and execs inherit it, and prlimit(2) reads it in one call. The
+limit only concerns processes under real-time scheduling, and allows them tens of thousands of years.
 
-How a payload is started. To fork Python, small as it is, costs three times as much as the program `true`. posix_spawn(3)
-copies no memory, but can set no limits in the child: so the shepherd sets the mark on itself, spawns, and sheds it by taking
-a lower one. A hard limit can only be lowered, so marks descend from MARK, two a payload. The few payloads that have other
-limits of the kernel's are forked all the same: the limits are set before the program's first instruction.
+How a payload is started. To fork a small Python process costs three times as much as to run the program `true`.
+posix_spawn(3) copies no memory, but can set no limits in the child. So the shepherd sets the mark on itself, spawns, and then
+sets a lower mark. A hard limit can only be lowered, so marks descend from MARK, two for each payload. The few payloads with
+other limits of the kernel are forked: their limits are set before the first instruction of the program.
 
-The shepherd is a child subreaper: whoever loses its parent becomes its child. So when a payload's main process has ended
-and the shepherd has no children that are not main processes, nothing is left, and only else need /proc be searched. A
-stray without any payload's mark hides on purpose, and is killed at the next end of a payload.
+The shepherd is a child subreaper: a process that loses its parent becomes its child. So nothing is left of a payload once its
+main process has ended and the shepherd has no other children than main processes. Otherwise /proc is searched. A child without
+the mark of a payload hides on purpose, and is killed at the next end of a payload.
 
-Who dies with whom. The agent ends: the socket closes, the shepherd kills all payloads and ends. The shepherd ends: its
-*guard*, a fork of it that does nothing but wait for that, kills whatever bears one of its marks, as does the agent. The agent
-hangs: payloads die at their deadline. The guard ends: the shepherd makes another.
+What happens if a process ends or hangs. If the agent ends, the socket closes, and the shepherd kills all payloads and ends. If
+the shepherd ends, its *guard* kills all processes with one of its marks, and so does the agent. The guard is a fork of the
+shepherd that only waits for that. If the agent hangs, payloads are killed at their deadlines. If the guard ends, the shepherd
+starts another.
 
 Longer than 400 lines, because it is one file without dependencies: it is run by its path, with neither packages nor site
 directories.
@@ -68,7 +69,10 @@ PR_SET_CHILD_SUBREAPER = 36
 
 UMASK = 0o077
 MARKS = 1 << 40
-"""How many marks one shepherd may use, counted down from its first. Each of its payloads has another mark."""
+"""How many marks (values of a resource limit, one for each payload) one shepherd may use, down from its first.
+
+Other shepherds on the machine have other first marks.
+"""
 NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
 PIPE_BYTES = 65_536
 DRAIN_READS = 32

@@ -44,13 +44,13 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_bytes: int = 0
-    """The peak memory of the largest single process."""
+    """The peak resident memory of the payload's largest single process."""
     expired: bool = False
     """Whether the process was killed at its deadline."""
     stuck: int = 0
-    """How many of its processes did not end even by SIGKILL."""
+    """How many processes of the payload did not end even by SIGKILL."""
     lost: bool = False
-    """Whether it was killed because the shepherd died."""
+    """Whether the payload was killed because the shepherd died."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):

@@ -184,7 +184,7 @@ class Watched:
             self._on_fault(error)
 
     def stop(self) -> None:
-        """Note that the payload has ended: its age no longer grows."""
+        """Record that the payload has ended: its age no longer grows."""
         self._until = time.monotonic()
 
     @property

@@ -11,13 +11,13 @@ BATCH = 500
 
 
 class BrokerOrders:
-    """A loop that repeats such orders. Several processes may run it."""
+    """Sends orders to the resource broker again that it has not answered in time. Several processes may run it."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def look(self) -> bool:
-        """Send the orders again that are due. Return whether there may be more."""
+        """Send again the orders to the resource broker whose answers are overdue. Return whether there may be more."""
         async with self._db.transaction() as tx:
             again = await brokering.ask_again(tx, BATCH)
         if again:

@@ -16,7 +16,7 @@ AHEAD = 4
 """How many partitions of tables are created ahead: enough for twenty million jobs between two rounds."""
 BATCH = 2_000
 BATCHES = 50
-"""The most batches of each kind of row that one round deletes, so that it delays nothing else."""
+"""The most batches of rows of one kind that one round deletes. The rest is left to the next rounds."""
 SWEEPS = 100
 PARTS = 100
 
@@ -39,7 +39,7 @@ class Retention:
             log.info("partitions made", tables=made)
 
     async def forget(self) -> None:
-        """Delete a limited number of old rows of each kind. Submissions go before the jobs that they name."""
+        """Delete a limited number of rows of each kind that are older than configured. Submissions go before the jobs that they name."""
         settings = self._settings
         counts = {
             "submissions": await self._batches(

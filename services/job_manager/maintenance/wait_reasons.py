@@ -27,7 +27,10 @@ SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
 """After a round comes a pause: so many times its processor time, or its whole duration, whichever is longer."""
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
-"""Seconds for which a reason in SERVED must hold before another of these replaces it, as pilots fill and empty all the time."""
+"""Seconds for which a wait reason must hold before another replaces it, if both are in SERVED.
+
+These change all the time, as pilots fill and empty.
+"""
 CHANCE_STEP = 0.1
 SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000

@@ -7,7 +7,7 @@ import msgspec
 from wms.bounds import LongText, Total
 
 Position = Annotated[int, msgspec.Meta(ge=0, le=10_000_000)]
-"""The number of entries of a list before the next page."""
+"""The `after` of a query for the next page: how many entries of the list come before it."""
 
 Lines: TypeAlias = Annotated[tuple[LongText, ...], msgspec.Meta(max_length=100_000)]
 Counts: TypeAlias = Annotated[dict[LongText, Total], msgspec.Meta(max_length=100_000)]

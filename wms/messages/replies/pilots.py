@@ -45,7 +45,7 @@ class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):
     """How many pilots were sent. Those that ended before they ran are not counted."""
     alive: Total
     state: Word
-    """open, fulfilled, expired or withdrawn."""
+    """The state of the order: open, fulfilled, expired or withdrawn."""
     ordered_at: datetime
     expires_at: datetime
     held: LongText = ""
@@ -59,7 +59,7 @@ class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders")
     client: Client
     orders: Annotated[tuple[PilotOrderLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""
 
 
 class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
@@ -69,7 +69,7 @@ class Pilots(msgspec.Struct, frozen=True, kw_only=True, tag="pilots"):
     client: Client
     pilots: Annotated[tuple[PilotLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""
 
 
 class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail"):

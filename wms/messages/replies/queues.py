@@ -27,4 +27,4 @@ class Queues(msgspec.Struct, frozen=True, kw_only=True, tag="queues"):
     client: Client
     queues: Annotated[tuple[QueueLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""

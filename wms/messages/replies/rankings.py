@@ -30,12 +30,12 @@ class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     """
 
     part: Word
-    """stage_in, waiting, execution, stage_out or delivery."""
+    """The part of the time: stage_in, waiting, execution, stage_out, or delivery for the whole."""
     seconds: Seconds
     low: Seconds
     high: Seconds
     source: Word
-    """reservation, queue-model, history, benchmark, resource, user, replicas or none."""
+    """How it was predicted: reservation, queue-model, history, benchmark, resource, user, replicas or none."""
     model_seconds: Seconds = 0.0
     """The prediction before its correction by how wrong such predictions were so far."""
 
@@ -58,7 +58,7 @@ class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     start_at: Moment | None = None
     """The start of the reservation, if there is one."""
     reasons: Reasons = ()
-    """Why it was rejected, or what the ranking considered."""
+    """Why the computing element was rejected, or what the ranking took into account."""
 
 
 class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -125,7 +125,7 @@ class CalibrationLine(msgspec.Struct, frozen=True, kw_only=True):
     site: StoredName
     """The site; empty for all sites together."""
     part: Word
-    """stage_in, waiting, execution, stage_out or delivery."""
+    """The part of the time that was predicted: stage_in, waiting, execution, stage_out, or delivery for the whole."""
     source: Word
     """The predictor; empty for all together."""
     predictions: Total

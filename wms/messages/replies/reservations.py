@@ -21,7 +21,7 @@ class ReservationLine(msgspec.Struct, frozen=True, kw_only=True):
     site: StoredName
     ce: StoredName
     state: Word
-    """Requested, Temporary, Confirmed, Denied, Cancelled, Expired, NoShow or Ended."""
+    """The state of the reservation: Requested, Temporary, Confirmed, Denied, Cancelled, Expired, NoShow or Ended."""
     cpus: Count
     duration_seconds: Seconds
     earliest_start: datetime | None
@@ -49,4 +49,4 @@ class Reservations(msgspec.Struct, frozen=True, kw_only=True, tag="reservations"
     client: Client
     lines: Annotated[tuple[ReservationLine, ...], Many]
     after: ReservationCursor | None = None
-    """Where the next page begins; None: there is none."""
+    """The `after` of the query for the next page. None on the last page."""

@@ -39,7 +39,7 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
     client: Client
     shares: Annotated[tuple[ShareLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""
 
 
 class LimitLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,4 +71,4 @@ class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
     limits: Annotated[tuple[LimitLine, ...], Many]
     counts: Annotated[tuple[CountLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""

@@ -79,7 +79,7 @@ class Sites(msgspec.Struct, frozen=True, kw_only=True, tag="sites"):
     client: Client
     sites: Annotated[tuple[SiteLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""
 
 
 class SiteMove(msgspec.Struct, frozen=True, kw_only=True):
@@ -171,4 +171,4 @@ class Plans(msgspec.Struct, frozen=True, kw_only=True, tag="plans"):
     client: Client
     plans: Annotated[tuple[PlanLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""
