@@ -12,7 +12,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.advertiser.sources import AdvertisedSource
-from services.advertiser.statement import Statement, news, state
+from services.advertiser.statement import Statement, important_change, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
@@ -49,7 +49,7 @@ class Publisher:
             ) from None
 
 
-class Looking:
+class SourceLoop:
     """A loop that reads one source of computing elements periodically. It closes the source at its end."""
 
     def __init__(self, every: Every, source: AdvertisedSource) -> None:
@@ -78,17 +78,17 @@ class AdPublisher:
         self._said: dict[CeId, Statement] = {}
         self._said_at: datetime | None = None
 
-    async def look_and_say(self) -> None:
+    async def read_and_publish(self) -> None:
         """Read the source once and publish: all ads if a period has passed, else only those with important changes.
 
         Computing elements that the source no longer returns are withdrawn. Raise Unavailable if it cannot be read or understood.
         """
         found = await self._look()
         whole = self._due()
-        changes = {place: news(self._said.get(place), each) for place, each in found.items()}
+        changes = {place: important_change(self._said.get(place), each) for place, each in found.items()}
         told = {place: each for place, each in found.items() if whole or changes[place]}
         missing = [place for place in self._said if place not in found]
-        gone = [place for place in missing if not self._source.doubtful(place)]
+        gone = [place for place in missing if not self._source.may_still_exist(place)]
         if not told and not gone:
             return
         now = self._now()

@@ -38,7 +38,7 @@ log = structlog.get_logger()
 TROUBLES_TOLD = 20
 
 
-class Voice:
+class TokenReader:
     """Reads who this advertiser is, from its token. The file is read at each call, because other programs renew the token."""
 
     def __init__(self, jwks: Path, token_file: Path) -> None:
@@ -109,12 +109,12 @@ class Indexes:
         self._known.learn({place: by for place, (by, _) in told.items()}, found)
         return [seen for _, seen in told.values()]
 
-    def doubts(self, place: CeId) -> bool:
+    def may_still_exist(self, place: CeId) -> bool:
         """Return whether a computing element that the last `read` did not return may still exist.
 
         It may if its server, or one that leads there, did not answer.
         """
-        return self._known.doubts(place)
+        return self._known.may_still_exist(place)
 
     async def close(self) -> None:
         """Cancel running requests and close all connections."""
@@ -154,9 +154,11 @@ class _Known:
         self._unheard = {Address(each.url, each.kind).key for each in found.unheard}
         self._heard = {Address(each.url, each.kind).key for each in found.visits} - self._unheard
         self._index_unheard = any(each.kind == "index" for each in found.unheard)
-        self._told_by = {place: by for place, by in self._told_by.items() if self.doubts(place)} | told_by
+        self._told_by = {
+            place: by for place, by in self._told_by.items() if self.may_still_exist(place)
+        } | told_by
 
-    def doubts(self, place: CeId) -> bool:
+    def may_still_exist(self, place: CeId) -> bool:
         by = self._told_by.get(place)
         if by is None or by in self._heard:
             return False

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from msgspec.structs import replace
 
 from services.advertiser.config import LocalElement
-from services.advertiser.processes import Jobs, jobs_of
+from services.advertiser.processes import LocalJobCounts, jobs_of
 from services.advertiser.provider import SeenElement
 from services.advertiser.queues import SLOTS_PER_PILOT
 from wms.glue.glue1 import GlueComputingElement as Glue
@@ -41,7 +41,7 @@ class Local:
         return [
             _seen(
                 element(each, machine),
-                jobs_of(processes, f"{each.site}/{each.ce}") if each.count_jobs else Jobs(),
+                jobs_of(processes, f"{each.site}/{each.ce}") if each.count_jobs else LocalJobCounts(),
             )
             for each in self._elements
         ]
@@ -78,7 +78,7 @@ def element(settings: LocalElement, machine: Machine) -> ComputingElement:
     )
 
 
-def _seen(offer: ComputingElement, jobs: Jobs) -> SeenElement:
+def _seen(offer: ComputingElement, jobs: LocalJobCounts) -> SeenElement:
     there = jobs.running + jobs.submitting
     offer = replace(offer, current_jobs=there, current_submitting_jobs=jobs.submitting)
     glue: Glue = replace(

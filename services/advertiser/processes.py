@@ -15,14 +15,14 @@ PILOT = "WMS_PILOT"
 ELEMENT = "WMS_PILOT_ELEMENT"
 
 
-class Jobs(msgspec.Struct, frozen=True, kw_only=True):
+class LocalJobCounts(msgspec.Struct, frozen=True, kw_only=True):
     """The jobs that run on this machine (`running`), and the pilots that have no job yet (`submitting`)."""
 
     running: int = 0
     submitting: int = 0
 
 
-def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Jobs:
+def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> LocalJobCounts:
     """Return the numbers of running jobs and idle pilots among processes with these environments.
 
     With `element`, as `SITE/CE`, only those of that computing element count, and those of an unknown one.
@@ -32,7 +32,9 @@ def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> Job
     here = [each for each in found if not element or elements.get(each.get(PILOT, ""), element) == element]
     jobs = {(each.get(PILOT, ""), each[JOB]) for each in here if JOB in each}
     pilots = {each[PILOT] for each in here if each.get(PILOT)}
-    return Jobs(running=len({job for _, job in jobs}), submitting=len(pilots - {pilot for pilot, _ in jobs}))
+    return LocalJobCounts(
+        running=len({job for _, job in jobs}), submitting=len(pilots - {pilot for pilot, _ in jobs})
+    )
 
 
 def environments() -> list[Mapping[str, str]]:

@@ -1,6 +1,6 @@
 """Assembles the advertiser: its loops and their parts."""
 
-from services.advertiser.advertising import AdPublisher, Looking, Publisher
+from services.advertiser.advertising import AdPublisher, Publisher, SourceLoop
 from services.advertiser.config import Config
 from services.advertiser.sources import sources
 from wms.runtime import clock
@@ -13,5 +13,5 @@ async def build(host: Host, config: Config) -> None:
     publisher = Publisher(host.kafka, config.advertising.token_file)
     for source in sources(config):
         advertising = AdPublisher(publisher, source, now=clock.now)
-        every = Every(f"advertise-{source.name}", source.look_seconds, advertising.look_and_say)
-        host.add(Looking(every, source))
+        every = Every(f"advertise-{source.name}", source.look_seconds, advertising.read_and_publish)
+        host.add(SourceLoop(every, source))

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from services.advertiser.arc import Arc
 from services.advertiser.config import BatchSettings, Config, SiteStatement
 from services.advertiser.file import FileProvider
-from services.advertiser.indexes import Indexes, Voice
+from services.advertiser.indexes import Indexes, TokenReader
 from services.advertiser.local import Local
 from services.advertiser.lsf import Lsf
 from services.advertiser.pbs import Pbs
@@ -38,7 +38,7 @@ class AdvertisedSource(NamedTuple):
     look_seconds: float
     period_seconds: float
     lifetime_seconds: float
-    doubtful: Callable[[CeId], bool] = lambda _: False
+    may_still_exist: Callable[[CeId], bool] = lambda _: False
     """Whether a computing element that the last reading did not return may still exist. It is then not withdrawn."""
     lag_seconds: float = 0.0
     """How old the job counts of the source may be when they are read, in seconds."""
@@ -67,10 +67,10 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
     for number, file in enumerate(config.files):
         yield _queues(f"file-{number}", FileProvider(file), file)
     for number, settings in enumerate(config.indexes):
-        voice = Voice(Path(config.auth.jwks), Path(config.advertising.token_file))
+        voice = TokenReader(Path(config.auth.jwks), Path(config.advertising.token_file))
         indexes = Indexes(settings, config.kafka, voice.principal)
         yield _queues(f"index-{number}", indexes, indexes.settings)._replace(
-            doubtful=indexes.doubts,
+            may_still_exist=indexes.may_still_exist,
             lag_seconds=settings.fresh_seconds + INDEX_LAG_SECONDS,
             close=indexes.close,
         )

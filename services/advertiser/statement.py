@@ -137,7 +137,7 @@ def _gram_contact(glue: glue1.GlueComputingElement) -> str:
     return f"{host}{f':{port}' if port else ''}/{manager}"
 
 
-def news(before: Statement | None, after: Statement) -> str:
+def important_change(before: Statement | None, after: Statement) -> str:
     """Return the important change from the ad `before` to `after`, as text for the log. Empty if there is none.
 
     An important change is published at once, because matchers and the pilot submitter need it. Changed counts of jobs, the load

@@ -104,7 +104,7 @@ class Agent:
         self._draining = reason
         self._drains_until = now() + self._pilot.grace_seconds + GOODBYE_SECONDS
         log.info("pilot drains", reason=reason, jobs=len(self._holdings))
-        self._reporter.tell_standing()
+        self._reporter.report_status()
         self._slots.give_back(self._holdings.line)
         asyncio.get_running_loop().call_later(self._pilot.grace_seconds, self._stop_payloads)
         self._changed.set()
@@ -133,10 +133,10 @@ class Agent:
     async def _say_goodbye(self) -> None:
         if self._abandoned or not self._link.is_open:
             return
-        self._reporter.tell_standing()
+        self._reporter.report_status()
         try:
             async with asyncio.timeout(GOODBYE_SECONDS):
-                await self._reporter.silence()
+                await self._reporter.wait_until_answered()
         except TimeoutError:
             log.warning("ended without an answer to the last report")
 
@@ -188,7 +188,7 @@ class Agent:
         most = self._pilot.most_jobs
         if most and self._slots.ended >= most and not len(self._holdings):
             self.drain("it has had its job" if most == 1 else f"it has had its {most} jobs")
-        if len(self._holdings) or self._reporter.owes or not self._asking.refused_last:
+        if len(self._holdings) or self._reporter.has_unanswered or not self._asking.refused_last:
             self._busy_at = now()
         if now() - self._busy_at > self._pilot.idle_seconds:
             self.drain(f"no job for {self._pilot.idle_seconds:g} s")
@@ -337,7 +337,7 @@ class Agent:
         if granted:
             self._reporter.renew(granted)
         else:
-            self._reporter.tell_standing()
+            self._reporter.report_status()
 
     async def _keep_link(self) -> None:
         """Connect to the broker; connect again whenever it is gone or belongs to another cluster."""

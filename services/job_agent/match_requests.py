@@ -154,7 +154,7 @@ class MatchRequests:
                 disk_taken_mb=self._holdings.disk_mb,
                 seconds_left=self.seconds_left,
                 unfit=self._node.unfit,
-                node=self._node.told,
+                node=self._node.properties,
             ),
             slots=wanted,
             packed=packed,

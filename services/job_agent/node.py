@@ -62,7 +62,7 @@ class NodeJudge:
         return tuple(self._unfit)
 
     @cached_property
-    def told(self) -> Told:
+    def properties(self) -> Told:
         """The properties of the node for match requests: (name, value) pairs, sorted by name in lower case.
 
         Measured values replace those that were requested of the batch system.
@@ -133,11 +133,11 @@ class NodeJudge:
             free=config.pilot.slots,
             memory_taken_mb=0,
             seconds_left=config.resource.cpu_time,
-            node=self.told,
+            node=self.properties,
         )
         ad = resource_ad(with_ad(resource, config.resource.ad))
         reckoned = {name.lower() for name in ad.names if (e := ad.expression(name)) and e.names}
-        return ad, frozenset({"maxram", *(name for name, _ in self.told), *reckoned})
+        return ad, frozenset({"maxram", *(name for name, _ in self.properties), *reckoned})
 
 
 def _looks_at_credentials(term: "NodeOfTree") -> bool:

@@ -122,7 +122,7 @@ class Reporter:
         self._finish.append((result, len(msgspec.json.encode(result))))
         self._results_due()
 
-    def tell_standing(self) -> None:
+    def report_status(self) -> None:
         """Report the pilot's state, even if there is nothing else to report."""
         self._hello = True
         self._due.set()
@@ -130,14 +130,14 @@ class Reporter:
     # --- sending ---
 
     @property
-    def owes(self) -> bool:
+    def has_unanswered(self) -> bool:
         """Whether an event is not sent yet, or a report has no answer that must not be lost."""
         untold = self._accept or self._decline or self._unfit or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
-    async def silence(self) -> None:
+    async def wait_until_answered(self) -> None:
         """Wait until every report that must not be lost was answered."""
-        while self.owes:
+        while self.has_unanswered:
             self._heard.clear()
             await self._heard.wait()
 

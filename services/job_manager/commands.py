@@ -54,7 +54,7 @@ class Commands:
             await admin_orders.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
 
 
-class Reading:
+class SubmissionPreparation:
     """Parses and checks submissions before their transaction begins, outside the event loop."""
 
     def __init__(self, commands: Commands, db: Database, slices: Slices) -> None:

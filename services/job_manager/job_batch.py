@@ -88,7 +88,7 @@ class JobBatch:
         )
         stopped_by_user = found.stop_requested in ("reschedule", "hold")
         if stopped_by_user and steps and steps[-1].state in (State.WAITING, State.HELD):
-            self.again_from_scratch(found)
+            self.reset_attempts(found)
 
     def move(self, found: Job, steps: Steps) -> None:
         """Move the job by these steps. Without steps nothing happens."""
@@ -107,11 +107,11 @@ class JobBatch:
         self._steps[found.job_id] = before + steps
         return steps[-1].state
 
-    def again_from_scratch(self, found: Job) -> None:
+    def reset_attempts(self, found: Job) -> None:
         """Set the job's number of attempts to 0, because its user starts it over."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], attempts=0, unstarted=0)
 
-    def released(self, found: Job) -> None:
+    def reset_losses(self, found: Job) -> None:
         """Set the job's number of attempts lost before the payload began to 0, because its user releases the job."""
         self._jobs[found.job_id] = msgspec.structs.replace(self._jobs[found.job_id], unstarted=0)
 

@@ -227,9 +227,9 @@ async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Ed
 def _move(ledger: JobBatch, found: Job, steps: Steps, control: Control) -> None:
     ledger.move(found, steps)
     if control.action == "reschedule":
-        ledger.again_from_scratch(found)
+        ledger.reset_attempts(found)
     elif control.action == "release" or (control.action == "edit" and found.state is State.HELD):
-        ledger.released(found)
+        ledger.reset_losses(found)
 
 
 async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:

@@ -3,7 +3,7 @@
 import time
 from functools import partial
 
-from services.job_manager.commands import Commands, Reading, on_refused
+from services.job_manager.commands import Commands, SubmissionPreparation, on_refused
 from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
 from services.job_manager.maintenance.broker_orders import BrokerOrders
@@ -48,7 +48,7 @@ def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> N
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
         policy=ConsumerPolicy(batch=256, lanes=2, is_fair=True),
-        preparation=Reading(taking, host.patient_db, host.slices),
+        preparation=SubmissionPreparation(taking, host.patient_db, host.slices),
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))

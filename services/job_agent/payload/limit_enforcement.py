@@ -82,11 +82,11 @@ class _Kill(Protocol):
 
 def enforce(limits: PayloadLimits, usage: PayloadUsage, kill: _Kill) -> None:
     """Call `kill` if the usage exceeds a limit, with the reason and the seconds of grace for that limit."""
-    if reason := struck(limits, usage):
+    if reason := exceeded_limit(limits, usage):
         kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
 
 
-def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
+def exceeded_limit(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
     """Return which limit the usage exceeds, as a reason with the numbers. None if it exceeds none."""
     if usage.processes > limits.living:
         return Reason(
@@ -103,7 +103,7 @@ def struck(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
     return None
 
 
-def wall_struck(limit: float) -> Reason:
+def wall_time_exceeded(limit: float) -> Reason:
     """Return the reason for ending a payload that has run for its whole wall time limit, `limit` seconds."""
     return Reason(Code.WALL_LIMIT, f"ran for the {seconds(limit)} of wall time asked for and had not ended")
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from wms.errors import Rejected
 
 
-def take(work: Path, names: Iterable[str], to: Path, owner: int | None) -> dict[str, Path]:
+def link_out(work: Path, names: Iterable[str], to: Path, owner: int | None) -> dict[str, Path]:
     """Make hard links to the named files below `work` in the new directory `to`. Return their paths by name. Blocking.
 
     Missing files are left out. Raise Rejected for a file outside of `work`, for what is no regular file, and for another user's
@@ -46,7 +46,7 @@ def _judge(name: str, found: os.stat_result, owner: int | None) -> None:
         raise Rejected("BAD_OUTPUT", f"the output {name!r} is another user's file")
 
 
-def place(work: Path, name: str, captured: Path | None, owner: tuple[int, int] | None) -> None:
+def name_output(work: Path, name: str, captured: Path | None, owner: tuple[int, int] | None) -> None:
     """Give the captured output of a payload the file name `name` below `work` that its job wants. Blocking.
 
     `captured` is the file with the output; None: it printed nothing. `owner` is the user and group of the new file. Nothing

@@ -19,7 +19,7 @@ from services.job_agent.payload.limit_enforcement import (
     PayloadLimits,
     enforce,
     limits_of,
-    wall_struck,
+    wall_time_exceeded,
 )
 from services.job_agent.payload.outcome import PayloadOutcome
 from services.job_agent.payload.output_capture import Chunk
@@ -296,7 +296,7 @@ class Payload:
         )
         loop = asyncio.get_running_loop()
         wall = self._limits.wall_seconds
-        timer = None if wall is None else loop.call_later(wall, lambda: self.kill(wall_struck(wall)))
+        timer = None if wall is None else loop.call_later(wall, lambda: self.kill(wall_time_exceeded(wall)))
         try:
             with self._at.sampler.watching(watched):
                 ended = await asyncio.shield(process.ended)

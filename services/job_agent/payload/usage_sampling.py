@@ -45,7 +45,7 @@ class Tree(msgspec.Struct):
     """The proc file system in which these pids are valid: that of the payload's container, if it has one."""
 
 
-def look(marks: Iterable[int]) -> dict[int, Tree]:
+def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
     """Return what the processes with each of these marks use. Blocking: about 2 microseconds for each process of the machine.
 
     A mark is the resource limit by which the processes of a payload are recognised.
@@ -57,7 +57,7 @@ def look(marks: Iterable[int]) -> dict[int, Tree]:
     return trees
 
 
-def look_into(container: int) -> Tree:
+def usage_in_container(container: int) -> Tree:
     """Return what all processes in a container use, except its first. Blocking. `container` is the pid of that first process."""
     tree = Tree(proc=f"/proc/{container}/root/proc")
     with contextlib.suppress(OSError):
@@ -70,8 +70,8 @@ def look_into(container: int) -> Tree:
 
 def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
     """Return the resources that each process and its descendants use, by the process's mark."""
-    bare = look({each.mark for each in processes if not each.container})
-    return bare | {each.mark: look_into(each.container) for each in processes if each.container}
+    bare = usage_by_mark({each.mark for each in processes if not each.container})
+    return bare | {each.mark: usage_in_container(each.container) for each in processes if each.container}
 
 
 def _add(tree: Tree, pid: int) -> None:
@@ -197,7 +197,7 @@ class Watched:
         """When its disk is to be measured next, in monotonic seconds. Infinite without a disk limit."""
         return self._disk_due if self.limits.disk_bytes is not None else float("inf")
 
-    def saw(self, tree: Tree) -> None:
+    def record(self, tree: Tree) -> None:
         """Record a sample of its processes and call `on_usage`, which checks the limits."""
         self.tree = tree
         memory = tree.rss_bytes
@@ -216,7 +216,7 @@ class Watched:
         """Measure its directories and the deleted files that it has open, and return their bytes on disk. Blocking."""
         return self.measure() + unlinked_bytes(self.tree)
 
-    def saw_disk(self, used: int, walk_seconds: float) -> None:
+    def record_disk(self, used: int, walk_seconds: float) -> None:
         """Record `used` bytes on disk, and call `on_usage`, which checks the limits.
 
         `walk_seconds` is how long the measurement took: the next one follows later after a long one.
@@ -272,7 +272,7 @@ class UsageSampler:
             trees = await self._threads.run(_trees, [subject.process for subject in subjects])
             for subject in self._watched.intersection(subjects):
                 with subject.answering():
-                    subject.saw(trees[subject.process.mark])
+                    subject.record(trees[subject.process.mark])
             urgent = any(subject.urgent for subject in self._watched)
             period = PERIOD_SHORTEST if urgent else min(period * 1.5, PERIOD_LONGEST)
 
@@ -286,7 +286,7 @@ class UsageSampler:
                 start = time.monotonic()
                 with subject.answering():
                     used = await self._threads.run(subject.disk_used)
-                    subject.saw_disk(used, time.monotonic() - start)
+                    subject.record_disk(used, time.monotonic() - start)
 
     async def _something(self) -> None:
         while not self._watched:

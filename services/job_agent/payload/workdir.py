@@ -130,7 +130,7 @@ class Workdir:
         """Give the captured standard output and error the file names that the description wants, unless files have them. Blocking."""
         for name, captured in ((description.stdout, self.stdout), (description.stderr, self.stderr)):
             if name:
-                outgoing_files.place(self.work, name, captured.finish(), self._owner)
+                outgoing_files.name_output(self.work, name, captured.finish(), self._owner)
 
     def outgoing(self, names: Iterable[str]) -> dict[str, Path]:
         """Take the named output files out of the payload's reach. Return the new paths by name, without missing files. Blocking.
@@ -138,7 +138,7 @@ class Workdir:
         Raise Rejected for a file that must not be sent, OSError if the node's disk fails.
         """
         owner = None if self._owner is None else self._owner[0]
-        return outgoing_files.take(self.work, names, self.directory / OUTGOING, owner)
+        return outgoing_files.link_out(self.work, names, self.directory / OUTGOING, owner)
 
     def remove(self, *, spare: bool = False) -> None:
         """Delete the directory, whatever file modes the payload set. Blocking. With `spare`, an unchanged one may be kept for reuse."""

@@ -12,7 +12,7 @@ NAMED = 3
 """The most failed placements that are named, the latest first."""
 
 
-async def told(tx: Transaction, found: Job) -> str:
+async def broker_progress(tx: Transaction, found: Job) -> str:
     """Return in words how far the resource broker is with a job that it places, with the placements that failed.
 
     The job is in Checking (not placed yet) or Waiting (for the pilot of its placement).

@@ -79,7 +79,7 @@ async def explain_job(
 async def _placed(tx: Transaction, found: Job) -> str:
     """Return where the broker has the job."""
     waits = found.brokered and found.state in (State.CHECKING, State.WAITING)
-    return f"; {await placement.told(tx, found)}" if waits else ""
+    return f"; {await placement.broker_progress(tx, found)}" if waits else ""
 
 
 async def _awaited(tx: Transaction, found: Job) -> str:

@@ -59,7 +59,7 @@ class Site:
         self.kafka = kafka
         self.told = Told()
         self.at = START
-        self.doubtful = False
+        self.may_still_exist = False
         generate_keys(directory)
         self.verifier = Verifier.from_file(directory / "jwks.json")
         token = mint(
@@ -72,7 +72,7 @@ class Site:
         source = AdvertisedSource(
             "told", self.told, lambda _: SiteStatement(requirements="other.Urgent"), 60.0, 300.0, 900.0
         )
-        source = source._replace(doubtful=lambda _: self.doubtful)
+        source = source._replace(may_still_exist=lambda _: self.may_still_exist)
         publisher = Publisher(kafka, str(directory / "token"))
         self.advertising = AdPublisher(publisher, source, now=lambda: self.at)
 
@@ -82,7 +82,7 @@ class Site:
 
     async def look(self, after_seconds: float = 60.0) -> None:
         self.at += timedelta(seconds=after_seconds)
-        await self.advertising.look_and_say()
+        await self.advertising.read_and_publish()
 
     async def said(self, count: int) -> list[Message]:
         """Return all that the site said, which is to be so many messages."""
@@ -165,10 +165,10 @@ async def test_what_is_gone_is_withdrawn_once(site: Site) -> None:
 async def test_what_is_not_heard_of_is_withdrawn_once_it_is_known_to_be_gone(site: Site) -> None:
     site.told.seen = [site.has("long"), site.has("short")]
     await site.look()
-    site.doubtful = True
+    site.may_still_exist = True
     site.told.seen = [site.has("long")]
     await site.look()
-    site.doubtful = False
+    site.may_still_exist = False
     await site.look()
     await site.look()
     assert [each for each in await site.ads(3) if each[0] == "gone"] == [("gone", "short", 120.0)]

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.advertiser.advertising import Looking
+from services.advertiser.advertising import SourceLoop
 from services.advertiser.config import AdvertisingSettings, Config, IndexSettings, Whom
-from services.advertiser.indexes import Indexes, Voice
+from services.advertiser.indexes import Indexes, TokenReader
 from services.advertiser.provider import SeenElement
 from services.advertiser.sources import sources
 from tests.services.discovery.index_servers import ARC_XML, Held, IndexServers, index_servers, queue
@@ -118,17 +118,17 @@ async def test_what_an_index_tells_of_no_more_is_gone_and_what_is_not_heard_of_m
     servers.answers["lund"] = queue("lund")
     servers.answers.pop("umea")
     assert places(await indexes.read()) == [("lund", "main"), ("riga", "main")]
-    assert indexes.doubts(CeId("umea", "main")), "its server fails"
-    assert not indexes.doubts(CeId("malmo", "main")), "its server tells of it no more"
+    assert indexes.may_still_exist(CeId("umea", "main")), "its server fails"
+    assert not indexes.may_still_exist(CeId("malmo", "main")), "its server tells of it no more"
 
     servers.answers.pop("nordic")
     assert places(await indexes.read()) == [("riga", "main")]
-    assert indexes.doubts(CeId("lund", "main")), "who would lead there fails"
-    assert indexes.doubts(CeId("umea", "main"))
+    assert indexes.may_still_exist(CeId("lund", "main")), "who would lead there fails"
+    assert indexes.may_still_exist(CeId("umea", "main"))
 
     servers.lists("top", indexes=("east",))
     assert places(await indexes.read()) == [("riga", "main")]
-    assert not indexes.doubts(CeId("lund", "main")), "nobody leads there any more"
+    assert not indexes.may_still_exist(CeId("lund", "main")), "nobody leads there any more"
 
 
 async def test_no_index_at_all_is_unavailable(servers: IndexServers, make: Make) -> None:
@@ -156,7 +156,7 @@ async def test_the_advertiser_says_of_whatever_it_found_that_it_did_and_lets_go_
     [source] = sources(config)
     offer = ComputingElement(site="umea", ce="main", slots=1, max_cpu_time=1)
     assert source.settings(offer).attributes == {"Odd": 1, DISCOVERED: servers.url("top")}
-    looking = Looking(Every("look", 60.0, source.provider.read), source)  # type: ignore[arg-type] # what it returns is not looked at
+    looking = SourceLoop(Every("look", 60.0, source.provider.read), source)  # type: ignore[arg-type] # what it returns is not looked at
     running = asyncio.create_task(looking.run())
     async with asyncio.timeout(20):
         await held.asked.wait()
@@ -180,7 +180,7 @@ async def test_a_broker_is_not_read_without_the_keys_of_its_issuers() -> None:
 
 async def test_who_we_are_is_as_our_token_says(tmp_path: Path) -> None:
     generate_keys(tmp_path)
-    told = Voice(tmp_path / "jwks.json", tmp_path / "token")
+    told = TokenReader(tmp_path / "jwks.json", tmp_path / "token")
     with pytest.raises(Rejected, match="No such file"):
         told.principal()
     claims = Claims(kind="site", owner="i", sites=frozenset({"*.nordic.org"}))

@@ -420,7 +420,7 @@ async def test_an_agent_that_cannot_watch_its_payloads_ends_with_them(
     def blind(_: object) -> None:
         raise RuntimeError("no /proc here")
 
-    monkeypatch.setattr(usage_sampling, "look", blind)
+    monkeypatch.setattr(usage_sampling, "usage_by_mark", blind)
     await played.offer(await played.asked(), job("sleep", tag))
     with pytest.raises(BaseExceptionGroup) as caught:
         await asyncio.wait_for(scene.running, 10)

@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from services.advertiser.processes import Jobs, environments, jobs_of
+from services.advertiser.processes import LocalJobCounts, environments, jobs_of
 from tests.waiting import eventually
 
 
@@ -16,7 +16,7 @@ def test_jobs_are_counted_by_the_marks_of_their_processes():
         {"WMS_PILOT": "p-2"},
         {},
     ]
-    assert jobs_of(found) == Jobs(running=2, submitting=1)
+    assert jobs_of(found) == LocalJobCounts(running=2, submitting=1)
     placed = [
         {"WMS_PILOT": "p-1", "WMS_PILOT_ELEMENT": "here/other"},
         {"WMS_PILOT": "p-2", "WMS_PILOT_ELEMENT": "here/local"},
@@ -24,7 +24,7 @@ def test_jobs_are_counted_by_the_marks_of_their_processes():
         {"WMS_PILOT": "p-2", "WMS_JOB_ID": "3"},
         {"WMS_JOB_ID": "4"},
     ]
-    assert jobs_of([*found, *placed], "here/local") == Jobs(running=2, submitting=1), (
+    assert jobs_of([*found, *placed], "here/local") == LocalJobCounts(running=2, submitting=1), (
         "of the jobs 3 and 4, the second of which says nothing, and of pilot 3"
     )
 

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from services.advertiser.config import SiteStatement
 from services.advertiser.provider import SeenElement
-from services.advertiser.statement import Statement, news, state
+from services.advertiser.statement import Statement, important_change, state
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import matches
@@ -175,11 +175,11 @@ def test_a_full_ad_is_a_message_that_can_be_read():
     ],
 )
 def test_what_is_news(after: Statement, what: str):
-    assert news(said(), after) == what
+    assert important_change(said(), after) == what
 
 
 def test_an_element_is_news_the_first_time():
-    assert news(None, said()) == "it is new"
+    assert important_change(None, said()) == "it is new"
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,9 @@ def test_an_element_is_news_the_first_time():
     [(9, 10, "a limit on jobs"), (10, 9, "a limit on jobs"), (8, 9, ""), (12, 11, "jobs at a limit")],
 )
 def test_to_reach_a_limit_on_jobs_or_to_come_below_it_is_news(before: int, after: int, what: str):
-    assert news(said(max_jobs=10, current_jobs=before), said(max_jobs=10, current_jobs=after)) == what
+    assert (
+        important_change(said(max_jobs=10, current_jobs=before), said(max_jobs=10, current_jobs=after))
+        == what
+    )
     pair = [said(max_submitting_jobs=10, current_submitting_jobs=each) for each in (before, after)]
-    assert news(*pair) == what
+    assert important_change(*pair) == what

@@ -18,7 +18,7 @@ async def test_reporting_ends_though_something_falls_due_as_it_is_told_to(steps:
     telling = reporter()
     task = asyncio.create_task(telling.run())
     await turns(3)
-    telling.tell_standing()
+    telling.report_status()
     await turns(steps)
     task.cancel()
     done, _ = await asyncio.wait({task}, timeout=5)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent.payload.outgoing_files import place, take
+from services.job_agent.payload.outgoing_files import link_out, name_output
 from wms.errors import Rejected
 
 
@@ -14,7 +14,7 @@ def test_files_are_taken_by_their_names_and_missing_ones_are_left_out(tmp_path: 
     (work / "d").mkdir(parents=True)
     (work / "d" / "a").write_bytes(b"a")
     (work / "link").symlink_to("d/a")
-    found = take(work, ["d/a", "link", "no", "d/a/no"], tmp_path / "out", None)
+    found = link_out(work, ["d/a", "link", "no", "d/a/no"], tmp_path / "out", None)
     assert {name: path.read_bytes() for name, path in found.items()} == {"d/a": b"a", "link": b"a"}
     (work / "d" / "a").unlink()
     assert found["d/a"].read_bytes() == b"a"
@@ -35,7 +35,7 @@ def test_what_is_no_file_of_the_payload_is_refused(tmp_path: Path) -> None:
         ("a", os.geteuid() + 1, "another user's"),
     ):
         with pytest.raises(Rejected, match=words):
-            take(work, [name], tmp_path / f"to-{words}-{name.replace('/', '-')}", owner)
+            link_out(work, [name], tmp_path / f"to-{words}-{name.replace('/', '-')}", owner)
 
 
 def test_what_was_printed_gets_its_name_unless_a_file_has_it(tmp_path: Path) -> None:
@@ -46,8 +46,8 @@ def test_what_was_printed_gets_its_name_unless_a_file_has_it(tmp_path: Path) -> 
     (work / "mine").write_bytes(b"mine")
     (work / "away").symlink_to(tmp_path)
     for name in ("d/log", "mine", "away/got", "../got"):
-        place(work, name, captured, None)
-    place(work, "empty", None, None)
+        name_output(work, name, captured, None)
+    name_output(work, "empty", None, None)
     assert (work / "d" / "log").read_bytes() == b"printed"
     assert (work / "mine").read_bytes() == b"mine"
     assert (work / "empty").read_bytes() == b""

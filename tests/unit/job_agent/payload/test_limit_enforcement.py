@@ -6,10 +6,10 @@ from services.job_agent.payload.limit_enforcement import (
     PayloadLimits,
     PayloadUsage,
     enforce,
+    exceeded_limit,
     limits_of,
     nearness,
     size,
-    struck,
 )
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
@@ -58,16 +58,16 @@ def test_limits_come_from_the_description() -> None:
 )
 def test_the_limit_that_struck_is_named(usage: PayloadUsage, code: Code, text: str) -> None:
     limits = PayloadLimits(memory_bytes=2 << 30, disk_bytes=10 << 20, cpu_seconds=600)
-    reason = struck(limits, usage)
+    reason = exceeded_limit(limits, usage)
     assert reason
     assert (reason.code, reason.text) == (code, text)
     assert nearness(limits, usage) > 1
-    assert struck(PayloadLimits(living=1_001), usage) is None
+    assert exceeded_limit(PayloadLimits(living=1_001), usage) is None
 
 
 def test_at_a_limit_is_within_it() -> None:
     limits = PayloadLimits(memory_bytes=100, disk_bytes=100, cpu_seconds=1)
-    assert struck(limits, PayloadUsage(memory_bytes=100, disk_bytes=100, cpu_seconds=1)) is None
+    assert exceeded_limit(limits, PayloadUsage(memory_bytes=100, disk_bytes=100, cpu_seconds=1)) is None
     assert nearness(limits, PayloadUsage(memory_bytes=50)) == 0.5
 
 

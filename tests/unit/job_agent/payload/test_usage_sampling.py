@@ -9,9 +9,9 @@ from services.job_agent.payload.usage_sampling import (
     Tree,
     Watched,
     disk_bytes,
-    look,
     proportional_bytes,
     unlinked_bytes,
+    usage_by_mark,
 )
 from tests.unit.job_agent.examples import failing
 
@@ -20,14 +20,14 @@ async def test_who_cannot_be_watched_is_ended_and_nobody_else() -> None:
     faults: list[Exception] = []
     watched = Watched(None, PayloadLimits(), lambda: 0, failing, faults.append)  # type: ignore[arg-type]
     with watched.answering():
-        watched.saw_disk(1, 0.0)
+        watched.record_disk(1, 0.0)
     assert [str(error) for error in faults] == ["injected"]
 
 
 def test_a_look_at_this_process() -> None:
     mark = shepherd.mark_of(os.getpid())
     assert mark is not None
-    tree = look([mark])[mark]
+    tree = usage_by_mark([mark])[mark]
     assert os.getpid() in tree.pids
     assert tree.rss_bytes > 10 << 20
     assert tree.cpu_seconds > 0
