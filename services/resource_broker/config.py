@@ -35,8 +35,8 @@ class RequestedIndexSettings(Section, frozen=True, kw_only=True):
     """Discovery of computing elements through the index servers that users name in submissions."""
 
     hosts: Lines = []
-    """Host patterns, such as `*.example.org`, on which users' index servers and the elements found there may be; empty: none
-    is asked."""
+    """Host patterns, such as `*.example.org`, of servers that may be asked: users' index servers and those they refer to.
+    Empty: none."""
     proxy_file: Line = ""
     """The X.509 proxy file, or certificate with its key, that is shown to index servers; read anew each time."""
     authorities: Line = ""
