@@ -1,1 +1,1 @@
-"""The matcher: offers jobs of task queues to job agents that ask, under leases."""
+"""The matcher: offers waiting jobs, under leases, to job agents (the programs that pilots run) that ask for work."""

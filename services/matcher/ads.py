@@ -1,6 +1,6 @@
-"""Handles `wms.resource.ads`: stores the ads of sites whose tokens cover them, and updates the index.
+"""Handles `wms.resource.ads`: stores the ads of computing elements whose sender's token is for their site, and updates the queue index.
 
-One matcher reads an ad and stores it; all use the stored ads.
+One matcher receives an ad and stores it; all matchers read the stored ads.
 """
 
 from collections.abc import Iterable
@@ -27,18 +27,22 @@ from wms.site import ad_of
 log = structlog.get_logger()
 
 AHEAD_SECONDS = 300
-"""Seconds by which a site's clock may be ahead of the database's."""
+"""Seconds by which the time in an ad may be ahead of the database's clock; an ad further ahead is refused."""
 
 
 class Heard(msgspec.Struct, frozen=True, gc=False):
-    """A parsed ad, and how many jobs it lets come until the next."""
+    """A valid ad with the number of jobs that it lets be matched until the next ad; None: no limit."""
 
     ad: Advertise
     allowed: int | None
 
 
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
-    """Store or withdraw ads; then reset the counts of their elements."""
+    """Store the ads in a batch of messages, and withdraw those that messages withdraw, in the given transaction.
+
+    The counters of jobs matched since an element's last ad are reset. Faulty ads, and those of another site's token, are logged
+    and ignored.
+    """
     heard: list[Heard] = []
     counted: dict[CeId, Allowed] = {}
     gone: set[CeId] = set()
@@ -94,7 +98,10 @@ def _heard(advertised: Advertise) -> Iterable[Heard]:
 
 
 def read(said: Advertise) -> Heard:
-    """Read the expressions of an ad. Raises Rejected for malformed ones."""
+    """Check the expressions and limits of an ad, and return it with the number of jobs it allows.
+
+    Raises Rejected for malformed ones.
+    """
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
     return Heard(said, allowance(said.element, said.attributes))
@@ -128,7 +135,7 @@ def _may(principal: Principal | None, site: str) -> bool:
 
 
 class Elements:
-    """Keeps an index's ads as they are stored, until they expire."""
+    """Copies the stored ads of computing elements into a matcher's queue index, and removes expired ones."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
@@ -136,7 +143,7 @@ class Elements:
         self._told: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
-        """Update the index."""
+        """Read the stored ads, and set in the index those that changed or expired since the last call."""
         async with self._db.transaction() as tx:
             there = {each.ce_id: ad_of(each) for each in await ad.fresh(tx)}
         for place in self._told.keys() | there.keys():
@@ -153,13 +160,13 @@ class Elements:
 
 
 class Expiry:
-    """Deletes expired ads."""
+    """Deletes expired ads from the database."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
 
     async def sweep(self) -> None:
-        """Delete expired ads."""
+        """Delete all ads whose lifetime has passed."""
         async with self._db.transaction() as tx:
             forgotten = await ad.forget_expired(tx)
         if forgotten:

@@ -1,4 +1,7 @@
-"""Reads which computing elements are avoided, and tells the index: pilots there get canaries alone."""
+"""Reads from the database which computing elements are to be avoided; the queue index then gives pilots there canaries only.
+
+A canary is a small test job of the system's own.
+"""
 
 import structlog
 
@@ -11,7 +14,7 @@ log = structlog.get_logger()
 
 
 class AvoidedElements:
-    """Keeps the avoided elements of one index."""
+    """Copies the set of avoided computing elements from the database into a matcher's queue index."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:
         self._db = db
@@ -19,7 +22,7 @@ class AvoidedElements:
         self._avoided: dict[CeId, str] = {}
 
     async def refresh(self) -> None:
-        """Read which elements are avoided; the index uses it from the next draw on."""
+        """Read which elements are avoided and set them in the index, from its next draw on."""
         async with self._db.transaction() as tx:
             avoided = await ce_state.avoided(tx)
         if avoided != self._avoided:

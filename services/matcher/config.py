@@ -1,4 +1,4 @@
-"""The configuration of the matcher."""
+"""The configuration file of the matcher."""
 
 from typing import Annotated
 
@@ -13,25 +13,26 @@ from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 
 
 class LimitSettings(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A limit, as `wms limits set` takes it; `*` as site, computing element or value stands for each by itself.
+    """A limit on jobs, with the fields of `wms limits set`. `*` as site, computing element or value makes a separate limit for each.
 
-    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` are matched there, and `most`
-    at once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    `running`: at most `most` jobs are with pilots at the place at a time. `rate`: at most `per_second` jobs are matched there,
+    and up to `most` at once after a pause. `waiting`: a submission is refused after which more than `most` jobs would wait, at
+    any place.
     """
 
 
 class MatchingSettings(Section, frozen=True, kw_only=True):
-    """The draw, its answers, and the configured shares and limits."""
+    """How the matcher draws jobs and answers pilots, and the shares and limits that it stores at its start."""
 
     draw: Law = "dirac"
     retry_after_seconds: Seconds = 1.0
-    """Seconds after which an agent that got nothing may ask again."""
+    """Seconds after which a job agent that got no job may ask again."""
     offers_open: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 8
-    """Unaccepted offers that a pilot may have beyond its slots; more for each job that it has done."""
+    """How many unaccepted offers a pilot may have beyond its slots; it may have more for each job that it has done."""
     shares: Annotated[
         dict[Name, Annotated[dict[Name, GroupShare], Meta(max_length=10_000)]], Meta(max_length=10_000)
     ] = {}
-    """Shares by VO and owner group; others have the default. `wms shares` overrides them."""
+    """The shares of groups, by VO and group name; other groups have the default share. `wms shares` overrides them."""
     limits: Annotated[tuple[LimitSettings, ...], Meta(max_length=100_000)] = ()
     """Limits on jobs. `wms limits` overrides them."""
 
@@ -42,7 +43,7 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the matcher."""
 
     lease: LeaseTerms = LeaseTerms()
     usage: UsageSettings = UsageSettings()

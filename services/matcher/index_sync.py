@@ -1,11 +1,11 @@
-"""Keeps the queue index in step with Postgres: loads it at the start, then applies changes.
+"""Keeps a matcher's queue index equal to the waiting jobs in Postgres: loads them at the start, then applies messages on changes.
 
-The feed is opened before the load, so that a job that begins to wait meanwhile is in one or both. Changes that the
-feed misses, such as messages lost with their broker, are found by reconciliation, which compares the number of
-waiting jobs in each queue. Changes without a service's signature are passed over.
+The subscription to changes begins before the load, so that a job that begins to wait meanwhile is in one or both. Lost changes
+are found by reconciliation, which compares the number of waiting jobs in each queue. Changes without a service's signature are
+ignored.
 
-A new queue whose requirements take long to parse is prepared first (`services.matcher.queue_parsing`). Until it is
-in the index, changes of its jobs are passed over; then they are read from the database.
+A new queue whose requirements take long to parse is parsed first, outside of the event loop (`services.matcher.queue_parsing`).
+Until it is in the index, changes of its jobs are ignored; then they are read from the database.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class IndexSync:
-    """Keeps one index in step."""
+    """Keeps one queue index equal to the waiting jobs in the database."""
 
     name = "queue-feed"
 
@@ -44,27 +44,27 @@ class IndexSync:
         notices: Notices,
         newcomers: Newcomers | None = None,
     ) -> None:
-        """`newcomers` prepares queues that take long to parse; None: all queues are added at once."""
+        """`newcomers` parses new queues whose requirements are long, before they are added; None: all are added at once."""
         self._db = db
         self._index = index
         self._newcomers = newcomers
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
-        """Called when shares or limits changed."""
+        """Called when shares or limits have changed in the database."""
         self.on_entered: Callable[[], None] = lambda: None
-        """Called when jobs began to wait."""
+        """Called when jobs have begun to wait."""
         self.on_opened: Callable[[Iterable[LimitKey]], None] = lambda _: None
-        """Called with the keys of limits that have room again."""
+        """Called with the keys of limits that have room again, such as an owner at a site."""
         self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
 
     async def load(self) -> None:
-        """Open the feed and load waiting jobs."""
+        """Subscribe to changes, then load all waiting jobs into the index."""
         await self.inbox.start()
         await self.fill()
         log.info("index loaded", jobs=len(self._index))
 
     async def run(self) -> None:
-        """Apply changes until cancelled."""
+        """Apply changes to the index as they arrive, until cancelled. A change that fails is logged and left to reconciliation."""
         try:
             while True:
                 for change in await self.inbox.poll(1.0):
@@ -130,7 +130,7 @@ class IndexSync:
             await asyncio.sleep(0)
 
     def add_or_leave_out(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Add a queue to the index; return False for one that cannot be added, which is logged."""
+        """Add a queue to the index; return False if it cannot be added, which is logged."""
         try:
             self._index.add_queue(tq_id, requirements)
         except Exception:
@@ -149,11 +149,11 @@ class IndexSync:
         return self._newcomers.queue_ids() if self._newcomers is not None else set()
 
     async def catch_up(self, tq_ids: Sequence[TaskQueueId]) -> None:
-        """Read the jobs of deferred queues that are in the index now."""
+        """Read the waiting jobs of queues that were parsed in the background and are now in the index."""
         await self._reconcile(list(tq_ids))
 
     async def fill(self) -> None:
-        """Load the waiting jobs of the database into an empty index."""
+        """Load all waiting jobs of the database into the index, which must be empty."""
         async with self._db.transaction() as tx:
             waiting = await job.waiting(tx)
             swept = await block.waiting(tx)
@@ -170,7 +170,10 @@ class IndexSync:
             self._index.add_range(tq_id, priority, JobId(first), JobId(last))
 
     async def reconcile(self) -> None:
-        """Repair what the feed missed: waiting jobs that are not here, and jobs here that no longer wait."""
+        """Compare the index with the database, queue by queue, and repair it: add missing jobs, and remove those that no longer wait.
+
+        Only queues whose number of waiting jobs differs are read. Queues that are gone are removed.
+        """
         before = {tq_id: self._index.count(tq_id) for tq_id in self._index.queue_ids()}
         put_off = self._put_off
         async with self._db.transaction() as tx:

@@ -1,9 +1,9 @@
-"""Claims jobs under limits: jobs with room are claimed and counted in one transaction, others return to the index.
+"""Claims jobs under limits: those that the limits allow are claimed and counted in one transaction, the others return to the index.
 
-A key without room is closed in the index, so that none of its jobs is drawn in vain, until room is reported, the
-next token of its bucket, or the next ad of its computing element. Jobs without limits pass without a statement: the
-claim itself detects that an element began to state a limit that this matcher does not know, and then claims nothing
-(ADR 29).
+A limit counts jobs by a key: a place and a value, such as an owner at a site. A key without room is closed in the queue index, so
+that none of its jobs is drawn in vain. It opens when room is reported, with the next token of a rate limit, or with the element's
+next ad. Jobs without limits need no extra statement: the claim itself detects that an element has begun to state a limit that
+this matcher does not know, and then claims nothing (ADR 29).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,13 +33,16 @@ from wms.matching.limits import (
 from wms.queue_index.index import Pick, QueueIndex
 
 BUSY_SECONDS = 0.05
-"""Seconds for which a key is closed that another matcher has locked, or whose leases are not all counted yet."""
+"""Seconds for which a key is closed that another matcher has locked, or whose running jobs are not all counted yet."""
 
 Asked: TypeAlias = tuple[Claim, Pick]
-"""A drawn job and its claim."""
+"""A drawn job: the claim to be made of it, and the pick by which it returns to the index."""
 
 Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
-"""Claims jobs, without those that no longer wait; returns None if elements began to state limits since that generation."""
+"""A function that claims jobs and returns those that still waited.
+
+It claims nothing and returns None if computing elements began to state limits since the given generation.
+"""
 
 UNKNOWN = AdvertisedLimits(-1, frozenset())
 
@@ -51,7 +54,10 @@ class _Closed(NamedTuple):
 
 
 class LimitGate:
-    """The limits of one matcher, and the keys that are closed; `clock` returns monotonic seconds."""
+    """Applies limits to the jobs that one matcher claims, and closes keys without room in its index.
+
+    `clock` returns monotonic seconds.
+    """
 
     def __init__(self, index: QueueIndex, clock: Callable[[], float]) -> None:
         self._index = index
@@ -60,31 +66,31 @@ class LimitGate:
         self._uncounted = LimitSet()
         self._closed: dict[LimitKey, _Closed] = {}
         self._advertising = UNKNOWN
-        """The elements whose ads state a limit, as last read."""
+        """The computing elements whose ads state a limit, as last read."""
 
     # --- what is closed ---------------------------------------------------------------------------
 
     def keep(self, limits: LimitSet, uncounted: LimitSet) -> None:
-        """Use these limits from now on; keys whose leases are not all counted yet stay closed."""
+        """Replace the limits. Keys of the limits in `uncounted` stay closed, since their running jobs are not all counted yet."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
 
     def waiting_for_room(self) -> list[LimitKey]:
-        """Return the keys that are closed until room is reported."""
+        """Return the keys that stay closed until another process reports room."""
         return [key for key, each in self._closed.items() if each.until == inf]
 
     def open(self, keys: Iterable[LimitKey]) -> None:
-        """Open these keys, which have room again."""
+        """Open those of the keys that are closed: they have room again, and the index may draw their jobs."""
         self._tell([key for key in keys if self._closed.pop(key, None) is not None])
 
     def open_due(self) -> None:
-        """Open keys whose time is over."""
+        """Open the keys that were closed until a time that has passed."""
         if self._closed:
             now = self._clock()
             self.open([key for key, each in self._closed.items() if each.until <= now])
 
     def open_roomy(self, counts: Counts) -> None:
-        """Open keys that have room by these counts, in case a report of it was lost."""
+        """Open the keys that have room by `counts`, read from the database, in case a report of room was lost."""
         closed = [(key, self._closed[key].bound) for key in self.waiting_for_room()]
         self.open([key for key, bound in closed if room(bound, counts.get(key, Count())) > 0])
 
@@ -102,9 +108,10 @@ class LimitGate:
     async def claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, first: bool
     ) -> list[Claimed]:
-        """Claim the jobs that limits let pass; put the others back into the index, where they are closed by then.
+        """Claim the drawn jobs that limits allow, by `claim`, and return them; the others go back into the index.
 
-        `first` in its transaction: only then may it wait for a counter that another transaction has locked.
+        Claims and counts are written in the given transaction. `first` says that the transaction has locked nothing yet: only
+        then may it wait for a counter that another one has locked.
         """
         claimed = await self._claim(tx, asked, claim, wait=first)
         if claimed is None:

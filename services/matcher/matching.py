@@ -1,4 +1,4 @@
-"""Handles match requests: draws from the index, claims in Postgres, and answers with offers or the reason for none."""
+"""Handles match requests: draws jobs from the queue index, claims them in Postgres, and answers with offers or the reason for none."""
 
 import time
 from collections import Counter
@@ -34,23 +34,24 @@ from wms.site import Resource
 log = structlog.get_logger()
 
 ROUNDS = 32
-"""The most draws for a request whose jobs were taken by others or cancelled meanwhile. Each draw cleans the index."""
+"""The most draws for one batch of requests whose drawn jobs other matchers took or users cancelled; each draw removes such jobs."""
 RESOURCES_LIMIT = 20_000
 FEW_SLOTS = 16
-"""A batch for fewer jobs seldom conflicts with other matchers: it may take the oldest jobs of all."""
+"""A batch that asks for fewer jobs than this draws among the oldest jobs of all, since it seldom conflicts with other matchers."""
 
 
 def leeway_for(slots: int) -> int:
-    """Return how many younger jobs a batch of so many may take before an older one of another matcher.
+    """Return how many younger jobs this matcher may give while an older one, preferably given by another matcher, waits.
 
-    It is as many as the batch asks for, as the other matcher handles as many. Without it, matchers that are busy at
-    once would draw the same oldest jobs, and all but one in vain.
+    Matchers that run side by side each prefer a share of the jobs. `slots` is the number of jobs that a batch of requests asks
+    for. The leeway is as large, since other matchers handle as many. Without it, all would draw the same oldest jobs, most of
+    them in vain.
     """
     return 0 if slots < FEW_SLOTS else slots
 
 
 class Matching:
-    """Handles batches of `wms.match.requests`."""
+    """Handles batches of match requests (`wms.match.requests`) from pilots."""
 
     def __init__(
         self,
@@ -65,9 +66,10 @@ class Matching:
         is_shared: Callable[[VoGroup], bool] = lambda _: False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`is_shared` tells whether a group shares its jobs; `clock` gives seconds.
+        """Build a handler. `is_shared` returns whether a group's members share their jobs; `clock` returns monotonic seconds.
 
-        `pilots` knows who may be given jobs, and how many; None, for tests and benchmarks: any pilot with a token.
+        `pilots` says which pilots may be given jobs, and how many; None (in tests and benchmarks) means any with a valid token.
+        `leeway` is a function such as `leeway_for`.
         """
         self._leeway = leeway
         self._pilots = pilots
@@ -78,16 +80,20 @@ class Matching:
         self._rng = rng
         self._is_shared = is_shared
         self._resources = BoundedCache[tuple[str | None, str, bool, Resource], Resource](RESOURCES_LIMIT)
-        """Resources by token and described resource."""
+        """Resources as tokens allow them, cached by token and described resource."""
         self.standing = StandingRequests(retry_after_seconds, clock)
         self.tell_others = False
-        """Whether other matchers must be told which jobs no longer wait."""
+        """Whether other matchers run, which must be told which jobs no longer wait."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
-        """Jobs matched since these counts were last taken (`services.matcher.queue_stats`)."""
+        """How many jobs were matched, by queue, since these counts were last written (`services.matcher.queue_stats`)."""
 
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
-        """Answer each request."""
+        """Answer each match request of a batch with an offer, or with the reason why there is no job for it.
+
+        Offers are claimed, and answers sent, in the given transaction. A repeated request gets the same offer again. Requests
+        with another pilot's token are ignored, and requests of unknown or ended pilots are refused.
+        """
         self._gate.open_due()
         requests = self._bound(batch)
         offers = await self._offered(tx, requests) if requests else {}
@@ -104,7 +110,7 @@ class Matching:
         self.standing.keep(each for each in fresh if each.request_id not in offers)
 
     async def offer_to_idle(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> set[RequestId]:
-        """Offer jobs for standing requests; return the ids of those that got some. The others get no answer."""
+        """Offer jobs for earlier requests that got none; return the ids of those that get some now. The others get no answer."""
         self._gate.open_due()
         offers: dict[RequestId, list[Claimed]] = {}
         allowed = requests if self._pilots is None else await self._allowed(tx, self._pilots, requests)

@@ -1,9 +1,9 @@
-"""Allowances of pilots: how many more jobs each may be offered, by its row, slots, open offers and leases.
+"""Allowances of pilots: how many more jobs each may be offered, by its state, slots, open offers and leases.
 
-A token is not enough to get jobs: it may be a copy, or its pilot may have ended. A pilot may have as many
-unaccepted offers as its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch
-ahead. Its leases are bounded for each slot, so that it cannot hoard jobs without starting them. All is kept in
-memory: only an unknown pilot, or one at its bound, is looked up while it waits.
+A valid token is not enough to get jobs: it may be a copy, or its pilot may have ended. A pilot may have as many unaccepted offers
+as its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. Its leases are limited for
+each slot, so that it cannot hoard jobs without starting them. All is kept in memory. Only a pilot that is unknown, or has used up
+its allowance, is read from the database while it waits.
 """
 
 import time
@@ -18,11 +18,11 @@ from wms.ids import PilotId
 from wms.messages.requests import SLOTS_LIMIT
 
 AHEAD_PER_JOB = 4
-"""Jobs that may be offered ahead for each job that the pilot has done."""
+"""How many further jobs a pilot may be offered ahead for each job that it has done."""
 LEASES_PER_SLOT = 9
-"""The most leases of a pilot for each slot: one running, and the most that an agent fetches ahead."""
+"""The most jobs that a pilot may hold for each of its slots: one that runs, and those that an agent fetches ahead."""
 LOOK_AGAIN_SECONDS = 0.5
-"""Seconds between two look-ups of a pilot that got nothing since."""
+"""Seconds after which a pilot that was offered nothing since is read from the database again."""
 
 
 class _Known(msgspec.Struct):
@@ -38,7 +38,10 @@ class _Known(msgspec.Struct):
 
 
 class AskingPilots:
-    """The pilots that ask this matcher; `extra` is how many offers one may have beyond its slots before it has done a job."""
+    """The allowances of the pilots that ask this matcher.
+
+    `extra` is how many offers a pilot may have beyond its slots before it has done a job. `clock` returns monotonic seconds.
+    """
 
     def __init__(self, db: Database, extra: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._db = db
@@ -46,10 +49,10 @@ class AskingPilots:
         self._clock = clock
         self._known: dict[PilotId, _Known] = {}
         self.refused = 0
-        """Requests of pilots that do not exist or have ended."""
+        """How many requests came from pilots that do not exist or have ended."""
 
     async def refresh(self) -> None:
-        """Read all live pilots, and forget the others."""
+        """Read all live pilots from the database, and forget the others."""
         async with self._db.transaction() as tx:
             alive = await pilot.standings(tx, None)
         for pilot_id in self._known.keys() - alive.keys():
@@ -64,7 +67,10 @@ class AskingPilots:
                 known.room = self._bound(known.standing) - known.given
 
     async def look(self, tx: Transaction, wanted: Iterable[tuple[PilotId, int]]) -> None:
-        """Look up unknown pilots, and those at their bounds with so many slots more."""
+        """Read from the database those pilots in `wanted` that are unknown or may get fewer jobs than they ask for.
+
+        `wanted` has the number of jobs that each pilot asks for. Later calls of `room` and `refusal` use what was read.
+        """
         now = self._clock()
         doubtful = [pilot_id for pilot_id, slots in wanted if self._is_doubtful(pilot_id, slots, now)]
         if doubtful:
@@ -74,7 +80,10 @@ class AskingPilots:
                 self._known[each] = _Known(standing, self._bound(standing), now)
 
     def refusal(self, pilot_id: PilotId) -> str:
-        """Return why the pilot is refused, or an empty text."""
+        """Return why a pilot must be given no jobs: it does not exist or has ended; empty if it may be given some.
+
+        A refusal is counted.
+        """
         known = self._known.get(pilot_id)
         if known is None or known.standing is None:
             self.refused += 1
@@ -85,19 +94,19 @@ class AskingPilots:
         return ""
 
     def room(self, pilot_id: PilotId) -> int:
-        """Return how many more jobs it may be offered now; 0 if it is refused."""
+        """Return how many more jobs a pilot may be offered now; 0 for one that is refused or was never looked up."""
         known = self._known.get(pilot_id)
         return max(0, known.room) if known is not None else 0
 
     def offered(self, jobs: Mapping[PilotId, int]) -> None:
-        """Count offers."""
+        """Reduce the allowances of pilots by the number of jobs that each was offered."""
         for pilot_id, count in jobs.items():
             if (known := self._known.get(pilot_id)) is not None:
                 known.given += count
                 known.room -= count
 
     def take_back(self, jobs: Mapping[PilotId, int]) -> None:
-        """Take back offers whose transaction failed."""
+        """Restore the allowances of pilots after the transaction with their offers failed."""
         self.offered({pilot_id: -count for pilot_id, count in jobs.items()})
 
     def _bound(self, standing: PilotAllowance | None) -> int:

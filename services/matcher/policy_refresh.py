@@ -1,4 +1,4 @@
-"""Reads shares, limits and job sharing from Postgres, after changes and every few seconds."""
+"""Reads shares, limits and usage from Postgres, after changes and every few seconds, and applies them to the matcher's index."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -17,12 +17,15 @@ log = structlog.get_logger()
 
 PAGE = 1_000
 COUNT_AGAIN_SECONDS = 30.0
-"""Seconds for which other matchers may not know a new limit; leases of that time are counted afterwards."""
+"""Seconds within which all matchers learn of a new limit; jobs that others gave out meanwhile are counted afterwards."""
 PASSES = 100
 
 
 class PolicyRefresh:
-    """Shares, limits and usage as stored; `clock` returns monotonic seconds."""
+    """The shares, limits and usage as stored in the database; `clock` returns monotonic seconds.
+
+    Usage of resources lowers an owner's share and halves every `half_life_hours`; 0: usage does not count.
+    """
 
     def __init__(
         self,
@@ -44,7 +47,10 @@ class PolicyRefresh:
     async def declare(
         self, shares: Mapping[str, Mapping[str, GroupShare]], limits: Sequence[LimitRule] = ()
     ) -> None:
-        """Store the rules of this matcher's file; of different files, the matcher that started last wins."""
+        """Store the shares and limits of this matcher's configuration file in place of those stored from a file before; then apply them.
+
+        If matchers have different files, those of the matcher that started last hold.
+        """
         said = {(vo, group): each for vo, groups in shares.items() for group, each in groups.items()}
         async with self._db.transaction() as tx:
             await share.write_file(tx, said)
@@ -52,12 +58,12 @@ class PolicyRefresh:
         await self.refresh()
 
     def is_shared(self, group: VoGroup) -> bool:
-        """Tell whether a group shares its jobs."""
+        """Return whether the members of a group (VO and group name) share their jobs."""
         held = self._shares.get(group)
         return held is not None and held.job_sharing
 
     async def refresh(self) -> None:
-        """Read the rules and apply them."""
+        """Read shares, limits and usage from the database, and apply what has changed to the index and the limit gate."""
         async with self._db.transaction() as tx:
             shares = {group: each.share for group, each in (await share.said(tx)).items()}
             limits = limit.holding(await limit.said(tx))

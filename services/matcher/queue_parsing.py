@@ -1,4 +1,4 @@
-"""Parses long requirements outside the event loop, and adds their queues to the index one by one."""
+"""Parses long requirements of new task queues outside the event loop, and then adds the queues to the index one by one."""
 
 import time
 
@@ -12,11 +12,11 @@ from wms.runtime.newcomers import Newcomers
 log = structlog.get_logger()
 
 CATCH_UP_SECONDS = 0.5
-"""Seconds between two readings of the jobs of added queues."""
+"""Seconds of parsing after which the jobs of the queues added so far are read from the database."""
 
 
 class QueueParsing:
-    """Adds the newcomers of a feed one by one."""
+    """Parses the new task queues that an `IndexSync` has put off, and adds them to its index."""
 
     name = "queue-learning"
 
@@ -25,13 +25,16 @@ class QueueParsing:
         self._newcomers = newcomers
 
     async def run(self) -> None:
-        """Run until cancelled."""
+        """Parse and add queues as they are put off, until cancelled."""
         while True:
             await self._newcomers.wait()
             await self.learn(CATCH_UP_SECONDS)
 
     async def learn(self, seconds: float) -> None:
-        """Add queues for so long, and then read their jobs; those that cannot be read are left to the reconciliation."""
+        """Parse and add queues for up to `seconds`, then read their jobs from the database.
+
+        Jobs that cannot be read now are left to reconciliation.
+        """
         until = time.monotonic() + seconds
         added: list[TaskQueueId] = []
         while self._newcomers and time.monotonic() < until:

@@ -1,4 +1,4 @@
-"""Writes statistics of task queues from the matcher's memory when they change, so that nobody else counts jobs."""
+"""Writes statistics of task queues from the matcher's memory to the database, so that nobody else must count jobs."""
 
 import time
 from collections import Counter
@@ -12,15 +12,17 @@ from wms.matching.queue_stats import Level
 from wms.queue_index.index import QueueIndex
 
 SHARE_OF_TIME = 50
-"""After a round the writer pauses for this multiple of the CPU time that it took. Wall time would delay pilots on a busy machine."""
+"""After a round the writer pauses for this multiple of the CPU time that the round took. Wall time would be longer on a busy
+machine."""
 LONGEST_REST_SECONDS = 3.0
-"""The longest pause: shorter than the silence after which another matcher takes over, and short enough to send pilots within five seconds."""
+"""The longest pause between two rounds. It is shorter than the time after which another matcher takes over, and than pilots
+may wait."""
 WEIGHT_STEP = 0.02
-"""A weight is written again when it changed by this fraction."""
+"""A queue's weight in the draw is written again when it has changed by this fraction."""
 
 
 class QueueStatsWriter:
-    """Writes the states of one index's queues, unless another matcher does; and always how many jobs it matched."""
+    """Writes how many jobs this matcher matched; and, if no other matcher does, the waiting jobs and weight of each queue."""
 
     def __init__(
         self, db: Database, index: QueueIndex, matched: Counter[TaskQueueId], law: Law, name: str
@@ -34,7 +36,7 @@ class QueueStatsWriter:
         self._written: dict[TaskQueueId, tuple[int, float]] | None = None
 
     async def look(self) -> None:
-        """Write changes since the last round; pause after a long one."""
+        """Write what has changed since the last round, unless the pause after the last round still lasts."""
         began = time.monotonic()
         if began >= self._not_before:
             before = time.process_time()
@@ -43,7 +45,7 @@ class QueueStatsWriter:
             self._not_before = began + min(SHARE_OF_TIME * took, LONGEST_REST_SECONDS)
 
     async def write(self) -> None:
-        """Write changes since the last round."""
+        """Write what has changed since the last round, in a transaction of its own."""
         matched = self._matched.copy()
         now = {
             tq_id: (self._index.count(tq_id), self._index.weight(tq_id)) for tq_id in self._index.queue_ids()

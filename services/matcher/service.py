@@ -1,4 +1,4 @@
-"""The matcher's loops and their parts."""
+"""The loops of the matcher."""
 
 import asyncio
 import gc
@@ -28,19 +28,19 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 ADS_SECONDS = 2.0
-"""The longest delay until a new ad is used."""
+"""The most seconds until the matcher uses a new ad."""
 PILOTS_SECONDS = 2.0
-"""The longest delay until a pilot's end is known."""
+"""The most seconds until the matcher knows that a pilot has ended."""
 IDLE_SECONDS = 60.0
-"""The longest pause between two rounds of offers to idle pilots; jobs that come end it."""
+"""The most seconds between two rounds of offers to idle pilots; new jobs start a round at once."""
 IDLE_SHARE = 4
-"""The pause after a round of offers to idle pilots, as a multiple of the round: most time is for those that ask."""
+"""How many times as long as a round of offers to idle pilots the pause after it is: pilots that ask come first."""
 RULES_SECONDS = 5.0
-"""The longest delay until rules apply, if the report of their change is lost."""
+"""The most seconds until changed shares and limits apply, if the message about the change is lost."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Load waiting jobs, ads and rules; then build the loops."""
+    """Load waiting jobs, ads, shares and limits; then create the matcher's loops and add them to `host`, which runs them."""
     index = QueueIndex(law=config.matching.draw)
     gate = LimitGate(index, time.monotonic)
     rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)

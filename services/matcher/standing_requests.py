@@ -1,6 +1,6 @@
-"""Requests of idle pilots: each found no job, and stands until its pilot asks again, so that jobs that come are offered at once.
+"""Match requests that found no job: the matcher keeps each for a while, to offer new jobs to idle pilots at once.
 
-A request stands in memory alone. If the matcher ends, its pilot asks again by itself and nothing is lost.
+They are kept in memory only. If the matcher ends, pilots ask again by themselves and nothing is lost.
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
@@ -13,12 +13,12 @@ from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
 
 REQUESTS_LIMIT = 20_000
-"""Requests that stand at once; the oldest give way to newer ones."""
+"""The most requests that are kept; beyond it the oldest are dropped."""
 AT_ONCE = 512
-"""Requests that are tried in one transaction."""
+"""The most requests that are tried in one transaction."""
 
 Offering: TypeAlias = Callable[[Transaction, Sequence[VerifiedRequest]], Awaitable[set[RequestId]]]
-"""Offers jobs for requests, and returns the ids of those that got some."""
+"""A function that offers jobs for requests, and returns the ids of the requests that got some."""
 
 
 class _Standing(msgspec.Struct, frozen=True, gc=False):
@@ -27,9 +27,9 @@ class _Standing(msgspec.Struct, frozen=True, gc=False):
 
 
 class StandingRequests:
-    """The requests that stand: at most one of each pilot, its last. An offer ends it, as does the pilot's next request.
+    """The requests of idle pilots, at most one for each pilot: its last. An offer ends it, and so does the pilot's next request.
 
-    Each stands for at most `seconds` by `clock`: then its pilot has asked again, or is gone.
+    Each is kept for at most `seconds` by `clock`, which returns monotonic seconds. By then its pilot has asked again, or is gone.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -43,7 +43,7 @@ class StandingRequests:
         return len(self._standing)
 
     def keep(self, requests: Iterable[VerifiedRequest]) -> None:
-        """Let requests stand from now on."""
+        """Keep these requests, which got no job; each replaces an earlier one of its pilot."""
         expires_at = self._clock() + self._seconds
         for request in requests:
             self._standing[request.pilot_id] = _Standing(request, expires_at)
@@ -51,13 +51,16 @@ class StandingRequests:
             del self._standing[next(iter(self._standing))]
 
     def forget(self, pilot_ids: Iterable[PilotId]) -> None:
-        """Let no request of these pilots stand, as they have asked anew."""
+        """Drop the requests of these pilots, as they have asked again."""
         for pilot_id in pilot_ids:
             self._standing.pop(pilot_id, None)
             self._tried.discard(pilot_id)
 
     async def offer(self, db: Database, offering: Offering) -> None:
-        """Try the requests that stand longest; those that get nothing stand on. One call at a time."""
+        """Try to offer jobs for the oldest kept requests by `offering`, in a transaction; those that get none are kept.
+
+        It must not be called again before it returns.
+        """
         tried = self._take()
         if not tried:
             return

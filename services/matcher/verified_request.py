@@ -1,4 +1,4 @@
-"""Match requests as tokens allow them: who may ask, and for which resource."""
+"""Match requests as tokens allow them: which pilot may ask, and for which resource."""
 
 import msgspec
 
@@ -10,7 +10,7 @@ from wms.site import Resource
 
 
 class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
-    """A request with the identity of its token, whatever its body says."""
+    """A match request whose resource has the identity, site and rights of the pilot's token, whatever the message says."""
 
     request_id: RequestId
     pilot_id: PilotId
@@ -21,14 +21,15 @@ class VerifiedRequest(msgspec.Struct, frozen=True, gc=False):
 
 
 def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
-    """Tell whether the token is of the request's pilot."""
+    """Return whether a token is that of the pilot that a request names; False without a token (`principal` None)."""
     return principal is not None and principal.kind == "pilot" and principal.pilot_id == request.pilot_id
 
 
 def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
-    """Return the resource as the pilot's token allows it; `job_sharing`: the token's group shares its jobs.
+    """Return a described resource with owner, group, VO, site and rights taken from the pilot's token.
 
-    A pilot that is bound to a job by its token is given that job, and any other pilot never.
+    `job_sharing` says that the members of the token's group share their jobs. A pilot whose token names a job can be given this
+    job only, and no other pilot can be given it.
     """
     return msgspec.structs.replace(
         restrained(resource, principal.job_id),
