@@ -1,1 +1,1 @@
-"""The pilot submitter: keeps pilots on computing elements by demand and follows them."""
+"""The pilot submitter: sends pilots to computing elements where jobs wait that they could run, and follows them to their end."""

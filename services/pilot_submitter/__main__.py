@@ -1,4 +1,4 @@
-"""The program that runs the pilot submitter: `python -m services.pilot_submitter --config FILE`."""
+"""Runs the pilot submitter: `python -m services.pilot_submitter --config FILE`."""
 
 from services import fast_start
 from services.pilot_submitter.config import Config

@@ -1,4 +1,4 @@
-"""The pilot of a placement: what it asks of its element, for the one job that it is bound to."""
+"""The pilot that is sent for a placement, which may run one job only: what it requests of its computing element."""
 
 import math
 
@@ -17,21 +17,24 @@ from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, as_it_is, private, without_ad
 
 SETTING_UP_SECONDS = 120
-"""Seconds for which a pilot is there besides its job's wall time: to begin, to ask, and to deliver."""
+"""Seconds that such a pilot requests beyond its job's wall time: to start, to ask for the job, and to store its outputs."""
 
 LATE_SECONDS = 60
-"""Seconds by which a pilot may start late in its reservation: a job that lasts longer than what is left of it is not started."""
+"""Seconds by which a pilot may start late in its reservation. A job whose time limit no longer fits into the rest is not started."""
 
 
 def slots_of(required: Requirements, element: ComputingElement) -> int:
-    """Return the number of slots of a pilot for a job: as many as it needs, and all of a whole node."""
+    """Return how many slots the pilot for a job has: as many as the job needs, or all of them for a whole node."""
     return element.slots_per_pilot if wants_whole_node(required) else processors_needed(required)
 
 
 def bound_pilot(
     pilot_id: PilotId, placed: Placement, work: PlacedWork, element: ComputingElement, lifetime: float
 ) -> NewPilot:
-    """Return the pilot of a placement; `lifetime` is that of the element's pilots in seconds."""
+    """Return the pilot of a placement, to be stored before it is sent. It is a private one if the job accepts no other.
+
+    `lifetime` is after how many seconds it takes no job any more.
+    """
     required = work.requirements
     owner = PilotOwner(required.owner_group, required.owner) if takes_private_alone(required) else None
     return NewPilot(
@@ -60,7 +63,10 @@ def _offered(
 
 
 def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint) -> Request:
-    """Return what the pilot asks of its element: the processors and memory of its job, in its reservation."""
+    """Return what the pilot of a placement requests of its element: processors and memory of its job, and its reservation.
+
+    The wall time is that of the job or the reservation. `door` is the endpoint by which the element is reached.
+    """
     usual, slots = door.request(element), slots_of(work.requirements, element)
     share = usual.memory_mb * slots // max(1, element.slots_per_pilot)
     return replace(
@@ -87,5 +93,5 @@ def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
 
 
 def purpose_of(required: Requirements) -> Purpose:
-    """Return the purpose of the pilot: its one job."""
+    """Return the hints for the batch system on a pilot that is sent for one job with these requirements."""
     return Purpose().with_work(required, (required.owner_group,))

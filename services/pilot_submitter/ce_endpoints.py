@@ -1,6 +1,6 @@
-"""CE endpoints: the dispatcher of each computing element, its requests for pilots, and a circuit breaker.
+"""CE endpoints: by which dispatcher each computing element is reached, what its pilots request, and circuit breakers.
 
-An endpoint that does not answer, or whose pilots die unseen, is not used for a pause that grows with every failure.
+An endpoint that does not answer, or whose pilots die before they report, is not used for a pause that grows with every failure.
 Meanwhile pilots are planned for the next best elements.
 """
 
@@ -28,14 +28,14 @@ log = structlog.get_logger()
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
 ANSWER_SECONDS = 60.0
-"""An element that takes longer to answer counts as not answering."""
+"""An element that takes longer to answer, in seconds, counts as unreachable."""
 
 
 T = TypeVar("T")
 
 
 class SubmittedPilot(Protocol):
-    """A pilot that was sent through an endpoint: its site, its computing element and its kind of dispatcher."""
+    """A pilot that was sent through an endpoint: its site, its computing element and the kind of its dispatcher."""
 
     @property
     def site(self) -> str: ...  # noqa: D102 - as its name says
@@ -51,7 +51,10 @@ S = TypeVar("S", bound=SubmittedPilot)
 
 
 class CircuitBreaker:
-    """A circuit breaker: after a failure it pauses for growing times until success; `clock` returns monotonic seconds."""
+    """Pauses after failures, longer each time until a success.
+
+    `clock` returns monotonic seconds, `first` is the first pause in seconds.
+    """
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
         self._clock = clock
@@ -61,41 +64,44 @@ class CircuitBreaker:
 
     @property
     def over(self) -> bool:
-        """Whether the last pause is over."""
+        """Whether no pause lasts at present."""
         return self._clock() >= self._not_before
 
     @property
     def seconds_left(self) -> float:
-        """Seconds until the pause ends."""
+        """Seconds until the pause ends; 0 without one."""
         return max(0.0, self._not_before - self._clock())
 
     def failed(self) -> float:
-        """Begin a pause longer than the last; return its seconds. Failures within a pause count once."""
+        """Begin a pause longer than the last one, and return its seconds. During a pause, only return the seconds left."""
         if self.over:
             self._pauses = self._pauses or delays(self._first, LONGEST_PAUSE, 2.0, random.Random().random)
             self._not_before = self._clock() + next(self._pauses)
         return self._not_before - self._clock()
 
     def succeeded(self) -> None:
-        """Forget all failures."""
+        """End the pause, and forget all failures."""
         self._pauses, self._not_before = None, 0.0
 
 
 class EndpointTerms(NamedTuple):
-    """The requests of pilots at an endpoint, and the seconds between readings of their states; 0 and "" request nothing."""
+    """What pilots request at an endpoint, and how often their states are read; 0 and "" request nothing.
+
+    `kind` is the kind of dispatcher, and `software` the directory on the nodes that lists their runtime environments.
+    """
 
     kind: str = "local"
     lifetime_seconds: float = 0.0
-    """Seconds after which a pilot accepts no more jobs; 0: the configured lifetime of all pilots."""
+    """Seconds after which a pilot takes no more jobs; 0: as configured for all pilots."""
     sandboxes_url: str = ""
     asks: DoorTerms | None = None
-    """The request to a batch system; None: there is none, or only the resources of the ad are requested."""
+    """How requests are translated for the batch system; None: there is none, or only the resources of the ad are requested."""
     software: str = ""
     follow_every_seconds: float = 0.0
 
 
 class CeEndpoint:
-    """The endpoint of one computing element: its dispatcher, its terms and its circuit breakers."""
+    """How one computing element is reached: its dispatcher, its terms, and a circuit breaker each for the element and its pilots."""
 
     def __init__(
         self,
@@ -105,14 +111,14 @@ class CeEndpoint:
         terms: EndpointTerms,
         script: ScriptAnswers | None = None,
     ) -> None:
-        """Raise Rejected for a malformed rule for hosts."""
+        """Raises Rejected for a malformed rule by which hosts are requested."""
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
         self.script = script
-        """The answers of the site's mapping script, if `terms` name one."""
+        """The answers of the site's mapping script (from job requirements to batch system options); None: it has none."""
         self.mapping = terms.asks.mapping(script.answers if script else None) if terms.asks else None
-        """The mapping of requirements on hosts to requests; None if hosts cannot be requested."""
+        """How requirements on hosts become requests to the batch system; None: hosts cannot be requested."""
         self._clock = clock
         self._followed_at = float("-inf")
         self._reach = CircuitBreaker(clock)
@@ -121,7 +127,7 @@ class CeEndpoint:
         """The reason of the endpoint's last pause; empty before the first."""
 
     def asks_as_json(self) -> str:
-        """Return the request to the batch system as JSON, with the latest answers of the mapping script, for explanations."""
+        """Return how hosts are requested, as JSON, with the latest answers of the mapping script: for explanations by other services."""
         asks = self.terms.asks
         if asks is not None and self.script is not None:
             asks = replace(asks, answers=self.script.latest())
@@ -129,22 +135,22 @@ class CeEndpoint:
 
     @property
     def pause_seconds(self) -> float:
-        """Seconds until pilots are sent again."""
+        """Seconds until pilots may be sent again; 0 if they may be sent now."""
         return max(self._reach.seconds_left, self._trust.seconds_left)
 
     @property
     def is_local(self) -> bool:
-        """Whether pilots are processes of this machine."""
+        """Whether its pilots are processes of this machine."""
         return self.terms.kind == "local"
 
     @property
     def open(self) -> bool:
-        """Whether pilots may be sent."""
+        """Whether pilots may be sent now: no pause lasts, neither for the element nor for lost pilots."""
         return self.reachable and self._trust.over
 
     @property
     def reachable(self) -> bool:
-        """Whether the element answered its last request, or the pause after its failure is over."""
+        """Whether the element may be asked: it answered the last request, or the pause after that is over."""
         return self._reach.over
 
     @property
@@ -153,26 +159,26 @@ class CeEndpoint:
         return self.reachable and self._clock() >= self._followed_at + self.terms.follow_every_seconds
 
     def request(self, element: ComputingElement) -> Request:
-        """Return a pilot's request: the resources of the ad, for the pilot's life."""
+        """Return what a pilot without special requests asks the batch system for: the resources of the element's ad."""
         if self.terms.asks is None:
             return Request(cores=element.cores_per_pilot, memory_mb=element.memory_mb)
         return self.terms.asks.usual(element)
 
     def reached(self) -> None:
-        """Record that the element answered, which ends its pause."""
+        """Record that the element answered, which ends the pause for an unreachable one."""
         self._reach.succeeded()
 
     def followed(self) -> None:
-        """Record that the states of the element's pilots were read."""
+        """Record that the states of the element's pilots were read just now."""
         self._followed_at = self._clock()
         self.reached()
 
     def unreachable(self, why: str) -> None:
-        """Record that the element did not answer, which begins a pause."""
+        """Record that the element did not answer, which begins a pause; `why` is a text for operators."""
         self._pause(self._reach, "element unreachable", why)
 
     def lost(self, why: str) -> None:
-        """Record that pilots were refused, or died before they reported, which begins a pause."""
+        """Record that pilots were refused, or died before they reported, which begins a pause; `why` is a text for operators."""
         self._pause(self._trust, "pilots lost", why)
 
     def _pause(self, patience: CircuitBreaker, what: str, why: str) -> None:
@@ -182,7 +188,7 @@ class CeEndpoint:
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
 
     async def ask(self, asked: Awaitable[T]) -> T | None:
-        """Return the answer of the element's dispatcher; None if it does not answer, which begins a pause."""
+        """Await a call of the dispatcher and return its result; None if the element does not answer in time, which begins a pause."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asked
@@ -209,22 +215,25 @@ class CeEndpoints:
         *,
         local_sites: Sequence[str] = (),
     ) -> None:
-        """`local_sites` are the names, or patterns, of sites whose local elements are this machine."""
+        """`local` is the dispatcher of this machine.
+
+        `local_sites` are the names, or patterns, of sites whose local elements it serves.
+        """
         self._local = local
         self._local_sites = tuple(local_sites)
         self.clock = clock
         self._doors = {door.place: door for door in doors}
 
     def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
-        """Return the endpoints where hosts can be requested, each with its mapping of requirements."""
+        """Return the endpoints where pilots can request certain hosts, each with its mapping of requirements to requests."""
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
-        """Return one revision number for each mapping script; it increases whenever the answers of the script change."""
+        """Return a number for each mapping script of a site; it grows whenever the script has given another answer."""
         return tuple(door.script.revision for door in self._doors.values() if door.script)
 
     async def ask_scripts(self) -> bool:
-        """Run each mapping script for one waiting question; return whether more questions wait."""
+        """Run each site's mapping script for one waiting question; return whether more questions wait."""
         scripts = [(door.script, door.mapping) for door in self._doors.values()]
         asked = [
             script.answer_next(mapping)
@@ -234,19 +243,19 @@ class CeEndpoints:
         return any(await asyncio.gather(*asked))
 
     def shut(self) -> list[CeEndpoint]:
-        """Return the endpoints that send no pilots now."""
+        """Return the endpoints to which no pilots may be sent now."""
         return [door for door in self._doors.values() if not door.open]
 
     def all(self) -> list[CeEndpoint]:
-        """Return all endpoints that are known by now."""
+        """Return all endpoints; those of local elements are known once they were asked for."""
         return list(self._doors.values())
 
     def has(self, place: CeId) -> bool:
-        """Return whether an element has an endpoint."""
+        """Return whether the endpoint of a computing element is known."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
-        """Return the endpoint of an element for a kind of dispatcher; None if it has none of that kind."""
+        """Return the endpoint of a computing element for a kind of dispatcher; None if it has none of that kind."""
         place = CeId(site, ce)
         door = self._doors.get(place)
         if door is None and kind == "local" and self._is_here(site):
@@ -257,7 +266,7 @@ class CeEndpoints:
         return any(fnmatchcase(site, each) for each in self._local_sites)
 
     def behind(self, pilots: Iterable[S]) -> dict[CeEndpoint, list[S]]:
-        """Return the pilots by their endpoints, as far as these still exist."""
+        """Return the pilots by the endpoint through which they were sent; those whose endpoint no longer exists are left out."""
         found: dict[CeEndpoint, list[S]] = {}
         for each in pilots:
             if (door := self.to(each.site, each.ce, each.dispatcher)) is not None:

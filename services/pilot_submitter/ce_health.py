@@ -1,7 +1,7 @@
-"""The health of computing elements, judged by black holes, outcomes of canaries and pauses of endpoints, and stored.
+"""Judges the health of computing elements by outcomes of jobs, canaries (small test jobs) and pilots, and stores it.
 
-One instance judges at a time. The job manager sends canaries, on the path of all jobs, to elements that are probing
-or that an operator tests.
+One instance judges at a time. The job manager sends canaries, in the way of all jobs, to elements that are probing or that an
+operator tests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,7 @@ US = "pilot_submitter"
 
 
 class HealthJudge:
-    """The judge of computing elements' health, by the outcomes of jobs, canaries and pilots."""
+    """Judges the health of computing elements, on behalf of one instance of the pilot submitter."""
 
     def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
@@ -33,7 +33,10 @@ class HealthJudge:
         self._withdrawn: set[PilotId] = set()
 
     async def look(self) -> None:
-        """Judge elements, store changes, and cancel waiting pilots of banned elements."""
+        """Judge all elements once and store changes of their health; then cancel waiting pilots at banned elements.
+
+        It does nothing while another instance judges.
+        """
         async with self._db.transaction() as tx:
             if not await ce_state.may_judge(tx):
                 return

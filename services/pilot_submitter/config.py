@@ -1,4 +1,4 @@
-"""The configuration of the pilot submitter."""
+"""The configuration file of the pilot submitter."""
 
 from typing import Annotated, Literal
 
@@ -12,49 +12,49 @@ from wms.transfer.movers import TransferSettings
 
 
 class PilotFactorySettings(Section, frozen=True, kw_only=True):
-    """How many pilots are made, and how."""
+    """How many pilots are sent, and with which settings."""
 
     directory: Line
-    """Below it every pilot of this machine has a directory."""
+    """The directory in which each pilot of this machine has a directory of its own."""
     keys: Line
-    """The directory with the key that signs pilots' tokens."""
+    """The directory with the private key that signs pilots' tokens (`pilots.pem`)."""
     local_sites: Lines = []
     """Names or patterns of sites whose local elements are this machine. For other sites no pilot runs here, whatever an ad says."""
     lifeline: Line = ""
-    """The lock file of a system on this machine; its pilots end when its holder does."""
+    """A lock file on this machine: its pilots end when the process ends that holds the lock. Empty: none."""
     system: Line = ""
-    """The name that marks pilots of this system, also of earlier runs."""
+    """A name that marks the pilots of this system on this machine, also those of earlier runs."""
     isolation: Literal["auto", "required", "none"] = "auto"
-    """Whether payloads run in namespaces of their own: `auto` where their node allows it, `required` or `none`."""
+    """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
     hidden: Lines = []
-    """Directories that are empty for payloads in namespaces, beside the pilot's and the sandbox store's."""
+    """Directories that payloads in namespaces see empty, besides the pilot's and the sandbox store's."""
     most: Count = 16
-    """The most pilots at a time, over all elements."""
+    """The most pilots alive at a time, over all computing elements."""
     plan_every_seconds: Seconds = 1.0
     choice: Choice = "room"
     """How an element is chosen among those that a job fits: by their room, or at random, as SAM-Grid's broker does."""
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
-    """Seconds that running jobs have when their pilot is told to end."""
+    """Seconds that running jobs have to end when their pilot is told to end."""
     token_seconds: Seconds = 14_400.0
-    """The life of a pilot's token. A living pilot gets a new one in the second half of it."""
+    """Seconds for which a pilot's token is valid. A living pilot gets a new one in the second half of them."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
-    """An element's report that it lost a pilot counts once the pilot itself has been silent for so long.
+    """Seconds for which a pilot must have been silent before its element's report counts that it is lost.
 
     Half a lease: longer than between two renewals, and short enough to be known when the lease ends.
     """
     given_up_seconds: Seconds = 1_200.0
-    """A pilot that is listed as running and silent for so long counts as lost. It is cancelled once its leases are over.
+    """Seconds of silence after which a pilot that its element lists as running counts as lost. It is cancelled once its leases are over.
 
-    Longer than an agent without answers goes on (900 s).
+    Longer than a job agent goes on without answers (900 s).
     """
     lingering_seconds: Seconds = 120.0
-    """A pilot that ended or was lost, and that its element lists for so long after that, is cancelled."""
+    """Seconds after its end, or loss, at which a pilot is cancelled that its element still lists as alive."""
 
 
 class PilotSandboxSettings(Section, frozen=True, kw_only=True):
-    """The sandbox store, as pilots see it."""
+    """Where pilots reach the store of sandboxes (files that go with jobs, or that they leave)."""
 
     url: Line
 
@@ -66,51 +66,54 @@ class MappingScriptSettings(Section, frozen=True, kw_only=True):
     """
 
     path: Line
-    """The file, which everybody may read and run."""
+    """The script's file, which everybody may read and run."""
     attributes: Annotated[list[Line], msgspec.Meta(min_length=1, max_length=100)]
-    """The attributes of hosts that it maps. No rule may be for them; built-in rules for them are not used."""
+    """The host attributes that the script maps. No rule may be for them; built-in rules for them are not used."""
     options: Annotated[list[Line], msgspec.Meta(max_length=100)]
-    """The options that it may return: `["--constraint", "--tmp"]`."""
+    """The options of the batch system that the script may return, such as `["--constraint", "--tmp"]`."""
     reads: Annotated[list[Line], msgspec.Meta(max_length=100)] = []
-    """Files and directories outside `/usr` that it reads, such as a table of nodes or an interpreter."""
+    """Files and directories outside of `/usr` that the script reads, such as a table of nodes or an interpreter."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=8)] = 5.0
-    """Seconds after which it is killed."""
+    """Seconds after which the script is killed."""
 
 
 class ElementSettings(Section, frozen=True, kw_only=True):
-    """One computing element behind a middleware: its name, and what pilots ask for there."""
+    """A computing element that is reached through a batch system or another middleware, and what its pilots request there."""
 
     site: Line
     ce: Line
     agent: Lines = []
-    """The command that starts a job agent there; empty: as on this machine, with this Python."""
+    """The command that starts a job agent on the element's nodes; empty: as on this machine, with this Python."""
     sandboxes_url: Line = ""
-    """The sandbox store, as pilots there see it; empty: that of `[sandboxes]`."""
+    """The URL of the sandbox store for pilots there; empty: that of `[sandboxes]`."""
     lifetime_seconds: Seconds = 86_400.0
-    """Seconds after which a pilot takes no more jobs."""
+    """Seconds after its start at which a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0
-    """Seconds that its jobs then have before the element ends them. The requested wall time is the sum of both."""
+    """Seconds that its running jobs have after that. The wall time that a pilot requests is the sum of both."""
     follow_every_seconds: Seconds = 10.0
     mapping: LineTable = {}
-    """Rules for requesting hosts by jobs' requirements, which override built-in ones: an attribute and an option,
-    `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`.
+    """Rules for requesting hosts by jobs' requirements, which override built-in ones.
+
+    Each has an attribute and an option: `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`.
     """
     mapping_script: MappingScriptSettings | None = None
     software: Line = ""
-    """A directory on the nodes whose entries are the names of their runtime environments; empty: those of the element's ad."""
+    """A directory on the nodes whose entries name their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
-    """Further options of the middleware: of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit
-    description, resources (`-l`) and options (`"-W"`) of PBS's `qsub`, options of LSF's `bsub`.
+    """Further options that pilots are submitted with, in the terms of the middleware.
+
+    Those of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description, resources (`-l`) and options (`"-W"`)
+    of PBS's `qsub`, options of LSF's `bsub`.
     """
 
 
 class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
-    """An element that is a partition of a Slurm cluster whose tools run here."""
+    """A computing element that is a partition of a Slurm cluster whose tools are on this machine."""
 
     directory: Line
-    """On a file system that the cluster shares: a directory for each pilot."""
+    """A directory on a file system that the cluster's nodes share; each pilot has a directory in it."""
     configuration: Line = ""
-    """The slurm.conf; empty: the tools' default."""
+    """The path of slurm.conf; empty: the tools' default."""
     partition: Line = ""
     account: Line = ""
     constraint: Line = ""
@@ -118,72 +121,72 @@ class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
 
 
 class ArcSettings(ElementSettings, frozen=True, kw_only=True):
-    """An ARC element with its REST interface. It identifies us by a proxy or a token; both may be renewed at any time."""
+    """An ARC computing element with a REST interface. We identify ourselves by a proxy or a token; both may be renewed at any time."""
 
     url: Annotated[str, msgspec.Meta(pattern="^https://", max_length=4_096)]
-    """As in `https://ce.example.org/arex`."""
+    """The element's URL, such as `https://ce.example.org/arex`."""
     queue: Line = ""
     proxy: Line = ""
-    """A file with certificate, key and chain."""
+    """The file with our proxy certificate, its key and its chain; empty: none."""
     token: Line = ""
-    """A file with a bearer token."""
+    """The file with our bearer token; empty: none."""
     authorities: Line = ""
-    """A file with the certificates of authorities that are trusted; empty: those of this machine."""
+    """The file with the certificates of trusted authorities; empty: those of this machine."""
 
 
 class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
-    """An element that is an HTCondor pool, by its tools on this machine."""
+    """A computing element that is an HTCondor pool, reached by its tools on this machine."""
 
     directory: Line
-    """A directory for each pilot; HTCondor carries its files to the node and back."""
+    """A directory in which each pilot has one; HTCondor transfers its files to the node and back."""
     pool: Line = ""
-    """The collector; empty: the tools' default."""
+    """The address of the pool's collector; empty: the tools' default."""
     schedd: Line = ""
-    """The name of the queue; empty: that of this machine."""
+    """The name of the schedd (job queue); empty: that of this machine."""
     constraint: Line = ""
-    """An expression that machines must satisfy (`requirements`)."""
+    """An expression that machines must satisfy (`requirements`); empty: none."""
 
 
 class PbsSettings(ElementSettings, frozen=True, kw_only=True):
-    """An element that is a queue of a PBS server, whose tools run here."""
+    """A computing element that is a queue of a PBS server whose tools are on this machine."""
 
     directory: Line
-    """On a file system that the nodes share: a directory for each pilot; letters, digits and `_.+/-` in its path."""
+    """A directory on a file system that the nodes share; each pilot has one in it. Its path has letters, digits and `_.+/-` only."""
     flavour: Literal["torque", "pbspro"] = "torque"
-    """How nodes are asked for: by `-l nodes=1:ppn=N`, or by `-l select=1:ncpus=N` (PBS Pro, OpenPBS)."""
+    """How nodes are requested: by `-l nodes=1:ppn=N` (torque), or by `-l select=1:ncpus=N` (PBS Pro, OpenPBS)."""
     server: Line = ""
-    """Empty: the tools' default."""
+    """The name of the PBS server; empty: the tools' default."""
     queue: Line = ""
     account: Line = ""
     name_length: Annotated[int, msgspec.Meta(ge=15, le=230)] = 230
-    """The most characters of a job's name at the server."""
+    """The most characters that the server accepts in a job's name."""
     constraint: Line = ""
-    """Properties of the node (`bigmem:ib`), or resources of the chunk (`bigmem=true`)."""
+    """Properties of the node (`bigmem:ib`), or resources of the chunk (`bigmem=true`), that pilots request; empty: none."""
 
 
 class LsfSettings(ElementSettings, frozen=True, kw_only=True):
-    """An element that is a queue of an LSF cluster, whose tools run here."""
+    """A computing element that is a queue of an LSF cluster whose tools are on this machine."""
 
     directory: Line
-    """On a file system that the nodes share: a directory for each pilot."""
+    """A directory on a file system that the nodes share; each pilot has one in it."""
     configuration: Line = ""
     """The directory of lsf.conf; empty: the tools' default."""
     queue: Line = ""
     project: Line = ""
     constraint: Line = ""
-    """An expression for hosts in `select[]`."""
+    """An expression that hosts must satisfy, in `select[]`; empty: none."""
     resources: Line = ""
-    """Reserved resources beside memory, in `rusage[]`, separated by commas."""
+    """Resources that pilots reserve besides memory, in `rusage[]`, separated by commas; empty: none."""
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the pilot submitter."""
 
     pilots: PilotFactorySettings
     sandboxes: PilotSandboxSettings
     health: HealthPolicy = HealthPolicy()
     transfers: TransferSettings = TransferSettings()
-    """Where jobs' inputs by URL may come from and their outputs go, at the sites to which this service sends pilots."""
+    """From where jobs' inputs by URL may be fetched, and where outputs may go, at the sites to which this service sends pilots."""
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []

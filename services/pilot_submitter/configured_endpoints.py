@@ -1,4 +1,4 @@
-"""The configured endpoints: one dispatcher for this machine, and one for each element behind a middleware."""
+"""Makes the endpoints of computing elements from the configuration: one dispatcher for this machine, and one for each other element."""
 
 import time
 from collections.abc import Iterator, Mapping
@@ -32,15 +32,18 @@ from wms.errors import Rejected
 from wms.ids import CeId
 
 PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
-"""Environment variables that local pilots get."""
+"""The environment variables that pilots on this machine inherit from the service."""
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
-"""Environment variables of LSF's profile, which its tools need."""
+"""The environment variables of LSF's profile, which its tools need."""
 PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG", *LSF_PROFILE)
-"""Environment variables that a batch system's tools get, and with them the pilots."""
+"""The environment variables that a batch system's tools inherit from the service, and with them the pilots."""
 
 
 def doors_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
-    """Return all configured endpoints. Raise Rejected if an element is configured twice."""
+    """Return the endpoints of all configured computing elements. Raises Rejected if an element is configured twice.
+
+    It also raises Rejected if a mapping script cannot run in a sandbox. `environment` is that of this process.
+    """
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
     doors = list(_configured(config, environment))

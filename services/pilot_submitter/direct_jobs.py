@@ -1,7 +1,7 @@
-"""Jobs that are sent directly: this service holds their leases as an agent would, and does what they need.
+"""Jobs that are sent directly as batch jobs: this service holds their leases and reports on them, in place of a job agent.
 
-A pilot stands for each: it asks, accepts, renews and reports by the same messages as one at a site. What it is told is read
-from the database. All that is known is there and at the elements, so that another instance goes on after a crash.
+A stored pilot stands for each. It asks, accepts, renews and reports by the same messages as one at a site, and the answers are
+read from the database. All that is known is there and at the elements, so that another instance goes on after a crash.
 """
 
 import asyncio
@@ -42,21 +42,24 @@ log = structlog.get_logger()
 
 AT_ONCE = 500
 HELD_SECONDS = 30.0
-"""Seconds after which another instance takes over jobs whose holder says nothing."""
+"""Seconds of silence of the instance that holds a job, after which another one takes the job over."""
 ASK_AGAIN_SECONDS = 5.0
 MARGIN_SECONDS = 10.0
-"""Seconds, at most a third of what is left, by which a job's own lease is shorter: for a file system that shows changes late."""
+"""Seconds by which the lease passed on to the batch job is shorter, since shared file systems show changes late.
+
+It is at most a third of the time left.
+"""
 
 
 class Sender(Protocol):
-    """What sends messages: a connection to the broker."""
+    """What sends messages: a connection to the message broker."""
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
-        """Send a message."""
+        """Send a message to a topic, under a partition key, authenticated by a token."""
 
 
 class DirectJobs:
-    """The holder of the leases of jobs that are sent directly; any number of instances may run."""
+    """Holds the leases of jobs that are sent directly as batch jobs, and reports on them. Any number of instances may run."""
 
     def __init__(
         self,
@@ -69,7 +72,7 @@ class DirectJobs:
         sandboxes_url: str,
         directory: Path,
     ) -> None:
-        """`directory` is where inputs are unpacked before their jobs are sent."""
+        """`maker` makes the tokens under which it acts for each job. In `directory` inputs are unpacked before their jobs are sent."""
         self._db = db
         self._sender = sender
         self._doors = doors
@@ -83,7 +86,11 @@ class DirectJobs:
         """By pilot, the most seconds that its lease was seen to have left: as long as it is after a renewal."""
 
     async def look(self) -> None:
-        """Do the next step for each job."""
+        """Do the next step for each directly sent job that this instance holds, such as to accept, send, renew or report it.
+
+        Jobs whose holder is silent are taken over. A job whose step fails for an unreachable service is tried again by the next
+        call.
+        """
         async with self._db.transaction() as tx:
             held = await direct_job.hold(tx, self._instance_id, HELD_SECONDS, AT_ONCE)
         self._forget(held)

@@ -1,4 +1,4 @@
-"""The result of a job that was sent directly: by its program's exit code, its element's word, and what its files say."""
+"""The result of a job sent directly as a batch job, by its exit code, its element's report, and the files it left."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ _LIMITS = {"timeout": Code.WALL_LIMIT, "deadline": Code.WALL_LIMIT, "out_of_memo
 
 
 class DirectVerdict(NamedTuple):
-    """How an attempt ended: its outcome, with code and text."""
+    """How an attempt of a directly sent job ended: the outcome, a code, and a text for its user."""
 
     outcome: Outcome
     code: Code
@@ -29,7 +29,10 @@ class DirectVerdict(NamedTuple):
 def verdict(
     job: DirectJob, description: JobDescription, seen: PilotSighting, end: DirectEnd
 ) -> DirectVerdict:
-    """Return how an attempt ended."""
+    """Return how an attempt of a directly sent job ended.
+
+    `seen` is the batch system's report on the batch job, and `end` what the batch job itself left of its end.
+    """
     if job.stop_requested:
         return DirectVerdict("killed", Code.KILLED_BY_USER, f"{job.stop_requested} was ordered")
     if not has_begun(job, end):
@@ -49,7 +52,7 @@ def verdict(
 
 
 def has_begun(job: DirectJob, end: DirectEnd) -> bool:
-    """Return whether the job's program began."""
+    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job left."""
     return job.state != "Matched" or (end.has_begun and end.exit_code != NEVER_BEGAN)
 
 
@@ -68,7 +71,10 @@ def _by_exit_code(code: int, description: JobDescription) -> DirectVerdict:
 def result_of(
     job: DirectJob, description: JobDescription, seen: PilotSighting, end: DirectEnd, store: SandboxStore
 ) -> Result:
-    """Return the result to report, after the outputs were stored; blocking. Raises Unavailable if the store fails."""
+    """Store the outputs of an ended job in the sandbox store, and return the result to report. It blocks, so call it in a thread.
+
+    Outputs that cannot be stored make the result a failure. Raises Unavailable if the store does not answer.
+    """
     told, began = verdict(job, description, seen, end), has_begun(job, end)
     output, refused, unmatched = _stored(store, end.directory, description) if began else (None, "", ())
     text = "; ".join(
@@ -102,7 +108,7 @@ def result_of(
 
 
 def refused_input(job: DirectJob, fault: Rejected) -> Result:
-    """Return the result of a job whose inputs cannot be had."""
+    """Return the result of a job that failed because its inputs cannot be had (`fault`)."""
     return Result(
         job_id=job.job_id,
         epoch=job.epoch,

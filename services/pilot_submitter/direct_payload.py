@@ -1,4 +1,4 @@
-"""The payload of a job that is sent directly: its command line, its environment, and its input files on this machine."""
+"""The payload of a job that is sent directly as a batch job: its command line, its environment, and its unpacked input files."""
 
 import asyncio
 import shutil
@@ -17,9 +17,10 @@ OURS = "WMS_"
 async def payload_of(
     job: DirectJob, description: JobDescription, store: SandboxStore, directory: Path
 ) -> DirectPayload:
-    """Return the payload, with the inputs unpacked into `directory`, which is made anew.
+    """Return the payload of a job, with its input sandboxes unpacked into `directory`, which is emptied first.
 
-    Raises Rejected for inputs that cannot be had, Unavailable if the store fails.
+    Raises Rejected if the job has inputs or outputs by URL, or its inputs cannot be had. Raises Unavailable if the store does not
+    answer.
     """
     if description.inputs or description.outputs:
         raise Rejected(

@@ -1,4 +1,4 @@
-"""What the holder of a direct job's lease does next: one pure decision from the lease, the element and the user's orders."""
+"""Decides the next step for a job sent directly as a batch job, by its lease, its element's report and its user's orders."""
 
 from typing import Literal
 
@@ -8,16 +8,23 @@ from wms.dispatch.port import PilotSighting
 DirectStep = Literal[
     "ask", "give up", "accept", "decline", "send", "note", "start", "cancel", "finish", "renew", "forget"
 ]
-"""ask: for the job; give up: nobody gave it; accept, decline: the offer or the lease; send: the batch job; note: that it is there;
-start, renew, finish: report it; cancel: the batch job; forget: the lease is lost."""
+"""The steps, which the service does in place of a job agent.
+
+ask: ask the matcher for the job. give up: nobody offered it, so its placement fails. accept, decline: answer the offer, or return
+the lease. send: submit the batch job. note: store that it was submitted. start, renew, finish: report that it runs, goes on, or
+has ended. cancel: cancel the batch job. forget: cancel it, as its lease is lost.
+"""
 
 
 PATIENCE_SECONDS = 60.0
-"""Seconds in which a job is given to the pilot that stands for it, or does not fit there."""
+"""Seconds in which the matcher must offer the job; after them the job does not fit there."""
 
 
 def next_step(job: DirectJob, seen: PilotSighting | None) -> DirectStep:
-    """Return the next step; `seen` is the element's word on the batch job, None if it does not answer now."""
+    """Return the next step for a directly sent job.
+
+    `seen` is the element's report on the batch job; None if it does not answer now.
+    """
     if job.phase is None:
         return _without_lease(job)
     if job.phase == "offered":

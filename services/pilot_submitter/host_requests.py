@@ -1,7 +1,7 @@
-"""Requests for hosts: a class of pilots for each that waiting jobs require at an element.
+"""Requests for hosts: which special requests pilots are sent with, so that they get hosts (nodes) that waiting jobs require.
 
-The plan chooses the class of a pilot. A class that the batch system refuses, or that only the node itself can
-judge, pauses for longer with each try, until a pilot of it has found work.
+The plan chooses the class of a pilot, that is, its special requests. A class that the batch system refuses, or that only the node
+itself can judge, pauses for longer with each try, until a pilot of it has found work.
 """
 
 from collections.abc import Callable, Iterable
@@ -28,11 +28,11 @@ log = structlog.get_logger()
 _KEPT = 16_384
 
 Name: TypeAlias = tuple[CeId, str]
-"""An element and the name of a pilot class there."""
+"""A computing element and the name of a pilot class there."""
 
 
 class HostRequests:
-    """The pilot classes at elements, their requests and their success; `clock` returns monotonic seconds."""
+    """The pilot classes at all elements, with their requests and pauses after failures; `clock` returns monotonic seconds."""
 
     def __init__(self, doors: CeEndpoints, clock: Callable[[], float]) -> None:
         self._doors = doors
@@ -45,7 +45,10 @@ class HostRequests:
         self._trust = BoundedCache[Name, tuple[CircuitBreaker, str]](_KEPT)
 
     def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
-        """Return the pilot class for jobs with these requirements, None for the usual one, or the reason to send no pilots now."""
+        """Return the pilot class for jobs with these requirements at an element; None if pilots need no special requests.
+
+        Return `Avoided` with the reason if no pilots are to be sent for these jobs now.
+        """
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
             return self._avoided(requirements, element, found)
@@ -59,11 +62,11 @@ class HostRequests:
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
     def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
-        """Return the resources to request for a pilot: those of its class, or else the usual ones of the endpoint."""
+        """Return what a pilot requests of the batch system: what its class requests, else what is usual at the endpoint (`door`)."""
         return self._requests.get(_name(pilot)) or door.request(element)
 
     def sent(self, pilots: Iterable[NewPilot]) -> None:
-        """Record that pilots are sent. A class that only nodes can judge pauses after each try."""
+        """Record that pilots are sent. A class whose fit only the node can judge pauses after each try."""
         for each in pilots:
             if each.asks:
                 log.info("host asked for", pilot=each.pilot_id, reason=each.reason)
@@ -71,11 +74,11 @@ class HostRequests:
                 self._failed(_name(each), "no pilot has found such a node yet")
 
     def refused(self, pilot: NewPilot, why: str) -> None:
-        """Record that a batch system refused a pilot of a class, so that only this class pauses."""
+        """Record that a batch system refused a pilot, so that its class pauses, and no other."""
         self._failed(_name(pilot), why)
 
     def seen(self, supplies: Iterable[Supply]) -> None:
-        """Record the classes whose pilots have found work, at the begin of a plan; this ends the pauses of the classes."""
+        """End the pauses of those classes of which a live pilot has found work; to be called when a plan begins."""
         if len(self._requests) > _KEPT:
             self._requests.clear()
             self._unsure.clear()

@@ -1,4 +1,4 @@
-"""The making of a pilot's order for its dispatcher: its configuration, its token and its request."""
+"""Makes what a pilot is sent with: its configuration, its token and its request to the batch system."""
 
 import msgspec
 
@@ -20,14 +20,14 @@ from wms.site import ComputingElement, ad_of
 from wms.transfer.movers import TransferSettings
 
 NO_OWNER = "pilot_submitter"
-"""The owner of generic pilots."""
+"""The owner in the tokens of generic pilots, which run jobs of all owners of a VO."""
 
 BOUND_IDLE_SECONDS = 90.0
-"""The least seconds for which a bound pilot asks for its job: matchers that lost sight of the job find it within 30 s."""
+"""The least seconds for which a pilot sent for one job asks for it. Matchers that missed the job find it within 30 s."""
 
 
 class PilotFactory:
-    """The maker of dispatchers' orders for pilots, and of new tokens for living pilots."""
+    """Makes orders for dispatchers to send pilots, and new tokens for living pilots."""
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
@@ -44,7 +44,7 @@ class PilotFactory:
         return self._pilots.token_seconds
 
     def lifetime_seconds(self, door: CeEndpoint) -> float:
-        """Return the seconds after which a pilot of this endpoint accepts no more jobs."""
+        """Return the seconds after its start at which a pilot of this endpoint (`door`) takes no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
     def order(
@@ -55,10 +55,10 @@ class PilotFactory:
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> PilotRequest:
-        """Return the order for one pilot, with the usual request unless another is given.
+        """Return the order to send one pilot, by which its dispatcher submits it; `request` None: the usual one of the endpoint (`door`).
 
-        Its token binds it to itself, its site, its element and its VO, a private pilot to its owner and group, and one that was
-        sent for a placement to its job.
+        Its token binds it to itself, its site, its element and its VO. A private pilot is bound to its owner and group as well,
+        and one sent for a placement to its job.
         """
         request = request or door.request(element)
         token = self.token(sent)
@@ -74,12 +74,15 @@ class PilotFactory:
         )
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
-        """Return a new token for a living pilot, with the bindings of its present one, encrypted for that pilot."""
+        """Return a new token for a living pilot, with the rights of its present one, encrypted for that pilot."""
         token = self.token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
     def token(self, pilot: NewPilot | TokenDue) -> str:
-        """Return a token with all bindings of the pilot. A private one lacks the right of a generic pilot."""
+        """Return a signed token that allows what the pilot may do: at its element, for its VO, owner or job.
+
+        A private pilot lacks the right of a generic one.
+        """
         claims = Claims(
             kind="pilot",
             owner=pilot.owner or NO_OWNER,
@@ -142,7 +145,7 @@ class PilotFactory:
 
 
 def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
-    """Return the policy requirements of a pilot: of its element, and of the jobs that it was sent for."""
+    """Return what a batch system may be told of a pilot for its policies: its request, and its purpose (the jobs it is for)."""
     return JobPolicy(
         vo=vo,
         owner_groups=purpose.owner_groups,

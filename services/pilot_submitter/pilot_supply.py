@@ -1,4 +1,4 @@
-"""Living pilots as the planner counts them: submitted, waiting, running or ending, with their free slots and resources."""
+"""Counts living pilots for the planner: how many are submitted, wait, run or end, with their free slots and resources."""
 
 from collections.abc import Sequence
 from functools import lru_cache
@@ -13,7 +13,7 @@ from wms.site import Resource
 
 
 def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
-    """Return living pilots as the planner counts them, with the resources that each offers now.
+    """Return a group of equal living pilots as the planner counts them, with the resource that each offers now.
 
     `asked` are the CPU times that waiting jobs request, ascending; `sharing` are the groups that share private pilots.
     """

@@ -1,4 +1,4 @@
-"""The tracking of pilots until their ends: their states, their outputs, and their removal from their elements."""
+"""Follows pilots to their end: reads their states at computing elements, fetches their outputs, and removes them there."""
 
 import asyncio
 import contextlib
@@ -18,20 +18,20 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 ARRIVING_SECONDS = 60.0
-"""Seconds after its storing in which a pilot may still be on its way, though its element does not know it."""
+"""Seconds after it was stored for which a pilot may be on its way, so that its element does not know it yet."""
 SETTLED_SECONDS = 20.0
-"""Seconds after a pilot's end until its element has its output."""
+"""Seconds after a pilot's end at which its element should have the pilot's output."""
 LINGERING_SECONDS = 120.0
-"""Seconds after a pilot's end until its element knows of it; one that is still listed then has a stuck process."""
+"""Seconds after a pilot's end by which its element should list it as ended. Otherwise a process of it is stuck."""
 GIVEN_UP_SECONDS = 1_200.0
-"""Seconds of silence after which a pilot is lost, whatever its element lists. An agent without answers ends sooner."""
+"""Seconds of silence after which a pilot is lost, though its element lists it as running. A job agent without answers ends sooner."""
 ASKED_FOR_SECONDS = 3_600.0
-"""Seconds after a pilot's end in which its output is fetched."""
+"""Seconds after a pilot's end for which the service tries to fetch its output."""
 OUTPUTS_AT_ONCE = 100
 
 
 class PilotTracking:
-    """The tracker of the pilots of all endpoints: reads their states and fetches their outputs."""
+    """Follows the pilots of all endpoints: reads their states, stores changes, and fetches their outputs."""
 
     def __init__(
         self,
@@ -46,13 +46,13 @@ class PilotTracking:
         self._doors = doors
         self._settled_seconds = settled_seconds
         self.silent_seconds = silent_seconds
-        """Seconds without a message after which a pilot with jobs is silent."""
+        """Seconds without a message after which a pilot with jobs counts as silent."""
         self._given_up_seconds = given_up_seconds
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[set[PilotId]]:
-        """Treat the pilots of the set as being sent, so neither there nor dead, for the duration of the context."""
+        """Return a context with a set: pilots that the caller adds are being sent, and `follow` does not read their states meanwhile."""
         names: set[PilotId] = set()
         self._sending.append(names)
         try:
@@ -88,7 +88,10 @@ class PilotTracking:
         return replace(sighting, state="Failed", lost=Code.NODE_LOST, reason=reason)
 
     async def note(self, sightings: Iterable[PilotSighting]) -> None:
-        """Store the states by dispatchers; shorten the leases of pilots that were seen to end."""
+        """Store pilot states that dispatchers reported, in a transaction of its own.
+
+        Leases of pilots that have ended without being lost are shortened, so that their jobs wait again soon.
+        """
         news = list(sightings)
         if not news:
             return

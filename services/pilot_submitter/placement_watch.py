@@ -1,4 +1,4 @@
-"""The watch over placements: they follow their pilots, fail at their latest start, and leave no pilot behind."""
+"""Watches placements: each fails if its pilot ends or is too late before the job starts, and leaves no pilot behind."""
 
 import asyncio
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ log = structlog.get_logger()
 
 AT_ONCE = 500
 OVER_SECONDS = 30.0
-"""Seconds after its job's end in which a bound pilot ends by itself."""
+"""Seconds after the end of its job by which a pilot that was sent for it ends by itself."""
 
 
 class PlacementWatch:
-    """Fails placements that cannot start their jobs, and cancels pilots without a placement; any number may run."""
+    """Fails placements that cannot start their jobs, and cancels pilots without a placement. Any number of instances may run."""
 
     def __init__(self, db: Database, doors: CeEndpoints, *, over_seconds: float = OVER_SECONDS) -> None:
         self._db = db
@@ -29,7 +29,7 @@ class PlacementWatch:
         self._over_seconds = over_seconds
 
     async def look(self) -> bool:
-        """Fail what cannot start any more; return whether there may be more."""
+        """Mark placements whose pilots have arrived, and fail those whose jobs cannot start any more; return whether there may be more."""
         async with self._db.transaction() as tx:
             await placement.arrived(tx)
         # In a transaction of its own: it locks jobs first, as all others do.
@@ -44,7 +44,7 @@ class PlacementWatch:
         return len(doomed) == AT_ONCE and bool(failed)
 
     async def clear(self) -> bool:
-        """Cancel pilots whose placements are over; return whether there may be more."""
+        """Cancel pilots whose placements are over at their elements, and store that they have ended; return whether there may be more."""
         async with self._db.transaction() as tx:
             found = await pilot.unbound(tx, since=self._over_seconds, limit=AT_ONCE)
         by_door = {door: some for door, some in self._doors.behind(found).items() if door.reachable}

@@ -1,7 +1,7 @@
-"""The sending of placements: a pilot for each, which is bound to the job that the broker placed.
+"""Carries out placements: sends a pilot for each, which may run only the job that the resource broker placed.
 
-A pilot is stored with its placement before it is sent. Whatever dies then, tracking finds out whether the pilot arrived,
-and the placement follows it (`placement_watch`).
+A pilot is stored with its placement before it is sent. Whatever dies then, tracking finds out whether the pilot arrived, and the
+placement follows it (`placement_watch`).
 """
 
 import asyncio
@@ -32,13 +32,13 @@ log = structlog.get_logger()
 
 SOURCE = "pilot_submitter"
 AT_ONCE = 100
-"""The most placements that are taken in one round."""
+"""The most placements that one round carries out."""
 TAKEN_SECONDS = 60.0
-"""Seconds after which another instance may take a placement whose taker did not store its pilot."""
+"""Seconds after which another instance may take over a placement for which no pilot was stored."""
 
 
 class Shipment(NamedTuple):
-    """A placement on its way: its pilot, the pilot's order, and the endpoint that it goes through."""
+    """A placement that is being carried out: its pilot, the order to send it, and the endpoint that it goes through."""
 
     placed: Placement
     pilot: NewPilot
@@ -47,7 +47,7 @@ class Shipment(NamedTuple):
 
 
 class Placing:
-    """The sender of bound pilots; any number of instances may run."""
+    """Sends pilots for placements. Any number of instances may run."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Placing:
         self._mark = ""
 
     async def send(self) -> bool:
-        """Send pilots for ordered placements; return whether there may be more."""
+        """Store and send pilots for ordered placements, and fail those that cannot be sent; return whether there may be more."""
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
                 taken = await placement.take(tx, self._instance_id, TAKEN_SECONDS, AT_ONCE, RESERVING)
@@ -159,7 +159,7 @@ class Placing:
 
 
 def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFailure:
-    """Return the failure of a placement, for a reason."""
+    """Return the failure of a placement, to be stored; `text` explains it to the job's user."""
     return PlacementFailure(
         job_id=placed.job_id,
         attempt=placed.attempt,

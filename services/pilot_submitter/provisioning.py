@@ -1,7 +1,7 @@
-"""The planning and sending of pilots: one transaction reads jobs, ads and pilots and plans; pilots are sent after it.
+"""Plans and sends pilots: one transaction reads jobs, ads and pilots, and stores the planned pilots; they are sent after it.
 
-Pilots are stored before they are sent, under ids of our own, so that a crash in between leaves none unknown. One
-instance plans at a time; another that finds the lock taken does nothing.
+Pilots are stored before they are sent, under ids of our own, so that a crash in between leaves none unknown. One instance plans
+at a time; another that finds the lock taken does nothing.
 """
 
 import asyncio
@@ -58,19 +58,16 @@ from wms.site import ComputingElement, as_it_is, lasting, private, without_ad
 log = structlog.get_logger()
 
 IDLE_SILENT_SECONDS = 20.0
-"""A pilot without jobs reports every five seconds: after a longer silence it offers no free slots."""
+"""Seconds of silence after which a pilot without jobs counts as having no free slots; such a pilot reports every five seconds."""
 FREE_SECONDS = 0.05
 FORGOTTEN_OVER = 10_000
-"""The number of task queues that are remembered though nothing waits in them."""
+"""How many task queues may be remembered in which nothing waits."""
 SHARE_OF_TIME = 20
-"""The pause after a plan as a multiple of the plan's own processor time.
-
-It is processor time, so that a busy machine delays no pilot any longer.
-"""
+"""The pause after a plan, as a multiple of the CPU time that the plan took. Wall time would delay pilots on a busy machine."""
 
 
 class Provisioning:
-    """The planner and sender of pilots through all endpoints."""
+    """Plans pilots for the waiting jobs, and sends them through all endpoints."""
 
     def __init__(
         self,
@@ -88,7 +85,7 @@ class Provisioning:
         self._caps = caps
         self._choice: Choice = choice
         self._purposes: dict[PilotId, Purpose] = {}
-        """The purposes of the last plan's pilots."""
+        """What the last plan's pilots are sent for, by pilot."""
         self._following = following
         self._asking = HostRequests(doors, doors.clock)
         self._doors_written: tuple[int, ...] | None = None
@@ -100,10 +97,10 @@ class Provisioning:
         self._said: tuple[str, ...] = ()
         self._written: dict[CeId, ElementDecision] | None = None
         self._lives: dict[CeId, float] = {}
-        """The stored lives of pilots at the elements of the last plan."""
+        """The lifetimes of pilots, in seconds, that are stored for the elements of the last plan."""
 
     async def provide(self) -> None:
-        """Make one plan and carry it out."""
+        """Make one plan, store its pilots and send them; do nothing while another instance plans, or in the pause after a plan."""
         if time.monotonic() < self._not_before:
             return
         began = time.process_time()
@@ -344,7 +341,7 @@ class Provisioning:
 
 
 async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
-    """Count pilots at elements whose ads state a limit, and leave out those over the limits."""
+    """Count pilots that are about to be sent against the limits in their elements' ads; return those that the limits allow."""
     if not sent:
         return []
     granted = await limit.count_pilots(tx, Counter(CeId(each.site, each.ce) for each in sent))

@@ -1,7 +1,8 @@
-"""Answers of a site's mapping script: each question is asked once, in turns of owners, and kept until the script changes.
+"""Answers of a site's mapping script, which maps job requirements to batch system options; cached until the script changes.
 
-A sandboxed script sees nothing but its question, so that its answer stays the same as long as its file does. Until
-there is an answer, and after a failure, no pilots are sent for the jobs concerned; all others are.
+Each question is asked once, in turns of owners. A sandboxed script sees nothing but its question, so that its answer stays the
+same as long as its file does. Until there is an answer, and after a failure, no pilots are sent for the jobs concerned; all
+others are.
 """
 
 from collections.abc import Callable, Hashable
@@ -22,26 +23,26 @@ log = structlog.get_logger()
 
 ANSWERS_KEPT = 16_384
 RETRY_SECONDS = 60.0
-"""Seconds after a failure before the same question is asked again."""
+"""Seconds after a failure until the same question is asked again."""
 
 Version: TypeAlias = Hashable
 
 
 class Script(Protocol):
-    """A script that can be run."""
+    """A mapping script that can be run with a question."""
 
     @property
     def name(self) -> str: ...  # noqa: D102 - as its name says
 
     def version(self) -> Version:
-        """Return a value that changes with the script."""
+        """Return a value that changes whenever the script changes."""
 
     async def run(self, question: str) -> bytes:
-        """Run the script for a question and return its output. Raise Unavailable if it fails or exceeds a limit."""
+        """Run the script with a question (JSON) and return what it prints. Raises Unavailable if it fails or exceeds a limit."""
 
 
 class SandboxedScript:
-    """The script of one element, in its sandbox."""
+    """The mapping script of one computing element, run in a sandbox."""
 
     def __init__(self, place: CeId, sandbox: Sandbox) -> None:
         self._place = place
@@ -49,7 +50,7 @@ class SandboxedScript:
         self.name = str(sandbox.program)
 
     def version(self) -> Version:
-        """Return a value that changes with the file; None if there is none."""
+        """Return a value that changes whenever the script or a file that it reads changes; None if one is missing."""
         try:
             found = [each.stat() for each in (self._sandbox.program, *self._sandbox.reads)]
         except OSError:
@@ -57,14 +58,17 @@ class SandboxedScript:
         return tuple((each.st_dev, each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
 
     async def run(self, question: str) -> bytes:
-        """Return the script's output for a question on its element. Raise Unavailable if it fails or exceeds a limit."""
+        """Run the script with a question, to which site and element are added, and return what it prints.
+
+        Raises Unavailable if it fails or exceeds a limit.
+        """
         site, ce = self._place
         whole = {"site": site, "ce": ce, **msgspec.json.decode(question)}
         return await self._sandbox.run(msgspec.json.encode(whole).decode())
 
 
 class ScriptAnswers:
-    """The answers of one element's script; `clock` returns monotonic seconds."""
+    """The cached answers of one element's mapping script, and its waiting questions; `clock` returns monotonic seconds."""
 
     def __init__(self, script: Script, clock: Callable[[], float]) -> None:
         self._script = script
@@ -75,10 +79,10 @@ class ScriptAnswers:
         self.version: Version = script.version()
         self.answers = BoundedCache[str, Outcome](ANSWERS_KEPT)
         self.revision = 0
-        """The number of changes of answers."""
+        """A number that grows with each new answer or failure."""
 
     def want(self, question: str, owner: Owner) -> None:
-        """Add a question for its owner's turn, unless it was answered, or failed a short time ago."""
+        """Queue a question on behalf of an owner, unless it has an answer, or failed a short time ago."""
         is_answered = isinstance(self.answers.get(question), ScriptAnswer)
         is_due = self._clock() >= self._not_before.get(question, 0.0)
         if is_due and not is_answered:
@@ -89,7 +93,7 @@ class ScriptAnswers:
         return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
 
     async def answer_next(self, mapping: ScriptedMapping) -> bool:
-        """Run the script for the next question; return whether more questions wait."""
+        """Run the script for the next waiting question, and keep the answer; return whether more questions wait."""
         self._look_for_another_script()
         question = self._wanted.next()
         if question is None:

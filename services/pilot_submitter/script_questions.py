@@ -1,7 +1,7 @@
-"""Questions that wait for a mapping script, in turns of owners, so that one with many does not delay the others.
+"""Questions that wait for a site's mapping script, in turns of owners, so that an owner with many does not delay the others.
 
-Their number is bounded. At the bound, the owner with the most questions loses its newest to an owner with less than
-an equal share. A lost question is asked again while it is needed.
+Their number is limited. At the limit, the owner with the most questions loses its newest to an owner with less than an equal
+share. A lost question is asked again while it is needed.
 """
 
 from typing import TypeAlias
@@ -10,11 +10,11 @@ WANTED_LIMIT = 1_000
 """The most waiting questions of all owners together."""
 
 Owner: TypeAlias = tuple[str, str]
-"""A VO and an owner in it."""
+"""The names of a VO and of an owner in it."""
 
 
 class ScriptQuestions:
-    """Waiting questions by owner, each owner's in the order in which they came."""
+    """Waiting questions by owner, each owner's in the order in which they came; `limit` is the most of all owners together."""
 
     def __init__(self, limit: int = WANTED_LIMIT) -> None:
         self._limit = limit
@@ -26,14 +26,14 @@ class ScriptQuestions:
         return self._count
 
     def add(self, owner: Owner, question: str) -> None:
-        """Add a question of an owner; ignore it if it already waits or the owner has no room."""
+        """Add a question of an owner, unless it waits already or the owner has no room."""
         if question in self._by_owner.get(owner, ()) or not self._make_room(owner):
             return
         self._by_owner.setdefault(owner, {})[question] = None
         self._count += 1
 
     def next(self) -> str | None:
-        """Return the oldest question of the next owner, who then comes last; None if none waits."""
+        """Remove and return the oldest question of the next owner, who then comes last; None if none waits."""
         if not self._by_owner:
             return None
         owner = next(iter(self._by_owner))
@@ -44,7 +44,7 @@ class ScriptQuestions:
         return question
 
     def answered(self, question: str) -> None:
-        """Remove a question of all owners."""
+        """Remove a question from all owners that wait for its answer."""
         for owner in [owner for owner, own in self._by_owner.items() if question in own]:
             self._remove(owner, question)
 

@@ -1,4 +1,4 @@
-"""The pilot submitter's loops and their parts."""
+"""The loops of the pilot submitter."""
 
 import os
 from pathlib import Path
@@ -19,11 +19,11 @@ from wms.provisioning.plan import Caps
 from wms.runtime.host import Host
 
 SLOW_ELEMENT_SECONDS = 1_800.0
-"""The longest round of a loop that talks to elements: to send many pilots to a slow one takes minutes."""
+"""The longest that a round of a loop may take that talks to elements: many pilots to a slow element take minutes."""
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the loops of the pilot submitter and add them to the host."""
+    """Create the loops of the pilot submitter from its configuration and add them to `host`, which runs them."""
     endpoints = doors_of(config, os.environ)
     signing_key = load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",))
     factory = PilotFactory(config, signing_key, host.orders)

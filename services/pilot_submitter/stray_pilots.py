@@ -1,8 +1,8 @@
-"""Stray pilots: an element lists them as alive though their time here is over. They are cancelled until they are gone.
+"""Stray pilots: an element lists them as alive though the database says that they are over. They are cancelled until they are gone.
 
-There are three kinds: a pilot that ended and is still listed, one that was lost and whose leases are over, and one
-with this system's mark that is unknown here. A batch system that restarts may forget a cancellation, so it is
-repeated, in growing pauses, as long as the pilot is listed.
+There are three kinds. A pilot has ended and is still listed; it was lost and its leases are over; or it has this system's mark
+and is unknown here. A batch system that restarts may forget a cancellation, so it is repeated, in growing pauses, as long as the
+pilot is listed.
 """
 
 import asyncio
@@ -20,13 +20,13 @@ from wms.ids import CeId, PilotId
 log = structlog.get_logger()
 
 LOOK_SECONDS = 30.0
-"""Seconds between two listings of an element without stray pilots."""
+"""Seconds between two listings of an element where there were no stray pilots."""
 CANCEL_PAUSE_SECONDS = 30.0
-"""Seconds until a cancelled pilot is cancelled again; they double each time."""
+"""Seconds until a stray pilot is cancelled again; they double each time."""
 
 
 class StrayPilots:
-    """The search for stray pilots in the listings of all elements, and their cancellation."""
+    """Finds stray pilots in the listings of all elements, and cancels them."""
 
     def __init__(
         self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
@@ -39,7 +39,7 @@ class StrayPilots:
         self._left: dict[CeEndpoint, dict[PilotId, _Left]] = {}
 
     async def clear(self) -> None:
-        """List pilots at every element that is due, and cancel stray ones."""
+        """List the pilots at every element that is due, and cancel those that should be gone."""
         if not self._mark:
             async with self._db.transaction() as tx:
                 self._mark = await pilot.mark(tx)

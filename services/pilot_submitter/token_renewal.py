@@ -1,6 +1,6 @@
-"""The renewal of pilots' tokens before they expire, as long as the pilots are stored as alive.
+"""Renews pilots' tokens before they expire, as long as the pilots are stored as alive.
 
-A pilot that waited in a batch system beyond its token's end finds a new one within seconds of its start.
+A pilot that waited in a batch system until its token had expired finds a new one within seconds of its start.
 """
 
 from services.pilot_submitter.pilot_factory import PilotFactory
@@ -9,11 +9,11 @@ from wms.db.database import Database
 from wms.messages.site_inbox import inbox
 
 AT_ONCE = 500
-"""The most pilots renewed in one transaction, oldest tokens first."""
+"""The most tokens that one transaction renews, the oldest first."""
 
 
 class TokenRenewer:
-    """The renewer of living pilots' tokens. A lost renewal is repeated in a later round."""
+    """Sends living pilots new tokens. One that is lost on the way is sent again in a later round."""
 
     def __init__(self, db: Database, maker: PilotFactory) -> None:
         self._db = db
@@ -22,11 +22,11 @@ class TokenRenewer:
 
     @property
     def every_seconds(self) -> float:
-        """Seconds between rounds: a token has some eight chances of renewal before it ends."""
+        """Seconds between two rounds: a token is renewed up to eight times before it ends."""
         return min(10.0, self._token_seconds / 16)
 
     async def renew(self) -> bool:
-        """Renew the tokens that are in their second half; return whether there may be more."""
+        """Send new tokens to pilots whose tokens are in the second half of their life; return whether there may be more."""
         async with self._db.transaction() as tx:
             due = await pilot.tokens_due(
                 tx, within=self._token_seconds / 2, pause=self.every_seconds, limit=AT_ONCE
