@@ -1,13 +1,13 @@
-"""Forecast of a waiting job's start, from its position in the draw and the recent rate of its task queue.
+"""Forecast of a waiting job's start, from its position in its task queue and the recent rate at which jobs of the queue are matched.
 
-The draw is not first in, first out. It draws one of a queue's user priorities, then a random one of that priority's ten oldest jobs. So a
-job with `a` older jobs of its priority is offered after max(0, a - 9) draws of the priority at the earliest. Then each draw takes it with
-a chance of one in ten. The law of the draw gives the rate of its priority; the matchers' counts give the rate of the queue. For many jobs
-not yet drawn only counts and ids are known. Hence `least` and `most` older jobs.
+The draw is not first in, first out. It draws one of a queue's user priorities, then a random one of that priority's ten oldest
+jobs. So a job with `a` older jobs of its priority is offered after max(0, a - 9) draws of the priority at the earliest. Then each
+draw takes it with a chance of one in ten. The law of the draw gives the rate of its priority; the matchers' counts give the rate
+of the queue. For many jobs not yet drawn only counts and ids are known. Hence `least` and `most` older jobs.
 
-The interval: the number K of draws of the queue has a mean and a variance. Times between draws are taken as exponential, so that K of
-them are nearly a gamma of shape E[K]^2 / (E[K] + Var K). The rate itself is a gamma of the counts. The quotient of the two is an F
-distribution, whose quantiles are Paulson's. New jobs, sites, shares and limits are not foreseen.
+The interval: the number K of draws of the queue has a mean and a variance. Times between draws are taken as exponential, so that
+K of them are nearly a gamma of shape E[K]^2 / (E[K] + Var K). The rate itself is a gamma of the counts. The quotient of the two
+is an F distribution, whose quantiles are Paulson's. New jobs, sites, shares and limits are not foreseen.
 """
 
 from collections.abc import Sequence
@@ -26,25 +26,32 @@ _NORMAL_90 = 1.2815515655446004
 
 
 class StartForecast(Struct, frozen=True, kw_only=True):
-    """A job's position and the time until it is offered, if nothing changes. The earliest and the latest time enclose 80 %."""
+    """The position of a waiting job in its task queue, and when a pilot will be offered it if nothing changes.
+
+    With a chance of 80 % the job is offered between `earliest_seconds` and `latest_seconds` from now. All times are None if no
+    job of the queue was matched recently.
+    """
 
     older_least: int
-    """The least number of older jobs of the same user priority in the same task queue."""
+    """The least number of older jobs with the same user priority in the task queue; `older_most` is the most."""
     older_most: int
     level_chance: float
-    """The share of the queue's draws that goes to the job's user priority, 0 to 1."""
+    """The share, 0 to 1, of the jobs drawn from the queue that have this job's user priority."""
     matched_per_minute: float | None = None
-    """Recently matched jobs of the queue per minute; None if none was matched."""
+    """How many jobs of the queue were recently matched per minute; None if none was."""
     earliest_seconds: float | None = None
     likely_seconds: float | None = None
     latest_seconds: float | None = None
-    """The latest time in seconds until the job is offered; None if it has no bound."""
+    """The latest time in seconds until the job is offered; None if it cannot be bounded."""
 
 
 def forecast(
     job_id: int, user_priority: float, levels: Sequence[Level], served: Served, law: Law
 ) -> StartForecast | None:
-    """Return a waiting job's position and start; None if no waiting job has its user priority."""
+    """Return a waiting job's position and expected start; None if no job with its user priority waits in the queue.
+
+    `levels` are the queue's waiting jobs by user priority, `served` its recent matches, and `law` how matchers draw.
+    """
     mine = next((n for n, level in enumerate(levels) if level.user_priority == user_priority), None)
     if mine is None or not levels[mine].count:
         return None
@@ -67,18 +74,21 @@ def forecast(
 
 
 def older(job_id: int, level: Level) -> tuple[int, int]:
-    """Return the least and the most number of jobs of a user priority that are older than the job. They are equal for consecutive ids."""
+    """Return the least and the most number of jobs in a level that are older than the job.
+
+    A level is the waiting jobs of one user priority. The two numbers are equal if its ids are consecutive.
+    """
     most = max(0, min(job_id - level.oldest, level.count - 1))
     least = max(0, level.count - 1 - max(0, level.newest - job_id))
     return min(least, most), most
 
 
 def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
-    """Return the chance that a draw of the queue takes the `mine`-th of its user priorities.
+    """Return the chance that a job drawn from the queue is of the user priority `levels[mine]`.
 
-    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with probability (1 - p
-    t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal probability of the proportional law, from
-    which it differs little.
+    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with probability (1
+    - p t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal probability of the proportional
+    law, from which it differs little.
     """
     weighed = [(level.count, real_priority(level.user_priority)) for level in levels if level.count]
     count, weight = levels[mine].count, real_priority(levels[mine].user_priority)
@@ -104,11 +114,14 @@ def _evidence(served: Served) -> tuple[float, float]:
 
 
 Moments = tuple[float, float]
-"""A mean and a variance."""
+"""The mean and the variance of a random number."""
 
 
 def draws_of_level(older_jobs: int, count: int) -> Moments:
-    """Return mean and variance of the number of draws of a user priority until the job after `older_jobs` older ones is drawn."""
+    """Return mean and variance of how many jobs of one user priority are drawn until, and with, a given job.
+
+    `older_jobs` is the number of jobs of that priority that are older than it, and `count` the number of all.
+    """
     first = max(0, older_jobs - (OLDEST - 1))
     in_play = count - first
     # P(not drawn by draw i): a chance of one in ten with more than ten jobs left, then equal chances for the last ten.

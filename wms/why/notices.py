@@ -1,7 +1,7 @@
-"""Notices of why a computing element gets no jobs or pilots, in three words: suppress, delay, avoid.
+"""Notices of why a computing element gets no jobs or pilots, each of one of three kinds: suppress, delay, avoid.
 
 *Suppress*: a limit in its ad is reached, and nothing is sent until its next ad. *Delay*: too many jobs are being submitted there, or a
-rate is used up; more are sent later. *Avoid*: it is quarantined or shut by an operator, its endpoint is backing off, or pilots are lost
+rate limit is used up; more are sent later. *Avoid*: it is quarantined or closed by an operator, its endpoint fails, or pilots are lost
 there. Other elements are better.
 
 All commands and pages that show an element's state use these notices.
@@ -19,23 +19,29 @@ from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
 FEW = 3
-"""The number of lost pilots below which no notice is given."""
+"""With fewer lost pilots than this, an element is not avoided for lost pilots."""
 
 
 class Since(NamedTuple):
-    """The number of jobs that an element's ad allows until the next ad (None: no limit), and the numbers sent since."""
+    """What has been sent to an element since its last ad: jobs matched and pilots sent.
+
+    `allowed` is how many the ad allows until the next ad; None: no limit.
+    """
 
     allowed: int | None = None
     matched: int = 0
     sent: int = 0
     idle: int = 0
-    """Idle pilots of this system among the jobs that the ad's source counts."""
+    """How many idle pilots of this system are among the jobs that the ad counts as present."""
 
 
 def notices(
     element: ComputingElement, since: Since, health: ElementHealth, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
-    """Yield the notices of an element about its ad's limits, its health and its lost pilots."""
+    """Yield the notices of an element: on its ad's limits, on its health and on lost pilots.
+
+    `fresh` says whether its ad is still valid. `since` counts jobs and pilots sent since that ad.
+    """
     if fresh:
         # An idle pilot that gets a job stays the same job in the source's count.
         element = replace(
@@ -52,7 +58,7 @@ def notices(
 
 
 def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
-    """Return the notice that an element should be avoided; None if it should not."""
+    """Return the notice that an element should be avoided, by its health and its lost pilots; None if it should not."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
     if losses.lost < FEW or 2 * losses.lost <= losses.ended:
@@ -61,7 +67,7 @@ def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
 
 
 def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
-    """Return the elements, or whole sites, that get no work, each with the reason as text."""
+    """Return the elements that get no work, each with the reason as text. An empty element name stands for the whole site."""
     return {
         place: f"{'/'.join(filter(None, place))}: {Notice('avoid', health.text()).text()}"
         for place, health in known.items()
@@ -70,5 +76,5 @@ def shut_out(known: Mapping[CeId, ElementHealth]) -> dict[CeId, str]:
 
 
 def why_shut(shut: Mapping[CeId, str], site: str, ce: str) -> str | None:
-    """Return why an element or its whole site gets no work; None if it gets work."""
+    """Return why an element, or its whole site, gets no work, from the result of `shut_out`; None if it gets work."""
     return shut.get(CeId(site, "")) or shut.get(CeId(site, ce))

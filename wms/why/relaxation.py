@@ -1,8 +1,9 @@
-"""Counterfactuals: changed requirements with which a job would fit, and the number of slots that they would open.
+"""Changes of a job's requirements with which it would fit more computing elements, and how many slots they would open.
 
-For an element each failing clause is relaxed in one way: to the element's offer, and no further. A candidate is a job's whole
-requirements with some clauses relaxed. The functions that refused the original judge each candidate, and only fitting candidates are
-reported. The smallest set of clauses that opens a slot counts: single clauses if one is enough, else pairs, and so on.
+For an element each failing clause (a rule of the fit, such as memory) is relaxed to what the element offers, and no further. A
+candidate is a job's whole requirements with some clauses relaxed. The functions that refused the original judge each candidate,
+and only those that fit are reported. The smallest set of clauses that opens a slot counts: single clauses if one is enough, else
+pairs, and so on.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -25,7 +26,7 @@ Segments = tuple[int, ...]
 
 
 class Opening(NamedTuple):
-    """Relaxed requirements that fit, and the computing elements that they open."""
+    """Relaxed requirements, the names of the relaxed clauses, and the computing elements that the job would then fit."""
 
     clauses: tuple[str, ...]
     requirements: Requirements
@@ -33,16 +34,17 @@ class Opening(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """The number of jobs that could run concurrently at the opened elements."""
+        """How many such jobs could run at the same time at these elements, if the elements were empty."""
         return room(self.requirements, self.places)
 
 
 def openings(
     requirements: Requirements, found: Iterable[Verdict], segments: Segments, most: int = MOST
 ) -> list[Opening]:
-    """Return at most `most` smallest changes that open elements which advertise themselves now, the change with the most slots first.
+    """Return the smallest changes of requirements with which a job fits further elements; at most `most`, those with most slots first.
 
-    `segments` are the CPU segments by which jobs are grouped; a job can request no other CPU time.
+    `found` are the verdicts of all elements on the job; only elements with a valid ad count. `segments` are the CPU times, in
+    seconds, to which requests are rounded up: a job can request no other.
     """
     by_clauses: dict[tuple[str, ...], list[ElementSupply]] = {}
     for verdict in found:
@@ -115,7 +117,7 @@ def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
 def relaxed(
     requirements: Requirements, names: Iterable[str], element: ComputingElement, segments: Segments
 ) -> Requirements | None:
-    """Return the requirements with these clauses relaxed to an element's offer; None if a job cannot request that."""
+    """Return the requirements with the clauses in `names` relaxed to what an element offers; None if a job cannot request that."""
     changed: Requirements | None = requirements
     for name in names:
         relax = _RELAX.get(name)
@@ -127,7 +129,7 @@ Change = Callable[[Requirements, ComputingElement, Segments], Requirements | Non
 
 
 class Relax(NamedTuple):
-    """The way to relax a clause, and the element's fields that it uses."""
+    """How a clause is relaxed: a function that changes the requirements, and the fields of the element that it reads."""
 
     change: Change
     fields: tuple[str, ...] = ()
@@ -216,7 +218,7 @@ _SETS = {
 
 
 def changes(before: Requirements, after: Requirements) -> list[str]:
-    """Return the differences as text, by the options of `wms submit`."""
+    """Return the differences between two requirements as texts, in terms of the options of `wms submit`."""
     said = []
     if before.cpu_segment != after.cpu_segment:
         said.append(f"cpu-time of at most {after.cpu_segment} s instead of {before.cpu_segment}")

@@ -1,7 +1,8 @@
-"""The outlook of all task queues at once. Each distinct condition of a clause is judged once for each computing element.
+"""The outlook of all task queues at once: where their jobs could run, and why they wait. Made for thousands of queues and elements.
 
-Array operations compute the same sums as `wms.why.wait_tiers.standing` does for one queue; a test keeps both equal. The free slots of an
-element are divided as the draw would: to the highest CPU segment first, among its queues by weight.
+Each distinct condition of a clause is judged once for each computing element. Array operations compute the same sums as
+`wms.why.wait_tiers.standing` does for one queue; a test keeps both equal. The free slots of an element are divided as the draw
+would: to the highest CPU segment first, among its queues by weight.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -119,7 +120,10 @@ class _Ads:
 
 
 class Survey:
-    """A survey of numbered task queues, in order of arrival, and of the elements that fit them. Verdicts are cached."""
+    """A survey of task queues, numbered in the order in which they are added, and of the elements that they fit.
+
+    Verdicts are cached.
+    """
 
     def __init__(self) -> None:
         self.requirements: list[Requirements] = []
@@ -138,10 +142,10 @@ class Survey:
         self._closed = Closures()
         self._closed_at: set[CeId] = set()
         self.faults: list[tuple[ComputingElement, str]] = []
-        """Computing elements that the last survey skipped, each with its fault."""
+        """The computing elements that the last call of `standings` skipped because of an error, each with the error's text."""
 
     def append(self, requirements: Requirements) -> None:
-        """Give a queue with these requirements the next number."""
+        """Add a task queue with these requirements; it gets the next number."""
         self.requirements.append(requirements)
         requirements = of_pilots_to_be(requirements)
         self._closed.append(requirements)
@@ -160,8 +164,9 @@ class Survey:
     ) -> list[QueueOutlook]:
         """Return the outlook of every queue, in the order of their numbers.
 
-        `crews` are pilot counts by site, element and VO. `closed` contains the limits that exclude jobs, by site and element, "" for a
-        whole site. Likewise `avoided` contains the reasons why elements get no work (`wms.why.notices.shut_out`).
+        `waiting` and `weights` are the number of waiting jobs and the weight of each queue. `crews` are pilot counts by site,
+        element and VO. `closed` has the limits that are reached, by site and element ("" for a whole site). `avoided` has the
+        reasons why elements get no work (`wms.why.notices.shut_out`).
         """
         self._close(closed)
         self._closed.avoid(avoided)
@@ -228,7 +233,7 @@ class Survey:
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
-    """Return an element without its counters, which no clause uses."""
+    """Return an element with its load and job counts set to 0. No clause reads them, and more elements are equal without them."""
     return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 

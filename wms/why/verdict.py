@@ -1,4 +1,4 @@
-"""The verdict of each computing element on waiting work: every clause that fails there, by the matcher's own functions."""
+"""Whether waiting jobs could run at each computing element, with every clause that fails there, by the matcher's own functions."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,30 +13,33 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 
 AVOIDED = "CE_AVOIDED"
-"""The clause of elements that get no work at all, whatever the limits are."""
+"""The code for an element that gets no work at all, whatever its limits are."""
 
 
 class ElementSupply(Struct, frozen=True, kw_only=True):
-    """A known computing element, and the pilots of one VO there."""
+    """A known computing element, and the counts of the pilots of one VO there."""
 
     element: ComputingElement
     fresh: bool = True
-    """Whether the element advertises itself now. Otherwise its ad has expired or was withdrawn."""
+    """Whether the element's ad is valid; otherwise it has expired or was withdrawn."""
     running: int = 0
     coming: int = 0
-    """The number of pilots that are sent and have not started."""
+    """How many pilots were sent there and have not started."""
     slots: int = 0
-    """The number of slots of running pilots that accept jobs."""
+    """How many slots the running pilots have that accept jobs."""
     free_slots: int = 0
 
     @classmethod
     def of(cls, known: KnownElement, pilots: PilotCounts) -> Self:
-        """Return the supply of an element with these pilot counts."""
+        """Return the supply that an element and the pilot counts of one VO there make."""
         return cls(element=known.element, fresh=known.fresh, **pilots._asdict())
 
 
 class Verdict(NamedTuple):
-    """The verdict of one element on a job: clauses that always fail, and limits that hold the job back for now."""
+    """What keeps a job from one element.
+
+    `failing` are clauses that fail as long as job and ad stay as they are, `held` are limits that hold the job back now.
+    """
 
     place: ElementSupply
     failing: tuple[Mismatch, ...]
@@ -44,24 +47,27 @@ class Verdict(NamedTuple):
 
     @property
     def fits(self) -> bool:
-        """Whether the job could run at the element, apart from limits."""
+        """Whether the job could run at the element if no limit held it back."""
         return not self.failing
 
     @property
     def avoided(self) -> bool:
-        """Whether the element gets no work, whatever the limits are."""
+        """Whether the element gets no work at all, whatever its limits are."""
         return any(each.clause == AVOIDED for each in self.held)
 
     @property
     def opens(self) -> bool:
-        """Whether the job could run at the element now."""
+        """Whether the job could run at the element now: the ad is valid, and nothing fails or holds it back."""
         return self.place.fresh and not self.failing and not self.held
 
 
 def verdicts(
     requirements: Requirements, places: Iterable[ElementSupply], negatives: Sequence[Negative] = ()
 ) -> list[Verdict]:
-    """Return the verdict of each element, in the order of `places`. An element with a faulty ad fails."""
+    """Return what keeps a job with these requirements from each element, in the order of `places`.
+
+    `negatives` are further checks, such as limits, made where nothing else fails. An element with a faulty ad fails.
+    """
     wanted = JobDemand(requirements)
     found = []
     for place in places:
@@ -81,12 +87,12 @@ def _held(
 
 
 def room(requirements: Requirements, places: Iterable[ElementSupply]) -> int:
-    """Return the number of jobs with these requirements that the elements could run concurrently if they were empty."""
+    """Return how many jobs with these requirements the elements could run at the same time if they were empty."""
     processors = slots_needed(requirements)
     return sum(each.element.slots // max(1, min(processors, each.element.slots_per_pilot)) for each in places)
 
 
 def failures(found: Iterable[Verdict]) -> dict[str, int]:
-    """Return the number of elements that fail at each clause, the commonest clause first."""
+    """Return at how many elements each clause fails, by the clause's name, the most frequent first."""
     counts = Counter(mismatch.clause for verdict in found for mismatch in verdict.failing)
     return dict(counts.most_common())

@@ -1,4 +1,4 @@
-"""Tiers of waiting: one code for all jobs of a task queue, from the fitting elements and the competition."""
+"""Reasons for waiting: one code for all jobs of a task queue, by the elements that they fit and the competition."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
@@ -11,51 +11,51 @@ from wms.why.verdict import Verdict
 
 
 class QueueOutlook(NamedTuple):
-    """The outlook of a task queue's waiting jobs, in numbers of elements and pilots."""
+    """Why the jobs of a task queue wait: at how many elements they could run, and how many pilots are there."""
 
     contradiction: str = ""
-    """The reason why no element can ever meet the requirements; empty if there is none."""
+    """Why no element could ever meet the requirements, since they contradict themselves; empty if they do not."""
     known: int = 0
-    """The number of computing elements that advertise themselves, or did recently."""
+    """How many computing elements have an ad that is valid, or was recently."""
     fresh: int = 0
-    """The number of computing elements that advertise themselves now."""
+    """How many computing elements have a valid ad."""
     could: int = 0
-    """The number of known elements that could run the jobs."""
+    """How many of the known elements could run the jobs."""
     longest: int | None = None
-    """The longest CPU time in seconds of a known element that excludes the jobs by CPU time alone; None if there is none."""
+    """The longest CPU time, in seconds, of known elements that exclude the jobs by CPU time alone; None: there are none."""
     asked: int = 0
-    """The CPU time that the jobs request, in seconds."""
+    """The CPU time that a job of the queue requests, in seconds."""
     fitting: int = 0
-    """The number of elements that advertise themselves now and could run the jobs."""
+    """How many elements have a valid ad and could run the jobs."""
     held: int = 0
-    """The number of fitting elements that are avoided, or where a limit holds the jobs back."""
+    """How many of the fitting elements are avoided, or have a limit that holds the jobs back."""
     avoided: int = 0
-    """The number of fitting elements that are avoided."""
+    """How many of the fitting elements are avoided."""
     limit: str = ""
-    """The text of one limit that holds the jobs back; if all fitting elements are avoided, the reason for one of them."""
+    """A text on one limit that holds the jobs back; if all fitting elements are avoided, why one of them is."""
     pilots: int = 0
-    """Running pilots that accept jobs, at fitting elements where the jobs are not held back."""
+    """How many running pilots accept jobs at fitting elements where the jobs are not held back."""
     coming: int = 0
-    """Pilots on their way to fitting elements where the jobs are not held back."""
+    """How many pilots were sent to such elements and have not started."""
     slots: int = 0
     free_slots: int = 0
     chance: float = 1.0
-    """The share of the draws for the free slots that goes to this queue, 0 to 1."""
+    """The share of the free slots there that the draw would give to this queue, 0 to 1."""
 
 
 class Judgement(NamedTuple):
-    """A tier of waiting and its explanation."""
+    """The reason why jobs wait: a code and a text."""
 
     code: Wait
     text: str
 
 
 PLACED = Judgement(Wait.PLACED, "the broker placed it: it waits for the pilot of its placement")
-"""Why a job waits that only a pilot of its own gets."""
+"""Why a job waits that the broker has placed: only the pilot sent for it may run it."""
 
 
 def contradiction(requirements: Requirements) -> str:
-    """Return the reason why requirements contradict themselves; empty if they do not."""
+    """Return why requirements contradict themselves, such as sites that are all banned; empty if they do not."""
     sites = set(folded(requirements.sites))
     if sites and sites <= set(folded(requirements.banned_sites)):
         return "every site that the job may run at is also banned by it"
@@ -63,7 +63,10 @@ def contradiction(requirements: Requirements) -> str:
 
 
 def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> QueueOutlook:
-    """Return the outlook of a task queue as the sum of the verdicts of computing elements."""
+    """Return the outlook of a task queue, as the sum of the verdicts of computing elements on its jobs.
+
+    `chance` is the share of their free slots that the draw would give to the queue.
+    """
     all_ = list(found)
     could = [each for each in all_ if each.fits]
     short = [each for each in all_ if each.failing and {no.clause for no in each.failing} == {CPU_TIME.name}]
@@ -92,7 +95,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
 
 
 def judge(at: QueueOutlook) -> Judgement:
-    """Return the tier: the first obstacle, from the requirements themselves to the draw."""
+    """Return why the jobs of a queue wait: the first obstacle, in the order from their requirements to the competition."""
     if at.contradiction:
         return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
     if not at.known:
@@ -108,15 +111,16 @@ def judge(at: QueueOutlook) -> Judgement:
 
 
 SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
-"""Tiers that do not apply to work of private pilots while there is no such pilot."""
+"""Reasons that assume pilots which may take the jobs; jobs that need private pilots may have none."""
 
 
 def judge_private(
     judged: Judgement, requirements: Requirements, private: Mapping[tuple[str, str, str], int]
 ) -> Judgement:
-    """Return the tier of work that may run on private pilots alone. `private` is the number of these pilots by VO, group and owner.
+    """Return why jobs wait, with regard to whether they may run on private pilots (of their owner or group) only.
 
-    An owner's pilots count for the whole group; the matcher checks whether the group shares its jobs.
+    `judged` is the reason otherwise. `private` counts private pilots by VO, group and owner. A pilot of the job's owner, or of
+    the whole group (owner ""), is enough.
     """
     if judged.code not in SERVED or not takes_private_alone(requirements):
         return judged
