@@ -1,1 +1,1 @@
-"""The in-memory index of all waiting jobs, `QueueIndex`, which draws by weight a job that fits a resource."""
+"""The queue index of a matcher (`QueueIndex`): all waiting jobs in memory, from which one that fits a resource is drawn."""

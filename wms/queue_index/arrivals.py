@@ -1,15 +1,15 @@
-"""The race of queues: random arrivals, of which the first few tell which queue's random key is the least.
+"""Random draw among queues by weight, as a race: queues arrive at random times, and the first few arrivals decide.
 
-The law gives each queue of weight w a random key, U/w or an exponential one, and draws the least. To compute all keys takes
-time for each queue. Instead, let each queue arrive again and again at random times, at the rate w. All arrivals are one stream
-at the rate of the sum of the weights, and the next one is of a queue with probability w/sum. A queue's first arrival comes at
-a time t that is exponential with the rate w, and so is its key by the law `proportional`: the first that arrives is drawn. By
-the law `dirac` the key is (1 - exp(-w t))/w, which is uniform on [0, 1/w). It grows with t and is the less the heavier the
-queue. So after a time t no key comes that is less than (1 - exp(-h t))/h, where h is the heaviest weight. The race is over when
-the least key so far is not above that: nearly always at the second arrival.
+By the law of the draw each queue of weight w gets a random key, U/w or an exponential one, and the least key is drawn. To compute
+all keys takes time for each queue. Instead, let each queue arrive again and again at random times, at the rate w. All arrivals
+are one stream at the rate of the sum of the weights, and the next one is of a queue with probability w/sum. A queue's first
+arrival comes at a time t that is exponential with the rate w, and so is its key by the law `proportional`: the first that arrives
+is drawn. By the law `dirac` the key is (1 - exp(-w t))/w, which is uniform on [0, 1/w). It grows with t and is the less the
+heavier the queue. So after a time t no key comes that is less than (1 - exp(-h t))/h, where h is the heaviest weight. The race is
+over when the least key so far is not above that: nearly always at the second arrival.
 
-Arrivals of different queues are independent, and the future of a stream does not depend on its past. So arrivals of queues
-that do not take part are passed over, and a race may go on in another stream where the queues that take part have equal rates.
+Arrivals of different queues are independent, and the future of a stream does not depend on its past. So arrivals of queues that
+do not take part are ignored, and a race may go on in another stream where the queues that take part have equal rates.
 """
 
 from collections.abc import Callable
@@ -25,13 +25,14 @@ _AHEAD = 256
 """The most arrivals that are drawn at once."""
 
 Runner: TypeAlias = tuple[int, float]
-"""The slot of a queue that arrived, and its rate in the race; a negative slot takes no part."""
+"""The queue that an arrival counts for, by its slot (row number in the index), and its rate in the race. Negative slot: none."""
 
 NOBODY: Runner = (-1, 0.0)
+"""The runner of an arrival that counts for no queue."""
 
 
 class Arrivals:
-    """A stream of arrivals of queues, each at a rate of its own."""
+    """A stream of random arrivals of queues, each queue at a rate of its own."""
 
     __slots__ = ("_at_once", "_chance", "_sums", "ahead", "heaviest", "total")
 
@@ -40,21 +41,27 @@ class Arrivals:
         self._at_once = 1
         self._chance: Chance | None = None
         self.ahead: list[int] = []
-        """The next arrivals, as positions of queues, the first one last."""
+        """The next arrivals, as positions of queues in the array of rates; the first one is last."""
         self.total = 0.0
-        """The sum of the rates."""
+        """The sum of all rates."""
         self.heaviest = 0.0
-        """The most that the rate of a queue in the race can be."""
+        """The highest rate that any queue can have in a race."""
 
     def set_rates(self, rates: Floats, heaviest: float = 0.0) -> None:
-        """Let queues arrive at these rates from now on; `heaviest` if more than the largest of them."""
+        """Set the rates at which queues arrive from now on, by position.
+
+        `heaviest` is the most that any queue's rate can be, if that is more than the largest of these.
+        """
         self._sums = rates.cumsum()
         self.total = self._sums.item(-1) if len(rates) else 0.0
         self.heaviest = max(heaviest, rates.max().item()) if len(rates) else 0.0
         self.ahead, self._at_once = [], 1
 
     def use(self, chance: Chance) -> list[int]:
-        """Return the arrivals ahead, at least one, drawn with these random numbers. Some rate must be positive."""
+        """Return the list of next arrivals, at least one; the caller pops what it uses. `chance` gives the random numbers.
+
+        At least one rate must be positive.
+        """
         if not self.ahead or chance is not self._chance:
             self._chance, self._at_once = chance, min(2 * self._at_once, _AHEAD)
             points = chance.rng.random(self._at_once)
@@ -64,7 +71,7 @@ class Arrivals:
 
 
 class Race:
-    """One race, in one stream or in several, one after the other."""
+    """One draw of a queue: a race in one stream of arrivals, or in several, one after another."""
 
     __slots__ = ("_chance", "_is_dirac", "_least", "_time", "first")
 
@@ -73,10 +80,10 @@ class Race:
         self._chance = chance
         self._time, self._least = 0.0, inf
         self.first = -1
-        """The slot of the queue with the least key so far; -1 if none took part."""
+        """The slot (row number) of the queue with the least key so far; at the end, of the drawn queue. -1: none."""
 
     def run(self, arrivals: Arrivals, runner: Callable[[int], Runner], most: int) -> bool:
-        """Let at most so many queues arrive; return whether the race is over. `runner` tells who arrives at a position."""
+        """Let up to `most` queues arrive; return whether the race is decided. `runner` returns the queue that arrives at a position."""
         total, heaviest, exponential = arrivals.total, arrivals.heaviest, self._chance.exponential
         for _ in range(most if total else 0):
             self._time += exponential() / total

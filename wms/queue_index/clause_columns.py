@@ -1,7 +1,7 @@
-"""The verdict of each clause on all queues: one bit a slot, judged once for each distinct part of the requirements.
+"""The verdicts of each clause (rule of the fit) on all queues: one bit a queue, judged once for each distinct condition.
 
-A clause's verdicts are cached by the value of the resource that it reads, such as its site or its tags. For clauses over ads
-the cache key is the class of the resource's ad.
+A queue's slot is its row number in the index, by which bits are ordered. A clause's verdicts are cached by the value of the
+resource that it reads, such as its site or its tags. For clauses over ads the cache key is the class of the resource's ad.
 """
 
 from collections.abc import Callable, Hashable
@@ -28,7 +28,7 @@ Bits: TypeAlias = NDArray[np.uint8]
 
 _KEPT_VERDICTS = 4096
 LEVELS = 256
-"""The most levels of rank that a resource distinguishes, counted from the highest. All lower ranks share the last level."""
+"""The most levels of rank that a resource distinguishes among queues, from the highest; all lower ranks share the last level."""
 
 _LOOKS_AT: dict[str, Callable[[Resource], Hashable]] = {
     "setup": lambda r: r.setup,
@@ -69,9 +69,9 @@ def _whole(resource: Resource) -> Hashable:
 
 
 class Verdicts:
-    """The verdicts of one clause on all queues, for one value of a resource: one bit a slot.
+    """The verdicts of one clause on all queues, for one value of a resource: one bit for each queue's slot (row number).
 
-    `judge(start)` returns one byte for each distinct part from number `start` on: 1 if the clause holds.
+    `judge(start)` returns one byte for each distinct condition from number `start` on: 1 if the clause holds.
     """
 
     __slots__ = ("_by_part", "_judge", "bits", "judged", "parts")
@@ -82,12 +82,12 @@ class Verdicts:
         self.parts = 0
         self.judged = 0
         self.bits: Bits | None = None
-        """One bit a slot; None while the clause holds for all queues."""
+        """One bit for each slot, 1 if the clause holds; None while it holds for all queues."""
 
     def follow(self, parts: int, numbers: GrowableArray) -> None:
-        """Judge the distinct parts of requirements that are new since the last call, and set the bits of the queues added since.
+        """Judge conditions that are new since the last call, and set the bits of the queues added since.
 
-        `parts` is the number of all distinct parts; `numbers` holds by slot the number of the part that its queue has.
+        `parts` is the number of distinct conditions. `numbers` holds, by slot, the number of each queue's condition.
         """
         by_part = self._by_part
         by_part += self._judge(self.parts)
@@ -101,7 +101,7 @@ class Verdicts:
 
 
 class ClauseColumn:
-    """One clause over all queues: the distinct parts of requirements that it reads, and the number of each queue's part."""
+    """One clause over all queues: the distinct parts of requirements that it reads, and which part each queue has."""
 
     def __init__(self, clause: Clause) -> None:
         self.clause = clause
@@ -114,7 +114,7 @@ class ClauseColumn:
         self._verdicts = BoundedCache[Hashable, Verdicts](_KEPT_VERDICTS)
 
     def append(self, requirements: Requirements) -> None:
-        """Add the queue of the next slot."""
+        """Add a queue with these requirements in the next slot."""
         part = self.clause.part(requirements)
         number = self._numbers.setdefault(part, len(self.parts))
         if number == len(self.parts):
@@ -123,7 +123,7 @@ class ClauseColumn:
         self.numbers.append(number)
 
     def bits(self, resource: Resource, _: AdClass | None, /) -> Bits | None:
-        """Return the queues that fit a resource by this clause, one bit a slot; None when all fit."""
+        """Return the queues that fit a resource by this clause, one bit for each slot; None if all fit."""
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
     def _learn(self, part: Any) -> None:
@@ -157,7 +157,7 @@ class ClauseColumn:
 
 
 class JobExpressionColumn(ClauseColumn):
-    """The ClassAd requirements of all queues' jobs, judged over the classes of resources' ads."""
+    """The clause on jobs' ClassAd requirements, over all queues: they are evaluated for classes of equal ads of resources."""
 
     def __init__(self, clause: Clause, faces: SignificantAttributes) -> None:
         super().__init__(clause)
@@ -166,7 +166,7 @@ class JobExpressionColumn(ClauseColumn):
 
     @property
     def evaluated(self) -> int:
-        """Evaluations so far: pairs of an expression and the values that it read."""
+        """How many evaluations were made so far: each pair of an expression and the values that it read counts once."""
         return self._wishes.evaluated
 
     def _learn(self, part: Any) -> None:
@@ -175,7 +175,7 @@ class JobExpressionColumn(ClauseColumn):
             self._faces.look(names)
 
     def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
-        """Return the queues whose ClassAd requirements are true of an ad class, one bit a slot; None when all are."""
+        """Return the queues whose ClassAd requirements are true of a class of ads, one bit for each slot; None if all are true."""
         return None if face is None else self._kept(face.number, partial(self._judge_face, face))
 
     def _judge_face(self, face: AdClass, start: int) -> bytes:
@@ -183,7 +183,7 @@ class JobExpressionColumn(ClauseColumn):
 
 
 class Ranked:
-    """The ranks that one expression of a resource gives the queues: a level for each slot, and the bits of each level."""
+    """The levels of rank that one Rank expression of a resource gives all queues: equal values make a level."""
 
     __slots__ = ("_bits", "_levels", "_of_slot", "judged")
 
@@ -194,14 +194,14 @@ class Ranked:
         self._bits: dict[int, Bits] = {}
 
     def judge(self, ranks: NDArray[np.float64]) -> None:
-        """Set the ranks of the queues, by slot."""
+        """Set the ranks of all queues, by slot."""
         values, self._of_slot = np.unique(ranks, return_inverse=True)
         self._levels = len(values)
         self._bits.clear()
         self.judged = len(ranks)
 
     def among(self, fit: Bits) -> list[bytes]:
-        """Split the fitting queues by rank; return one bit mask per level, best first. An empty list means that all rank alike.
+        """Split the queues in `fit` by rank; return one bit mask per level, best first. An empty list means that all rank alike.
 
         Ranks below the first `LEVELS` - 1 share the last mask.
         """
@@ -223,7 +223,7 @@ class Ranked:
 
 
 class SiteExpressionColumn(ClauseColumn):
-    """The requirements of resources' ads over the jobs of all queues, and the ranks that resources give them."""
+    """The clause on requirements in resources' ads, over all queues' jobs, and the ranks that resources give the jobs."""
 
     def __init__(self, clause: Clause) -> None:
         super().__init__(clause)
@@ -234,11 +234,11 @@ class SiteExpressionColumn(ClauseColumn):
 
     @property
     def evaluated(self) -> int:
-        """Evaluations so far: pairs of an expression and the values that it read."""
+        """How many evaluations were made so far: each pair of an expression and the values that it read counts once."""
         return self._demands.evaluated
 
     def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
-        """Return the queues that meet the requirements of a resource's ad, one bit a slot; None when all do."""
+        """Return the queues whose jobs meet the requirements of a resource's ad, one bit for each slot; None if all do."""
         if face is None or face.requirements is None:
             return None
         left = face.open_requirements
@@ -247,7 +247,7 @@ class SiteExpressionColumn(ClauseColumn):
         return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
 
     def levels(self, face: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
-        """Split the queues in `fit` by the resource's rank; return one bit mask per level, best first. Empty if all rank alike."""
+        """Split the queues in `fit` by the ad's Rank expression; return one bit mask per level, best first. Empty if all rank alike."""
         ranked = self._ranked.get(rank.text)
         if ranked is None:
             ranked = self._ranked[rank.text] = Ranked()
@@ -276,7 +276,7 @@ class SiteExpressionColumn(ClauseColumn):
 
 
 def column_of(clause: Clause, faces: SignificantAttributes) -> ClauseColumn:
-    """Return an empty column for a clause."""
+    """Return an empty column for a clause. `faces` keeps the classes of ads, for clauses that evaluate ClassAds."""
     if clause.name == OF_JOBS_AD:
         return JobExpressionColumn(clause, faces)
     return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -1,7 +1,7 @@
-"""The fit of queues to resources: the verdicts of all clauses combined, and cached by kind of resource.
+"""Which queues fit which resources: the verdicts of all clauses combined, and cached by kind of resource.
 
-Queues have slots 0, 1, 2, ... in the order they were added. A clause's verdict on all queues is cached as one bit a slot, by the
-value of the resource that it reads (its site, its tags, ...). So a new resource costs a few "and"s of such bits, and a new
+Queues have slots 0, 1, 2, ... in the order they were added. A clause's verdict on all queues is cached as one bit for each slot,
+by the value of the resource that it reads (its site, its tags, ...). So a new resource costs a few "and"s of such bits, and a new
 queue a few more verdicts. Resources share a view if they differ only in values that no queue mentions.
 """
 
@@ -34,7 +34,7 @@ _REFUSED = -1
 
 
 class View:
-    """The queues that fit one kind of resource, one bit a slot, and its views of the pools that it draws from."""
+    """The queues that fit one kind of resource, one bit for each slot, and the pools of queues from which it draws."""
 
     __slots__ = ("_draws", "_face", "_levels", "_market", "_pools", "fit", "judged", "resource")
 
@@ -50,7 +50,7 @@ class View:
         self._draws: list[QueueDraw] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
-        """Judge all queues anew with the columns' verdicts, up to the given number of slots."""
+        """Compute the fit of all queues anew, from the verdicts of the clauses in `columns`; `slots` is the number of queues."""
         face = self._face
         gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
         if gathered:
@@ -67,7 +67,7 @@ class View:
         self._pools = 0
 
     def draws(self) -> list[QueueDraw]:
-        """Return the resource's views of its pools, highest CPU segment first and, within a pool, highest rank first."""
+        """Return what the resource draws from: pools of queues, highest CPU segment first and, within a pool, highest rank first."""
         pools = self._market.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
@@ -80,7 +80,7 @@ class View:
 
 
 class ClauseCount(Struct, frozen=True, kw_only=True):
-    """The queues for which one clause was the first to fail, the number of their jobs, and one case as text."""
+    """How many queues, and jobs in them, fail first at one clause (rule of the fit), with one example as text."""
 
     clause: str
     queues: int
@@ -89,7 +89,7 @@ class ClauseCount(Struct, frozen=True, kw_only=True):
 
 
 class NoFit(Struct, frozen=True, kw_only=True):
-    """Why a resource got no job: its refusal, or the counts of queues by the clause that failed first, most jobs first."""
+    """Why a resource gets no job: its description is refused, or which clauses fail for how many queues, most jobs first."""
 
     refusal: str = ""
     waiting_queues: int = 0
@@ -98,7 +98,7 @@ class NoFit(Struct, frozen=True, kw_only=True):
     failed: tuple[ClauseCount, ...] = ()
 
     def for_pilots(self) -> str:
-        """Return the reason as text for pilots, without the number of waiting jobs and without their owners."""
+        """Return the reason as a text for pilots, which names neither other users nor the number of waiting jobs."""
         if self.refusal or not self.waiting_jobs:
             return self.text()
         if self.fitting_queues:
@@ -106,7 +106,7 @@ class NoFit(Struct, frozen=True, kw_only=True):
         return f"nothing that waits fits: {', '.join(count.clause for count in self.failed)}"
 
     def text(self) -> str:
-        """Return the reason as text: at most one sentence a clause."""
+        """Return the reason as a text, with at most one sentence a clause."""
         if self.refusal:
             return f"refused: {self.refusal}"
         if not self.waiting_jobs:
@@ -121,9 +121,9 @@ class NoFit(Struct, frozen=True, kw_only=True):
 
 
 class FitCache:
-    """All queues' requirements by slot, and the cached views of recent resources.
+    """The requirements of all queues, and cached views of the resources that asked recently.
 
-    `cached` is the most views kept.
+    A view says which queues fit a resource. `cached` is the most views that are kept.
     """
 
     def __init__(self, pools: Pools, faces: SignificantAttributes, *, cached: int) -> None:
@@ -137,14 +137,14 @@ class FitCache:
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
-        """Numbers of kinds by resource, for resources that come again unchanged and cache their hash."""
+        """The numbers of kinds, by resource, for resources that ask again unchanged."""
         self._views = BoundedCache[int, View](cached)
         self._at_place: dict[Place, list[Resource]] = {}
         """The resources in `_lately`, by the element that they are at, if its ad is known."""
 
     @property
     def evaluated(self) -> int:
-        """Evaluations so far: pairs of an expression and the values that it read of an ad."""
+        """How many expressions were evaluated so far, each once for each set of ad values that it read."""
         return sum(
             each.evaluated
             for each in self._columns
@@ -152,14 +152,14 @@ class FitCache:
         )
 
     def append(self, requirements: Requirements) -> None:
-        """Add a queue with these requirements; it gets the next slot."""
+        """Add a queue with these requirements in the next slot."""
         for column in self._columns:
             column.append(requirements)
         self._segments.append(requirements.cpu_segment)
         self._mentioned.add(requirements)
 
     def view(self, resource: Resource) -> View | None:
-        """Return the up-to-date view of a resource; None when its description is refused."""
+        """Return the up-to-date view of a resource; None if the resource's description contradicts itself."""
         if (
             self._faces_version != self._faces.version
             or self._version != self._mentioned.version
@@ -190,7 +190,7 @@ class FitCache:
                 self._at_place.clear()
 
     def seen(self, resource: Resource) -> Resource:
-        """Return a resource with the ad of its element; without a known ad, the resource as it is."""
+        """Return a resource completed by the stored ad of its computing element; unchanged if none is stored."""
         return self._faces.seen(resource)
 
     def _number_of_name(self, resource: Resource) -> int:
@@ -236,8 +236,9 @@ class FitCache:
     ) -> list[ClauseCount]:
         """Return, for each clause that some queues with jobs failed first, the count of these queues and their jobs.
 
-        `jobs` holds the number of jobs by slot. `closed` marks the slots kept back at the resource's place, and `limit` returns the
-        reason for one slot. Examples take as long as parsing the requirements, so `with_examples` may turn them off.
+        `jobs` holds the number of jobs by slot. `closed` marks the slots that limits keep back at the resource's place, and
+        `limit` returns the reason for one slot. Examples take as long as parsing the requirements, so `with_examples` may turn
+        them off.
         """
         left = jobs > 0
         counts = []

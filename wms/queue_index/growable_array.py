@@ -1,4 +1,4 @@
-"""Arrays that grow at the end, readable as a numpy array or one item at a time."""
+"""Arrays that grow at the end, to be read as a numpy array or item by item."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ Slots = NDArray[np.int32]
 
 
 class GrowableArray:
-    """A numpy array that grows at the end; `values` is its current content."""
+    """A numpy array of one type that grows at the end. `length` is the number of items."""
 
     __slots__ = ("_room", "items", "length")
 
@@ -20,7 +20,7 @@ class GrowableArray:
     def _hold(self, room: NDArray[Any]) -> None:
         self._room = room
         self.items: Any = room.data
-        """The items of the array, to read and write single values; valid until the next append."""
+        """The items, to read and write single values fast; valid until the next append."""
 
     def append(self, value: Any) -> None:
         """Add one value at the end."""
@@ -42,5 +42,5 @@ class GrowableArray:
 
     @property
     def values(self) -> NDArray[Any]:
-        """The current content; writable, valid until the next append."""
+        """The items as a numpy array without a copy; writable, valid until the next append."""
         return self._room[: self.length]

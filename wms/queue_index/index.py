@@ -39,11 +39,11 @@ _FIRST = attrgetter("first")
 
 
 class UnknownQueueError(LookupError):
-    """A task queue that was never added, or was removed."""
+    """The index has no task queue of this id: it was never added, or was removed."""
 
 
 class Pick(Struct, frozen=True, gc=False):
-    """A job that the draw chose and removed from the index."""
+    """A job that the draw chose and removed from the index, to be claimed in the database or put back by `restore`."""
 
     job_id: JobId
     tq_id: TaskQueueId
@@ -70,10 +70,10 @@ class _Queue:
 
 
 class QueueIndex:
-    """The task queues and their waiting jobs; not thread-safe.
+    """All task queues and their waiting jobs, in memory; not thread-safe.
 
-    `groups` holds the shares of groups of VOs (absent: the default share), `law` is the law of the draw, `cached_resources` the
-    most distinct resource descriptions that are cached.
+    `groups` holds the shares of groups (by VO and group name; absent: the default share) and `law` the law of the draw.
+    `cached_resources` is the most distinct resource descriptions that are cached.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class QueueIndex:
         self._where = JobLevels()
         self._part = MatcherShare()
         self.leeway = 0
-        """The most younger jobs of the own share that may be given while a job of another matcher's share waits in their level."""
+        """The most younger jobs that may be given while an older job waits that another matcher prefers; see `set_part`."""
         self._chance: Chance | None = None
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
@@ -124,22 +124,25 @@ class QueueIndex:
         return self._queue(tq_id).count
 
     def jobs(self, tq_id: TaskQueueId) -> Iterator[tuple[JobId, float]]:
-        """Yield the jobs of a queue with their user priorities, in no order."""
+        """Yield the waiting jobs of a queue with their user priorities, in no order. Raises UnknownQueueError."""
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
     def singles(self, tq_id: TaskQueueId) -> Iterator[JobId]:
-        """Yield the jobs of a queue that are in no block of consecutive ids, in no order."""
+        """Yield the waiting jobs of a queue that are not in a block of consecutive ids, in no order."""
         for level in self._queue(tq_id).levels.values():
             yield from level.singles()
 
     def blocks(self, tq_id: TaskQueueId) -> Iterator[tuple[int, int]]:
-        """Yield the blocks of consecutive job ids in a queue, each as its first and last id."""
+        """Yield the blocks of consecutive ids of waiting jobs in a queue, each as its first and last id."""
         for level in self._queue(tq_id).levels.values():
             yield from ((block.first, block.last) for block in level.blocks)
 
     def levels(self, tq_id: TaskQueueId) -> list[tuple[float, int, JobId, JobId]]:
-        """Return, for each user priority with waiting jobs: the priority, the job count, the oldest id, and an upper bound of the ids."""
+        """Return for each user priority of a queue: the priority, the number of jobs, the oldest id, and an upper bound of the ids.
+
+        Priorities without waiting jobs are left out. Raises UnknownQueueError.
+        """
         return [
             (level.user_priority, level.count, level.oldest, level.newest)
             for level in self._queue(tq_id).levels.values()
@@ -148,7 +151,7 @@ class QueueIndex:
 
     @property
     def evaluated(self) -> int:
-        """Evaluations so far for the present queues: pairs of an expression and the values that it read of an ad."""
+        """How many evaluations of expressions were made so far for the present queues."""
         return self._fitting.evaluated
 
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
@@ -156,7 +159,10 @@ class QueueIndex:
         return self._queue(tq_id).requirements
 
     def weight(self, tq_id: TaskQueueId) -> float:
-        """Return the weight of a queue before it is scaled to the queues that a resource sees; 0.0 when it is empty."""
+        """Return the weight of a queue in the draw; 0.0 if it is empty. Raises UnknownQueueError.
+
+        It is not scaled for a resource that fits only part of the queue's share class.
+        """
         return self._weighing.weight(self._queue(tq_id).slot)
 
     # --- queues come and go -----------------------------------------------------------------------
@@ -164,7 +170,7 @@ class QueueIndex:
     def add_queue(self, tq_id: TaskQueueId, requirements: Requirements) -> None:
         """Add an empty queue; a known one with equal requirements is left as it is.
 
-        Raises ValueError when the queue is known with other requirements.
+        Raises ValueError if the queue is known with other requirements.
         """
         if tq_id not in self._slot_of:
             self._place_or_leave(_Queue(tq_id, requirements))
@@ -201,7 +207,7 @@ class QueueIndex:
         self._fitting.advertise((site, ce), ad)
 
     def set_shares(self, groups: Mapping[VoGroup, GroupShare]) -> None:
-        """Set the shares of all groups from the next draw on; a group that is not named has the default share."""
+        """Replace the shares of all groups from the next draw on; a group that is not named has the default share."""
         changed = [
             name for name in groups.keys() | self._shares if groups.get(name) != self._shares.get(name)
         ]
@@ -211,31 +217,34 @@ class QueueIndex:
             self._weighing.reshare(name)
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
-        """Set the usage factors on the shares of groups, by owner, from the next draw on; the factor of other owners is 1."""
+        """Set factors by which past usage changes the shares of owners, by group and owner; for others it is 1.
+
+        They hold from the next draw on.
+        """
         self._weighing.count_usage(factors)
 
     def waiting_owners(self) -> dict[VoGroup, set[str]]:
-        """Return, for each group, the owners that have waiting jobs."""
+        """Return, for each group (VO and group name), the owners that have waiting jobs."""
         return self._weighing.waiting_owners()
 
     def close(self, site: str, pairs: Iterable[Pair], *, ce: str = "") -> None:
-        """Set the pairs that are closed at a site, or at one of its computing elements, from the next draw on.
+        """Set which jobs limits keep back at a site, or at one of its computing elements (`ce`), from the next draw on.
 
-        A queue that has any of the pairs gives no job there until the pair opens: ("owner", "alice"), ("tag", "GPU"), or ("any", "")
-        for all. Each call replaces the pairs of that place; without any, it is open. The other queues are drawn exactly as if the
-        closed ones did not exist. Raises ValueError for an unknown attribute.
+        Jobs are named by pairs such as ("owner", "alice"), ("tag", "GPU"), or ("any", "") for all. A queue with any of the pairs
+        gives no job there. Each call replaces the pairs of that place; without any, it is open. The other queues are drawn
+        exactly as if the closed ones did not exist. Raises ValueError for an unknown attribute.
         """
         self._closed.close(site, ce, pairs)
 
     def avoid(self, places: Mapping[CeId, str]) -> None:
-        """Set the places that get only canaries from the next draw on, each with the reason.
+        """Replace the places that get canaries only (small test jobs), each with the reason, from the next draw on.
 
         A key without computing element is a whole site.
         """
         self._closed.avoid(places)
 
     def closed(self, site: str, ce: str = "") -> frozenset[Pair]:
-        """Return the pairs closed for a resource at a place: those of its site and those of its computing element."""
+        """Return the pairs whose jobs are kept back from a resource at this place, by its site or its computing element."""
         return self._closed.at(site, ce)
 
     def _queue(self, tq_id: TaskQueueId) -> _Queue:
@@ -281,7 +290,10 @@ class QueueIndex:
     # --- jobs come and go -------------------------------------------------------------------------
 
     def add(self, tq_id: TaskQueueId, user_priority: float, job_ids: Iterable[JobId]) -> int:
-        """Add waiting jobs to a queue; return the number of jobs that were new. A job known in another queue or priority is moved."""
+        """Add waiting jobs to a queue; return how many were new. A job known in another queue or priority is moved.
+
+        Raises UnknownQueueError.
+        """
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
         where, number = self._where, level.number
@@ -299,7 +311,7 @@ class QueueIndex:
         return len(where) - before
 
     def discard(self, *job_ids: JobId) -> int:
-        """Remove jobs that no longer wait; return the number of jobs that were in the index."""
+        """Remove jobs that no longer wait; return how many of them were in the index."""
         touched: dict[int, _Queue] = {}
         found = 0
         for job in job_ids:
@@ -319,7 +331,7 @@ class QueueIndex:
         return found
 
     def add_range(self, tq_id: TaskQueueId, user_priority: float, first: JobId, last: JobId) -> int:
-        """Add the waiting jobs with ids from `first` to `last`, both included; return the number of jobs that were new.
+        """Add the waiting jobs with ids from `first` to `last`, both included; return how many were new. Raises UnknownQueueError.
 
         The block takes the memory of one job until some of it are picked, by age like other jobs. A job known elsewhere is moved.
         """
@@ -345,7 +357,7 @@ class QueueIndex:
         return len(self._where) - before
 
     def discard_range(self, first: JobId, last: JobId) -> int:
-        """Remove all jobs with ids from `first` to `last`, both included; return the number of jobs removed."""
+        """Remove all jobs with ids from `first` to `last`, both included; return how many were in the index."""
         before = len(self._where)
         self.discard(*[job for job, _ in self._where.within(first, last)])
         for block in self._where.blocks_within(first, last):
@@ -363,9 +375,9 @@ class QueueIndex:
                 self.add(pick.tq_id, pick.user_priority, (pick.job_id,))
 
     def load(self, tq_ids: ArrayLike, user_priorities: ArrayLike, job_ids: ArrayLike) -> int:
-        """Add many jobs at once from three arrays of equal length; return the number of jobs that were new.
+        """Add many jobs at once from three arrays of equal length; return how many were new.
 
-        All queues must be known. In an empty index this is much faster than `add`.
+        All queues must have been added before. In an empty index this is much faster than `add`.
         """
         jobs = np.asarray(job_ids, dtype=np.int64)
         queues = np.asarray(tq_ids, dtype=np.int64)
@@ -391,11 +403,11 @@ class QueueIndex:
         return len(jobs)
 
     def set_part(self, part: int, parts: int) -> None:
-        """Set this matcher's share of the jobs: share number `part`, from 0, of the `parts` that matchers divide the jobs into.
+        """Set which share of the jobs this matcher prefers, of the `parts` equal shares of all matchers: number `part`, from 0.
 
         Counts, weights and levels cover all jobs as before. Of one user priority, the ten oldest jobs of the own share are given
-        first, so that matchers seldom pick the same job. At most `leeway` of them may be younger than a waiting job of another share.
-        Then the ten oldest of all shares are given. With a leeway of 0 that is always so. `set_part(0, 1)` prefers none.
+        first, so that matchers seldom pick the same job. At most `leeway` of them may be younger than a waiting job of another
+        share. Then the ten oldest of all shares are given. With a leeway of 0 that is always so. `set_part(0, 1)` prefers none.
         """
         if (part, parts) != (self._part.part, self._part.parts):
             self._part = MatcherShare(part, parts)
@@ -483,9 +495,10 @@ class QueueIndex:
     # --- the choice -------------------------------------------------------------------------------
 
     def select(self, resource: Resource, count: int, rng: np.random.Generator) -> list[Pick]:
-        """Choose up to `count` jobs for a resource by successive draws, and remove them from the index.
+        """Draw up to `count` jobs that fit a resource, one after another, and remove them from the index.
 
-        Returns fewer, or none, when no more jobs fit; `why_nothing` returns why. A resource whose description is refused gets none.
+        Returns fewer, or none, when no more jobs fit; `why_nothing` returns why. A resource whose description is refused gets
+        none. `rng` gives the random numbers.
         """
         view = self._fitting.view(resource)
         if view is None:
@@ -503,7 +516,7 @@ class QueueIndex:
         return picks
 
     def take(self, tq_id: TaskQueueId, rng: np.random.Generator) -> Pick:
-        """Choose and remove a job of one queue, as `select` does once it has drawn the queue. The queue must have a job."""
+        """Draw a job of one queue, as `select` does once it has drawn the queue, and remove it. The queue must have a job."""
         return self._take(self._slot_of[tq_id], self._chance_of(rng))
 
     def _chance_of(self, rng: np.random.Generator) -> Chance:
@@ -512,7 +525,10 @@ class QueueIndex:
         return self._chance
 
     def why_nothing(self, resource: Resource, *, with_examples: bool = True) -> NoFit:
-        """Return why `select` finds no job for a resource, by the same clauses."""
+        """Return why `select` finds no job for a resource, by the same clauses.
+
+        `with_examples` adds a failing case to each clause, which takes time and names other users' requirements.
+        """
         refused = refusal(resource)
         if refused:
             return NoFit(refusal=refused.detail)

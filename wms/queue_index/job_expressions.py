@@ -1,8 +1,8 @@
-"""Requirements of jobs over many queues at once: each conjunct is evaluated once for each distinct set of values it reads.
+"""ClassAd requirements of the jobs of many queues: each conjunct is evaluated once for each set of values that it reads.
 
-The requirements of queues are split into conjuncts (`wms.matching.conjuncts`). There are few distinct ones:
-`other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is cached by the values that it reads of
-an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
+The requirements of queues are split into conjuncts, the terms between `&&` (`wms.matching.conjuncts`). There are few distinct
+ones: `other.GlueCEStateStatus == "Production"` may be in all of them. A conjunct's verdict is cached by the values that it reads
+of an ad, so ads that differ in other attributes share it. Ads that have none of its attributes share one verdict.
 """
 
 import numpy as np
@@ -27,7 +27,7 @@ KEPT_NAMES = 65_536
 
 
 class Conjunct:
-    """A term of job requirements, bound to the jobs' ads, with its cached verdicts by the values that it read."""
+    """A conjunct of requirements with the jobs' own values filled in. Verdicts are cached by the ad values that it reads."""
 
     __slots__ = ("_verdicts", "evaluated", "expression", "names", "term")
 
@@ -39,16 +39,16 @@ class Conjunct:
         self._verdicts = BoundedCache[Seen, bool](KEPT_NAMES // (len(term.names) + 1))
 
     def over(self, ad: Ad, view: Seen) -> bool:
-        """Return whether an ad meets the conjunct; `view` holds the ad's values that it reads, none of which references the job."""
+        """Return whether an ad meets the conjunct. `view` holds the ad's values that it reads; none of them references the job."""
         found = self._verdicts.get(view)
         if found is None:
             found = self._keep(view, satisfied(self.expression, ad))
         return found
 
     def over_open(self, ad: Ad, view: Seen, job: Words) -> bool:
-        """Return whether an ad meets the conjunct, where the attributes that it reads reference the job in turn.
+        """Return whether an ad meets the conjunct, where attributes that it reads are expressions that reference the job in turn.
 
-        `view` holds the ad's values that the conjunct reads.
+        `view` holds the values that the conjunct reads of the ad.
         """
         open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
         names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
@@ -59,9 +59,10 @@ class Conjunct:
         return found
 
     def could(self, known: Sketch, job: Words | None = None) -> bool:
-        """Return whether an ad yet to be known in full could meet the conjunct, by its sketch.
+        """Return whether the ad of a pilot not yet sent could meet the conjunct.
 
-        `job` is the job that the ad's attributes reference; None if they reference none.
+        `known` is what is known of the ad so far. `job` is the job that the ad's attributes reference; None if they reference
+        none.
         """
         names = self.expression.other
         key = known.ad.view(names), names & known.free, job
@@ -77,7 +78,7 @@ class Conjunct:
 
 
 class JobExpressions:
-    """The ClassAd requirements of all queues, split into conjuncts that queues share."""
+    """The ClassAd requirements of the jobs of all queues, split into conjuncts that queues share."""
 
     def __init__(self) -> None:
         self._conjuncts: list[Conjunct] = []
@@ -92,11 +93,14 @@ class JobExpressions:
 
     @property
     def evaluated(self) -> int:
-        """Evaluations so far: pairs of a conjunct and the values that it read. Those over ads with no such attribute are left out."""
+        """How many evaluations were made so far: each pair of a conjunct and the values that it read counts once.
+
+        Those over ads that have none of its attributes do not count.
+        """
         return sum(each.evaluated for each in self._conjuncts)
 
     def append(self, part: Asked) -> frozenset[str]:
-        """Add the next part of requirements; return the names of resource attributes that it references, in lower case."""
+        """Add the next requirements; return the names, in lower case, of the resource attributes that they reference."""
         numbers = [self._true] if part is None else self._of(taken_apart(*part))
         for each in numbers:
             self._terms.append(each)
@@ -105,7 +109,7 @@ class JobExpressions:
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, face: AdClass, start: int) -> Mask:
-        """Return for each part from the `start`-th on whether it is true of the class's ad."""
+        """Return, for each of the added requirements from number `start` on, whether they are true of the ads of a class."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))

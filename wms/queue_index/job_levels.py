@@ -1,6 +1,6 @@
-"""The user-priority level of each waiting job by its id: four bytes a job where ids are dense.
+"""The user-priority level of each waiting job, by the job's id; it takes four bytes a job where ids are dense.
 
-A level is the waiting jobs of one queue with one user priority. Ids are looked up in pages of 64. A page has a row of cells in
+A level is the waiting jobs of one queue with one user priority. Ids are looked up in pages of 64. A page has a row of numbers in
 one array. When half of the jobs have gone, the rows of empty pages are freed for use by other pages. Blocks of consecutive ids
 are kept separately, by their first and last id.
 """
@@ -22,11 +22,11 @@ _INSIDE = _PAGE - 1
 _FIRST = attrgetter("first")
 
 NOWHERE = 0
-"""The number returned for a job that is in no level; no level has this number."""
+"""The number that stands for "in no level"; no level has it."""
 
 
 class JobLevels:
-    """The level number of each single job, and the blocks of all levels; jobs in a block have no number of their own."""
+    """The number of the level of each waiting job. Jobs are stored one by one, or as blocks of consecutive ids in one level."""
 
     def __init__(self) -> None:
         self._rows: dict[int, int] = {}
@@ -49,12 +49,12 @@ class JobLevels:
     # --- jobs one by one --------------------------------------------------------------------------
 
     def get(self, job: JobId) -> int:
-        """Return the level number of a job that is in no block; NOWHERE if the job is not stored."""
+        """Return the level number of a job that is in no block; `NOWHERE` if it is in a block or not stored."""
         row = self._rows.get(job >> _BITS)
         return NOWHERE if row is None else int(self._cells[row << _BITS | job & _INSIDE])
 
     def put(self, job: JobId, level: int) -> None:
-        """Store the level number of a job that has none yet."""
+        """Store the level number of a job that is not stored yet."""
         page = job >> _BITS
         row = self._rows.get(page)
         if row is None:
@@ -63,7 +63,7 @@ class JobLevels:
         self._singles += 1
 
     def pop(self, job: JobId) -> int:
-        """Remove a job; return its level number, or NOWHERE if it was not stored or is in a block."""
+        """Remove a job that is in no block; return its level number, or `NOWHERE` if it is in a block or not stored."""
         row = self._rows.get(job >> _BITS)
         if row is None:
             return NOWHERE
@@ -77,7 +77,7 @@ class JobLevels:
         return level
 
     def put_all(self, ascending: NDArray[np.int64], levels: NDArray[np.int32]) -> None:
-        """Store the level numbers of many jobs in an empty table; the ids are unique and ascending."""
+        """Store the level numbers of many jobs in an empty table; `ascending` are their ids, unique and in ascending order."""
         pages = ascending >> _BITS
         starts = np.flatnonzero(np.diff(pages, prepend=-1))
         sizes = np.diff(starts, append=len(pages))
@@ -125,7 +125,7 @@ class JobLevels:
     # --- blocks -----------------------------------------------------------------------------------
 
     def block_of(self, job: JobId) -> IdRange | None:
-        """Return the block that contains a job; None if there is none."""
+        """Return the block that contains a job; None if it is in none."""
         if not self._blocks:
             return None
         at = bisect_right(self._blocks, job, key=_FIRST)
@@ -139,16 +139,16 @@ class JobLevels:
         return self._blocks[start : bisect_right(self._blocks, last, key=_FIRST)]
 
     def add_block(self, block: IdRange) -> None:
-        """Add a block; its ids must not be stored yet."""
+        """Add a block of jobs; none of its ids may be stored yet."""
         insort(self._blocks, block, key=_FIRST)
         self._in_blocks += block.last - block.first + 1
 
     def drop_block(self, block: IdRange) -> None:
-        """Remove a block."""
+        """Remove a block, and with it all its jobs."""
         del self._blocks[bisect_left(self._blocks, block.first, key=_FIRST)]
         self._in_blocks -= block.last - block.first + 1
 
     def shorten(self, block: IdRange, first: int) -> None:
-        """Move the start of a block to a later id, `first`, that it contains."""
+        """Make a block begin at a later id, `first`, and so remove the jobs before it."""
         self._in_blocks -= first - block.first
         block.first = first

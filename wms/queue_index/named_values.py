@@ -1,4 +1,4 @@
-"""Values that at least one queue names; no clause can distinguish the other values, so they are treated as equal.
+"""Values that requirements of at least one queue name; a resource's other values are equal for every clause.
 
 Thousands of computing elements, machines and owners are thus reduced to few kinds of resource.
 """
@@ -16,7 +16,7 @@ _UNMENTIONED = "\0"
 
 
 class NamedValues:
-    """The values named by the queues so far. `version` increases when a new value is added."""
+    """The values (sites, tags, memory sizes, ...) that the requirements of queues name. `version` grows when a value is added."""
 
     def __init__(self) -> None:
         self.version = 0
@@ -52,15 +52,18 @@ class NamedValues:
         self.version += changed
 
     def memory(self, megabytes: int) -> int:
-        """Return the largest memory demand of a queue, in MB, that this free memory meets; -1 for negative memory."""
+        """Return the largest memory demand of a queue, in MB, that `megabytes` of free memory meet; -1 for a negative number."""
         return self._memories[bisect_right(self._memories, megabytes) - 1] if megabytes >= 0 else -1
 
     def disk(self, megabytes: int) -> int | None:
-        """Return the largest disk demand of a queue, in MB, that this disk meets; None where the disk is not known."""
+        """Return the largest disk demand of a queue, in MB, that is met by `megabytes` of free disk; None if that is not known (0)."""
         return self._disks[bisect_right(self._disks, megabytes) - 1] if megabytes > 0 else None
 
     def kind(self, resource: Resource) -> Hashable:
-        """Return the kind of a resource: all values that the clauses read, reduced to those that queues name, without the CPU time."""
+        """Return the kind of a resource: all values that clauses read but the CPU time, reduced to those that queues name.
+
+        Resources of equal kind fit the same queues, if they have enough CPU time.
+        """
         at = resource
         owner: Hashable = None
         if not at.generic:

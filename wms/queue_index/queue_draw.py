@@ -1,10 +1,10 @@
-"""The draw of a queue for one kind of resource: the queues of its pool race, and the one with the least random key is drawn.
+"""Draws a queue for one kind of resource from a pool of queues: at random by weight, among those that fit and have jobs.
 
-`wms.queue_index.arrivals` has the theory. All resources of a pool share one stream of arrivals, and each passes over the queues
-that do not fit it. A share class has its whole weight for a resource that sees only some of its queues
-(`wms.matching.shares`): they take the arrivals of the others, too.
+`wms.queue_index.arrivals` has the theory. All resources of a pool share one stream of arrivals, and each ignores the queues that
+do not fit it. A share class has its whole weight for a resource that fits only some of its queues (`wms.matching.shares`): they
+take the arrivals of the others, too.
 
-A resource that sees little of the pool has a stream of its own (`wms.queue_index.seen_queues`), as has each resource of a pool
+A resource that fits little of the pool has a stream of its own (`wms.queue_index.seen_queues`), as has each resource of a pool
 with few queues or large classes. The chances are the same in either stream.
 """
 
@@ -25,23 +25,23 @@ _LITTLE = 1 / 16
 
 
 class QueueDraw:
-    """Draws queues of one pool for one kind of resource; not safe for threads."""
+    """Draws queues of one pool for one kind of resource; not thread-safe."""
 
     __slots__ = ("_chance", "_own", "_wanted", "empty", "level", "pool")
 
     def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
         self.pool = pool
         self.level = level
-        """Only these queues, by their bits, are drawn from; None for all that fit."""
+        """The queues to draw from, as one bit for each slot (row number); None: all that fit."""
         self.empty = -1
-        """The value of `Tier.filled` at which no queue here had a job; -1 if that was never so."""
+        """The value of `Tier.filled` when no fitting queue had a job. Until it grows, another draw is vain. -1: never."""
         self._wanted = b""
         self._chance: Chance | None = None
         self._own: SeenQueues | None = None
         """The queues with a stream of their own; None for a resource that draws from the pool's stream."""
 
     def next(self, fit: bytes, chance: Chance) -> int:
-        """Return the slot of the queue that comes first among those whose bit is set; -1 when none of them has a job."""
+        """Draw one of the queues that have jobs and whose bit is set in `fit`; return its slot, or -1 if there is none."""
         race = Race(self.pool.law, chance)
         if self._own is not None:
             self._own.finish(race, fit)

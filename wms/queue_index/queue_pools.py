@@ -1,6 +1,7 @@
-"""Pools of queues: those of one setup, VO and CPU segment, from which a resource draws, highest segment first.
+"""Pools of queues from which resources draw: the queues of one setup, VO and CPU segment; the highest segment comes first.
 
-Private pilots have pools of their group or owner besides. Which queues of a pool a resource fits is for `queue_draw`.
+Private pilots, which run only jobs of their group or owner, have pools of their own. Which queues of a pool fit is for
+`queue_draw`.
 """
 
 from typing import Protocol
@@ -21,14 +22,17 @@ _LARGE = 128
 
 
 class Versioned(Protocol):
-    """Weights that change from time to time, all at once."""
+    """A source of weights that all change at the same time."""
 
     version: int
-    """Increases whenever they have changed."""
+    """A number that grows whenever the weights have changed."""
 
 
 class QueuePool:
-    """Queues of one CPU segment, between which the draw chooses by their weights. `source` says when weights have changed."""
+    """The queues of one CPU segment, between which the draw chooses by weight.
+
+    `tier` and `weighing` hold their counts and weights, and `source` says when weights have changed.
+    """
 
     __slots__ = (
         "_arrivals", "_small_classes", "_version", "law", "segment", "slots", "source", "tier", "weighing"
@@ -46,18 +50,18 @@ class QueuePool:
         self._version = -1
 
     def append(self, slot: int) -> None:
-        """Add a queue."""
+        """Add the queue of a slot (row number in the index)."""
         self.slots.append(slot)
         number = self.weighing.classes.items[slot]
         self._small_classes &= len(self.weighing.members[number]) <= _SMALL
 
     @property
     def is_shared(self) -> bool:
-        """Whether resources draw from one stream: it pays where many queues fit, and their classes are small."""
+        """Whether all resources draw from one stream of arrivals, as pays with many queues in small share classes."""
         return self._small_classes and self.slots.length >= _LARGE
 
     def arrivals(self) -> Arrivals:
-        """Return the stream of arrivals of all queues, at the rates of their present weights."""
+        """Return the stream of arrivals of all queues of the pool, at the rates of their present weights."""
         if self._version != self.source.version:
             self._version, slots = self.source.version, self.slots.values
             heaviest = self.weighing.class_weights.values.take(self.weighing.classes.values.take(slots))
@@ -66,7 +70,7 @@ class QueuePool:
 
 
 class Market:
-    """The pools that a resource may draw from, highest CPU segment first."""
+    """All pools from which one kind of resource may draw, highest CPU segment first."""
 
     __slots__ = ("_law", "_source", "_weighing", "pools")
 
@@ -77,7 +81,7 @@ class Market:
         self.pools: list[QueuePool] = []
 
     def append(self, slot: int, requirements: Requirements) -> None:
-        """Add a queue."""
+        """Add a queue to the pool of its CPU segment, which is made if need be."""
         segment = requirements.cpu_segment
         pool = next((each for each in self.pools if each.segment == segment), None)
         if pool is None:
@@ -90,7 +94,7 @@ class Market:
 
 
 class Pools:
-    """All queues by what must be equal in a queue and a resource: the setup, the VO, and a private pilot's group or owner."""
+    """All queues, by what a queue and a resource must have in common: setup, VO, and a private pilot's group or owner."""
 
     def __init__(self, weighing: Weights, law: Law) -> None:
         self._weighing = weighing
@@ -99,7 +103,7 @@ class Pools:
         self._markets: dict[tuple[str, ...], Market] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Add the queue of the next slot."""
+        """Add a queue with these requirements in the next slot."""
         slot = len(self._requirements)
         self._requirements.append(requirements)
         asked = requirements
@@ -110,7 +114,7 @@ class Pools:
                 market.append(slot, requirements)
 
     def market(self, resource: Resource) -> Market:
-        """Return the pools for a resource."""
+        """Return the pools from which a resource may draw."""
         key: tuple[str, ...] = (resource.setup, resource.vo)
         if not resource.generic:
             key += (resource.owner_group,) if resource.job_sharing else (resource.owner_group, resource.owner)

@@ -1,4 +1,4 @@
-"""The queues of a pool that fit one kind of resource, with a stream of arrivals for this resource alone.
+"""The queues of a pool that fit one kind of resource, with a stream of random arrivals for this resource alone.
 
 The queues are found again when others fit or get jobs, and their rates are set again when their groups are weighed anew. The
 resource's part of each share class is computed again, too: at each change of weights if few queues fit, else after several.
@@ -24,7 +24,7 @@ _PATIENCE = 64
 
 
 class SeenQueues:
-    """The queues of one pool that fit one kind of resource; not safe for threads."""
+    """The queues of one pool that fit one kind of resource; not thread-safe."""
 
     __slots__ = (
         "_arrivals", "_class_numbers", "_classes", "_counts", "_emptied", "_factors", "_fit", "_level", "_now", "_parts",
@@ -32,7 +32,7 @@ class SeenQueues:
     )  # fmt: skip
 
     def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
-        """`level`: only these queues, by their bits, are seen; None for all that fit."""
+        """`level` limits the queues further, as one bit for each slot (row number); None: all that fit."""
         self._pool = pool
         self._level = level
         self._arrivals = Arrivals()
@@ -52,11 +52,11 @@ class SeenQueues:
 
     @property
     def total(self) -> float:
-        """The sum of the weights at the last race."""
+        """The sum of the weights of these queues when the last queue was drawn."""
         return self._arrivals.total
 
     def finish(self, race: Race, fit: bytes) -> None:
-        """Let the queues whose bit is set run a race to its end."""
+        """Run a race to its end among the queues whose bit is set in `fit`; its `first` is then the drawn queue."""
         tier = self._pool.tier
         now = self._pool.source.version, tier.filled, tier.emptied
         if now != self._now or fit is not self._fit:

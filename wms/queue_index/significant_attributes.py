@@ -37,29 +37,29 @@ _OWN = frozenset({"requirements", "rank"})
 """The attributes of an ad that hold its own expressions over jobs."""
 
 Place = tuple[str, str]
-"""A site and a computing element of it."""
+"""The names of a site and of one of its computing elements."""
 
 
 class AdClass(Struct, frozen=True, eq=False):
-    """A class of ads that all expressions judge alike; `number` is unique."""
+    """A class of ads of resources on which all expressions have the same verdicts. `ad` is one of them; `number` is unique."""
 
     number: int
     ad: Ad
     requirements: Expression | None
     rank: Expression | None
-    """The ad's Rank of jobs; None without one, or if it is constant."""
+    """The ad's Rank expression over jobs; None if it has none, or a constant one."""
     sketch: Sketch | None = None
-    """The known part of the ad of a pilot that is yet to be sent; None for a running pilot."""
+    """What is known of the ad of a pilot that is not yet sent; None for a running pilot."""
     open_requirements: Expression | None = None
-    """The requirements in the sketched ad, reduced by its known values, if they reference unknown ones; else None."""
+    """The ad's requirements with known values filled in, if they reference values that only a sent pilot will have; else None."""
     names: frozenset[str] = frozenset()
-    """The attributes that the ad has, or may turn out to have, in lower case. All others are undefined."""
+    """The attributes that the ad has, or may have once the pilot runs, in lower case. All others are undefined."""
 
 
 class SignificantAttributes:
-    """The ads of computing elements, and the ad classes of resources there.
+    """The ads of computing elements, and the classes of equal ads to which resources there belong.
 
-    `version` increases when the class of a resource may have changed. Values cached by resource must then be looked up anew.
+    `version` grows when the class of a resource may have changed. Values cached by resource must then be computed anew.
     """
 
     def __init__(self) -> None:
@@ -80,7 +80,7 @@ class SignificantAttributes:
         self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
-        """Add the resource attributes, in lower case, that the expressions of a queue reference."""
+        """Add the names of resource attributes, in lower case, that the expressions of a queue reference."""
         new = names - self._looked
         self._looked |= new
         if not self._is_looked_at or not self._present.isdisjoint(new):
@@ -90,7 +90,7 @@ class SignificantAttributes:
             self.version += 1
 
     def anew(self) -> "SignificantAttributes":
-        """Return a new instance with the same ads of elements, and without the attributes that queues reference."""
+        """Return a new instance with the same ads of elements, but without the attributes that queues reference."""
         faces = SignificantAttributes()
         faces._ads = self._ads
         return faces
@@ -107,16 +107,16 @@ class SignificantAttributes:
         return self._is_looked_at or site_ad(ad).demands or site_ad(before).demands
 
     def knows(self, place: Place) -> bool:
-        """Return whether the ad of an element is known."""
+        """Return whether the ad of a computing element is stored."""
         return place in self._ads
 
     def seen(self, resource: Resource) -> Resource:
-        """Return a resource with the ad of its element; without a known ad, the resource as it is."""
+        """Return a resource completed by the stored ad of its computing element; unchanged if none is stored."""
         ad = self._ads.get((resource.site, resource.grid_ce))
         return with_ad(resource, ad) if ad else resource
 
     def of(self, resource: Resource) -> AdClass | None:
-        """Return the ad class of a resource; None when no queue has an expression and the ad has no requirements or rank."""
+        """Return the ad class of a resource; None if no queue has an expression and the ad has no requirements or rank."""
         text, forwards = ad_of(resource), forwards_of(resource)
         said = site_ad(text)
         if not self._is_looked_at and not said.demands:
@@ -132,7 +132,7 @@ class SignificantAttributes:
         return face
 
     def number(self, resource: Resource) -> int:
-        """Return the number of a resource's ad class, given the resource with its ad or without; 0 if it has no class."""
+        """Return the number of a resource's ad class; 0 if it has none. The stored ad of its element is added if missing."""
         if not (self._is_looked_at or self._ads or ad_of(resource)):
             return 0
         face = self.of(self.seen(resource))

@@ -1,7 +1,7 @@
-"""Requirements and ranks of sites over many queues at once: each is evaluated once for each distinct set of values it reads.
+"""Requirements and ranks in sites' ads over the jobs of many queues, evaluated once for each distinct set of values they read.
 
-A site's expression cannot distinguish queues whose jobs have equal values for the names that it references. Its results are cached
-by its text for each such set of values, and are looked up for queues that are added later.
+A site's expression cannot distinguish queues whose jobs have equal values for the names that it references. Its results are
+cached by its text for each such set of values, and are looked up for queues that are added later.
 """
 
 from collections.abc import Hashable, Iterable, Sequence
@@ -22,13 +22,13 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 KEPT = 4_096
-"""The most expressions of sites whose results are cached."""
+"""The most site expressions whose results are cached."""
 KEPT_NAMES = 256
-"""The most sets of referenced names that are cached."""
+"""The most sets of referenced attribute names that are cached."""
 
 
 class Telling:
-    """The values that the jobs of all parts have under one name; each distinct value has a number."""
+    """The values that the jobs of all queues have for one attribute; each distinct value has a number."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -36,7 +36,7 @@ class Telling:
         self._numbers = GrowableArray(np.int64)
 
     def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
-        """Return the value numbers of the parts from the `start`-th on, and the count of distinct values of all parts."""
+        """Return the value numbers of `parts`, the distinct kinds of job, from number `start` on; and how many numbers there are."""
         by_answer, name = self._by_answer, self._name
         if self._numbers.length < len(parts):
             new = parts[self._numbers.length :]
@@ -45,7 +45,7 @@ class Telling:
 
 
 class Tellers:
-    """The distinct combinations of values that jobs have under some names, and the number of each part's combination."""
+    """The distinct combinations of values that jobs have for some attributes, each with a number and an ad."""
 
     def __init__(self, names: frozenset[str], tellings: Iterable[Telling]) -> None:
         self._names = names
@@ -55,7 +55,7 @@ class Tellers:
         self._numbers = GrowableArray(np.int32)
 
     def follow(self, parts: Sequence[Words]) -> Ints:
-        """Add the parts that are new since the last call; return for every part the number of its combination of values."""
+        """Number the kinds of job that are new in `parts`; return the number of every kind's combination of values."""
         start = self._numbers.length
         if start < len(parts):
             columns = [telling.since(parts, start) for telling in self._tellings]
@@ -79,7 +79,7 @@ class Tellers:
 
 
 class Opinion:
-    """The cached results of a site's expression, bound to its ad, for each combination of job values: truths or numbers."""
+    """The cached results (truths or ranks) of one expression of a site's ad, for each distinct combination of job values."""
 
     def __init__(self, expression: Expression, tellers: Tellers, *, is_rank: bool) -> None:
         self._expression = expression
@@ -88,7 +88,10 @@ class Opinion:
         self._values: NDArray[Any] = np.empty(0, np.float64 if is_rank else np.bool_)
 
     def of(self, parts: Sequence[Words], start: int, own: Ad) -> tuple[NDArray[Any], int]:
-        """Return the results for the parts from the `start`-th on, and the number of evaluations that this took."""
+        """Return the results for `parts` (kinds of job) from number `start` on, and the number of evaluations made for it.
+
+        `own` is the ad that the expression belongs to.
+        """
         tells = self._tellers.follow(parts)[start:]
         new = self._tellers.ads[len(self._values) :]
         if new:
@@ -99,22 +102,25 @@ class Opinion:
 
 
 class SiteExpressions:
-    """The results of sites' expressions over the jobs of all queues, given by their parts (`Words`)."""
+    """The results of sites' expressions over the jobs of all queues. `parts` has the attributes of each distinct kind of job.
+
+    The list may grow between calls.
+    """
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.evaluated = 0
-        """Evaluations so far: pairs of an expression and a combination of job values."""
+        """How many evaluations were made so far: each pair of an expression and a combination of job values counts once."""
         self._parts = parts
         self._tellings = BoundedCache[str, Telling](KEPT_NAMES)
         self._tellers = BoundedCache[frozenset[str], Tellers](KEPT_NAMES)
         self._opinions = BoundedCache[tuple[str, bool], Opinion](KEPT)
 
     def verdicts(self, requirements: Expression, own: Ad, start: int) -> Mask:
-        """Return for each part from the `start`-th on whether the requirements of a resource's ad are true of it."""
+        """Return, for each kind of job from number `start` on, whether the requirements of the ad `own` are true of it."""
         return self._said(requirements, own, start, is_rank=False)
 
     def ranks(self, rank: Expression, own: Ad) -> Floats:
-        """Return the rank that a resource's ad gives each part."""
+        """Return the rank that the expression `rank` of the ad `own` gives each kind of job."""
         return self._said(rank, own, 0, is_rank=True)
 
     def _said(self, expression: Expression, own: Ad, start: int, *, is_rank: bool) -> NDArray[Any]:

@@ -1,14 +1,15 @@
-"""The waiting jobs of one user priority in one task queue: a random one of the ten oldest, in O(log n) and little memory.
+"""The waiting jobs of one user priority in one task queue: gives a random one of the ten oldest, in O(log n).
 
 A `SortedIds` keeps ids in order. `_front` holds the smallest ids. `_rest` holds the ids added in ascending order, eight bytes
 each, used from `_at` on. `_late` is a heap of the ids added out of order. All ids in `_rest` and `_late` are larger than those in
-the front. An id that is discarded from there stays in its place and is listed in `_gone` until it comes up. If it is added
-again before that, it is only removed from `_gone`. So no id is ever held twice.
+the front. An id that is discarded from there stays in its place and is listed in `_gone` until it comes up. If it is added again
+before that, it is only removed from `_gone`. So no id is ever held twice.
 
-A `WaitingJobs` has two such queues of ids: one for this matcher's share of the jobs, one for the shares of other matchers. Own
-ids are given first, but at most `leeway` of them while an older id of another share waits. Then the oldest of both are given.
+A `WaitingJobs` has two such sets of ids: one for this matcher's share of the jobs, one for the shares of other matchers. Own ids
+are given first, but at most `leeway` of them while an older id of another share waits. Then the oldest of both are given.
+
 Blocks of consecutive ids that nobody has asked for yet are kept by their two ends (`IdRange`). A few ids at a time move from a
-block into the queues of ids when they are among the oldest.
+block into the sets of ids when they are among the oldest.
 """
 
 from array import array
@@ -27,13 +28,14 @@ _REFILL = 24
 _SPILL = 48
 _RUN_BITS = 4
 UNROLLED = 1 << _RUN_BITS
-"""Ids of a block that are moved to single ids at a time: one run, which belongs to one matcher's share."""
+"""How many ids of a block are moved to single ids at a time; all of them are of one matcher's share."""
 
 
 class MatcherShare:
-    """One matcher's share of the job ids, by hash, where `parts` matchers run side by side; shares are numbered from 0.
+    """The share of all job ids that one of `parts` matchers prefers, by hash; shares are numbered from 0.
 
-    All ids in a run of 16 have the same share, so that matchers seldom touch the same pages of the database.
+    All ids in a run of 16 have the same share, so that matchers seldom touch the same pages of the database. Raises ValueError
+    unless 0 <= part < parts.
     """
 
     __slots__ = ("part", "parts")
@@ -51,14 +53,14 @@ class MatcherShare:
         return ((job >> _RUN_BITS) * 0x9E3779B1 & 0xFFFFFFFF) * self.parts >> 32 == self.part
 
     def owned(self, jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each job whether it belongs to this share."""
+        """Return for each job in an array whether it belongs to this share."""
         runs = (jobs >> _RUN_BITS).astype(np.uint64) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
         owned: NDArray[np.bool_] = runs * np.uint64(self.parts) >> np.uint64(32) == self.part
         return owned
 
 
 class IdRange:
-    """A block of consecutive ids, both ends included, of waiting jobs in one level; `level` is its number."""
+    """A block of waiting jobs of one level with consecutive ids, from `first` to `last`; `level` is the level's number."""
 
     __slots__ = ("first", "last", "level")
 
@@ -69,13 +71,13 @@ class IdRange:
 
 
 class SortedIds:
-    """A set of job ids whose smallest are found at once; each id is held once."""
+    """A set of job ids whose smallest ones are found at once."""
 
     __slots__ = ("_at", "_gone", "_late", "_rest", "front")
 
     def __init__(self) -> None:
         self.front: list[JobId] = []
-        """The oldest ids in order, at least ten if there are ten."""
+        """The smallest ids in order: at least ten, if there are ten."""
         self._rest = array("q")
         self._at = 0
         self._late: list[JobId] = []
@@ -89,12 +91,12 @@ class SortedIds:
 
     @property
     def newest(self) -> JobId:
-        """The largest id, or a larger one that was discarded. The set must not be empty."""
+        """The largest id, or a larger one that was removed. The set must not be empty."""
         behind = self._rest[-1] if self._at < len(self._rest) else 0
         return JobId(max(self.front[-1], behind, max(self._late, default=0)))
 
     def fill(self, ascending: NDArray[np.int64]) -> None:
-        """Add ids in ascending order, none of them present yet; fast if the set is empty."""
+        """Add ids in ascending order, none of which may be in the set; fast if the set is empty."""
         if self.front:
             for job in ascending.tolist():
                 self.add(job)
@@ -104,7 +106,7 @@ class SortedIds:
         self._at = 0
 
     def add(self, job: JobId) -> None:
-        """Add an id that is not present."""
+        """Add an id that is not in the set."""
         front = self.front
         if self._gone and job in self._gone:
             self._gone.remove(job)
@@ -119,7 +121,7 @@ class SortedIds:
             heappush(self._late, job)
 
     def discard(self, job: JobId) -> None:
-        """Remove an id that is present."""
+        """Remove an id that is in the set."""
         if job <= self.front[-1]:
             del self.front[bisect_left(self.front, job)]
             if len(self.front) < OLDEST:
@@ -132,7 +134,7 @@ class SortedIds:
             self._sweep()
 
     def refill(self) -> None:
-        """Move the next oldest ids into the front."""
+        """Move the next smallest ids into `front`, after ids were taken from there."""
         front, late = self.front, self._late
         if not late and self._at == len(self._rest):
             return
@@ -169,7 +171,11 @@ class SortedIds:
 
 
 class WaitingJobs:
-    """The waiting jobs of one queue and one user priority, each id once; `QueueIndex` tracks which ids are present."""
+    """The waiting jobs of one user priority in one queue (a level). The caller keeps track of which ids are in it.
+
+    `number` is the level's, `queue` the slot of its queue, and `weight` that of one of its jobs in the draw. `part` is the share
+    of ids that this matcher prefers; None: all.
+    """
 
     __slots__ = (
         "_other",
@@ -199,7 +205,7 @@ class WaitingJobs:
         self.weight = weight
         self.count = 0
         self.blocks: list[IdRange] = []
-        """Blocks of consecutive ids, in order."""
+        """Blocks of consecutive ids, in ascending order."""
         self._part = part or MatcherShare()
         self._own = SortedIds()
         self._other = SortedIds() if self._part.parts > 1 else self._own
@@ -219,7 +225,7 @@ class WaitingJobs:
 
     @property
     def newest(self) -> JobId:
-        """The largest id, or a larger one that was discarded. There must be a job."""
+        """The largest id, or a larger one that was removed. There must be a job."""
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 
@@ -230,7 +236,7 @@ class WaitingJobs:
             yield from self._other
 
     def fill(self, ascending: NDArray[np.int64]) -> None:
-        """Add ids in ascending order, none of them present yet; fast if there are none so far."""
+        """Add ids in ascending order, none of which may be there yet; fast if there are none so far."""
         self.count += len(ascending)
         if self._other is self._own:
             self._own.fill(ascending)
@@ -240,7 +246,7 @@ class WaitingJobs:
         self._other.fill(ascending[~owned])
 
     def divide(self, part: MatcherShare) -> None:
-        """Set the matcher's share of the jobs that is preferred from now on."""
+        """Set the share of the jobs that this matcher prefers from now on."""
         singles = np.fromiter(self.singles(), dtype=np.int64)
         self._part = part
         self._own = SortedIds()
@@ -251,22 +257,22 @@ class WaitingJobs:
         self.fill(singles)
 
     def add(self, job: JobId) -> None:
-        """Add an id that is not present."""
+        """Add an id that is not there yet."""
         self.count += 1
         self._line(job).add(job)
 
     def discard(self, job: JobId) -> None:
-        """Remove an id that is present, and in no block."""
+        """Remove an id that is there, and in no block."""
         self.count -= 1
         self._line(job).discard(job)
 
     def take(
         self, uniform: float, unroll: Callable[["WaitingJobs"], Iterable[JobId]], leeway: int = 0
     ) -> JobId:
-        """Remove and return a random one of the ten smallest ids of the own share, or of all shares. There must be a job.
+        """Remove and return a random one of the ten smallest ids of the preferred share, or of all shares. There must be a job.
 
-        `uniform` is a random number on [0, 1). `unroll` removes the next ids from the first block and returns them. `leeway` is the
-        most younger own ids given while an id of another share waits.
+        `uniform` is a random number in [0, 1). `unroll` removes the next ids from the first block and returns them. `leeway` is
+        the most younger preferred ids that are given while an id of another share waits.
         """
         own = self._own
         while self.blocks and (len(own.front) < OLDEST or self.blocks[0].first < own.front[OLDEST - 1]):

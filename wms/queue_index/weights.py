@@ -1,9 +1,9 @@
-"""The weights of all queues by slot, kept fresh at little cost.
+"""The weights of all queues in the draw, by slot (row number in the index), kept up to date at little cost.
 
 A group is weighed anew at the next draw when one of its empty queues gets a job. So it is when the changes of its other queues
-(means that moved, queues that emptied) add up to one part in a hundred of the group's whole weight. The sum of the errors of
-the weights in use is thus about a hundredth of a group's share at most. And a pick only seldom costs the weighing of a whole group.
-A queue that has emptied weighs nothing from that moment on.
+(means that moved, queues that emptied) add up to one part in a hundred of the group's whole weight. The sum of the errors of the
+weights in use is thus about a hundredth of a group's share at most. And a pick only seldom costs the weighing of a whole group. A
+queue that has emptied weighs nothing from that moment on.
 """
 
 from collections.abc import Mapping
@@ -19,19 +19,19 @@ _LAG = 0.01
 
 
 class Tier:
-    """The queues of one setup, VO and CPU segment."""
+    """Counters of events in the queues of one setup, VO and CPU segment, by which draws see that something changed."""
 
     __slots__ = ("emptied", "filled")
 
     def __init__(self) -> None:
         self.emptied = 0
-        """The number of times that a queue gave its last job; each changes the weights of the queues of its class."""
+        """How many times a queue has given its last job; each changes the weights of the queues of its share class."""
         self.filled = 0
-        """The number of times that a queue was added or got its first job; each makes a failed draw worth repeating."""
+        """How many times a queue was added or got its first job. After each, a draw that found nothing may find a job."""
 
 
 class Group:
-    """The queues of one group of a VO, which divide its share."""
+    """The queues of one group of a VO, between which the group's share is divided."""
 
     __slots__ = ("drift", "factors", "members", "name", "owners", "slots", "version", "whole")
 
@@ -39,43 +39,43 @@ class Group:
         self.name = name
         self.owners: dict[str, int] = {}
         self.factors: Mapping[str, float] = {}
-        """The usage factors on the share by owner; 1 for an owner that is not listed."""
+        """The factors by which past usage changes the share, by owner; 1 for an owner that is not listed."""
         self.slots: set[int] = set()
         self.members: GrowableArray | None = None
-        """The slots of the queues in order, made when needed; else None."""
+        """The slots of the group's queues in order; None until they are needed."""
         self.version = 0
-        """Increases when the queues are weighed anew."""
+        """A number that grows when the group's queues are weighed anew."""
         self.whole = 0.0
         self.drift = 0.0
 
 
 class Weights:
-    """The job count and weight of each slot's queue. Slots are given out in order and never reused."""
+    """The number of waiting jobs and the weight in the draw of each queue, by slot. Slots are given out in order and never reused."""
 
     def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
-        """Increases when any group is weighed anew."""
+        """A number that grows when any group is weighed anew."""
         self.jobs = GrowableArray(np.int64)
         self.weights = GrowableArray(np.float64)
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
         self.class_sizes = GrowableArray(np.int32)
-        """By class, the number of its queues, with jobs or without."""
+        """The number of queues, with or without jobs, in each share class."""
         self.members: list[list[int]] = []
-        """By class, the slots of these queues."""
+        """The slots of the queues in each share class."""
         self._shares = group_shares
         self._groups: dict[VoGroup, Group] = {}
         self._group_of: list[Group] = []
         self._tiers: dict[tuple[str, str, int], Tier] = {}
         self._tier_of: list[Tier] = []
         self.dirty: set[Group] = set()
-        """The groups to be weighed anew before the next draw."""
+        """The groups that must be weighed anew before the next draw."""
         self._means = GrowableArray(np.float64)
         self._owners = GrowableArray(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Add an empty queue in the next slot."""
+        """Add an empty queue with these requirements in the next slot."""
         slot = len(self._group_of)
         group = self.group(requirements.vo, requirements.owner_group)
         group.slots.add(slot)
@@ -95,24 +95,24 @@ class Weights:
         self.classes.append(number)
 
     def group(self, vo: str, owner_group: str) -> Group:
-        """Return the group of this name in a VO; a new one if it is not known."""
+        """Return the group of this name in a VO; it is added if it is unknown."""
         name = (vo, owner_group)
         return self._groups.setdefault(name, Group(name))
 
     def tier(self, requirements: Requirements) -> Tier:
-        """Return the tier of the queues with these setup, VO and CPU segment; a new one if it is not known."""
+        """Return the counters for the setup, VO and CPU segment of these requirements; they are added if unknown."""
         key = (requirements.setup, requirements.vo, requirements.cpu_segment)
         return self._tiers.setdefault(key, Tier())
 
     def vacate(self, slot: int) -> None:
-        """Remove the queue of a slot."""
+        """Remove the queue in a slot from its group."""
         self.note(slot, 0, 0.0)
         group = self._group_of[slot]
         group.slots.remove(slot)
         group.members = None
 
     def note(self, slot: int, count: int, mean: float) -> None:
-        """Set the content of a queue: the number of its jobs and the mean of their real priorities."""
+        """Set how many jobs wait in the queue of a slot, and `mean`, the mean weight of their user priorities."""
         jobs = self.jobs.items
         had = jobs[slot]
         jobs[slot] = count
@@ -140,12 +140,12 @@ class Weights:
         self._drift(slot, weight)
 
     def reshare(self, name: VoGroup) -> None:
-        """Mark a group to be weighed anew because its share has changed."""
+        """Mark a group to be weighed anew before the next draw, because its share has changed."""
         if name in self._groups:
             self.dirty.add(self._groups[name])
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
-        """Set the usage factors on the shares of groups, by owner; the factor of other owners is 1."""
+        """Set the factors by which past usage changes the shares of owners, by group and owner; for others it is 1."""
         for name, group in self._groups.items():
             new = factors.get(name, {})
             if new != group.factors:
@@ -153,7 +153,7 @@ class Weights:
                 self.dirty.add(group)
 
     def waiting_owners(self) -> dict[VoGroup, set[str]]:
-        """Return, for each group, the owners that have waiting jobs."""
+        """Return, for each group (VO and group name), the owners that have waiting jobs."""
         found = {}
         for name, group in self._groups.items():
             slots = self._alive(group)
@@ -162,12 +162,12 @@ class Weights:
         return found
 
     def weight(self, slot: int) -> float:
-        """Return the weight of a queue before it is scaled to the queues that a resource sees; 0 when it is empty."""
+        """Return the weight of a queue in the draw; 0 if it is empty. It is not scaled for a resource that fits part of its class."""
         self.refresh()
         return float(self.weights.items[slot])
 
     def refresh(self) -> None:
-        """Weigh anew the groups marked as changed."""
+        """Weigh anew all groups in `dirty`."""
         if self.dirty:
             for group in self.dirty:
                 self._weigh(group)
