@@ -1,1 +1,1 @@
-"""The rules of matching as pure functions: grouping of jobs into task queues, their fit to resources, and their weights."""
+"""The rules of matching, as pure functions: how jobs are grouped into task queues, which resources they fit, and their weight."""

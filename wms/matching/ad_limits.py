@@ -1,4 +1,4 @@
-"""Limits in the ad of a computing element on the jobs it takes until its next ad, by SAM-Grid's rule or by a rule of the site.
+"""Limits in the ad of a computing element on the jobs that it takes until its next ad, by SAM-Grid's rule or by one of the site's.
 
 CurMatches starts at the ad's CurrentJobs and grows by one with each match. The next ad starts it anew.
 JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is
@@ -7,8 +7,8 @@ JobsMatchedSinceLastAdvertisement = CurMatches - CurrentJobs. SAM-Grid's rule is
 
 A site may write another rule (`rule`) over these counters and the other attributes of its ad. The counters only grow, and
 matching stops once the rule is not true. So any rule comes down to one number for each ad: the matches until it is first not
-true. For SAM-Grid's rule the number is computed arithmetically. A site's own rule is evaluated for increasing counters, once
-for each ad. Pilots are counted in the same way, separately from jobs.
+true. For SAM-Grid's rule the number is computed arithmetically. A site's own rule is evaluated for increasing counters, once for
+each ad. Pilots are counted in the same way, separately from jobs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,23 +23,23 @@ from wms.errors import Rejected
 from wms.site import ComputingElement
 
 MOST = 1_000
-"""The most matches that a site's own rule allows between two ads. It is bounded because the rule is evaluated for each count."""
+"""The most matches that a site's own rule can allow between two ads, since the rule is evaluated for each number of matches."""
 STATED = {
     "MaxJobs": "max_jobs",
     "MaxSubmittingJobs": "max_submitting_jobs",
     "CurrentJobs": "current_jobs",
     "CurrentSubmittingJobs": "current_submitting_jobs",
 }
-"""Attributes of an ad that state limits and counts, and the fields of `ComputingElement` that hold their values."""
+"""The attributes of an ad that state limits and job counts, with the fields of `ComputingElement` that hold their values."""
 SINCE = "JobsMatchedSinceLastAdvertisement"
 COUNTED = frozenset(name.lower() for name in ("CurMatches", SINCE, *STATED))
 
 Word = Literal["suppress", "delay", "avoid"]
-"""`suppress`: no match until a new ad. `delay`: no match for a while. `avoid`: better not, because other jobs or pilots failed there."""
+"""The kinds of notice. `suppress`: no match until a new ad. `delay`: no match for a while. `avoid`: jobs or pilots failed there."""
 
 
 class Notice(NamedTuple):
-    """Why an element takes no more jobs or pilots, or should be avoided: the kind of notice and the numbers."""
+    """Why a computing element takes no more jobs or pilots, or should be avoided: the kind of notice, and a text with the numbers."""
 
     word: Word
     detail: str
@@ -56,12 +56,12 @@ def mentions_counts(expression: str) -> bool:
 
 
 def counts(term: Node) -> bool:
-    """Return whether the term references a job counter listed in `COUNTED`, such as `CurMatches`."""
+    """Return whether an expression (`term`) references a job counter, such as `CurMatches`."""
     return not COUNTED.isdisjoint(references(term, NameScope.BARE) | references(term, NameScope.OWN))
 
 
 def check_requirements(requirements: str) -> None:
-    """Raise Rejected if the requirements of an ad reference job counters.
+    """Raise Rejected if the requirements in an ad, given as text, reference job counters.
 
     The counters do not change while jobs are compared, so such requirements would not limit anything.
     """
@@ -74,9 +74,9 @@ def check_requirements(requirements: str) -> None:
 
 
 def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = None) -> int | None:
-    """Return how many matches the ad allows until the next ad; None if it states no limit.
+    """Return how many jobs may be matched with an element until its next ad, by its limits or its rule; None if it states none.
 
-    Raises Rejected if the element's rule cannot be parsed.
+    `attributes` are the ad's values, which the rule may reference. Raises Rejected if the rule cannot be parsed.
     """
     if element.rule:
         return _by_rule(element, attributes or {})
@@ -127,9 +127,10 @@ def _matched(count: int) -> Ad:
 
 
 def notice(element: ComputingElement, allowed: int | None, count: int, what: str = "jobs") -> Notice | None:
-    """Return why the element takes no more, by its ad and the `count` matched since; None while more may come.
+    """Return why an element takes no more jobs or pilots until its next ad; None while it takes more.
 
-    `what` names the things that are counted, for the text of the notice: jobs or pilots.
+    `allowed` is the result of `allowance`, and `count` how many were sent since the ad. `what` says for the text what is counted:
+    jobs or pilots.
     """
     if allowed is None or count < allowed:
         return None

@@ -1,4 +1,4 @@
-"""The ads of both sides: a job's ad, read by the expressions of sites, and a resource's ad, read by those of jobs.
+"""ClassAds of both sides: a job's ad, read by expressions of sites, and a resource's ad, read by expressions of jobs.
 
 **A job's ad** holds the attributes of its task queue under the names in `JOB`: owner, group, VO, type, CPU segment,
 processors, memory and tags. The job's own attributes are added. All are values and all belong to the queue's key. So the
@@ -37,14 +37,14 @@ from wms.site import Resource, ad_of, forwards_of
 _KEPT = 4_096
 
 Seen: TypeAlias = tuple[Any, ...]
-"""The values of an ad for a given set of attribute names; two are equal where all values are equal."""
+"""The values of an ad for some attribute names, as a hashable key; two are equal if all values are equal."""
 
 
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
 
 class Words(NamedTuple):
-    """The part of a task queue's key that the expressions of sites may reference."""
+    """The attributes of a task queue's jobs that expressions of sites may reference. Memory and disk are in MB, times in seconds."""
 
     owner: str
     owner_group: str
@@ -56,7 +56,7 @@ class Words(NamedTuple):
     min_ram_mb: int
     tags: tuple[str, ...]
     attributes: str
-    """The canonical text of the ad that holds the job's own attributes; empty if it has none."""
+    """The canonical text of an ad with the job's own attributes; empty if it has none."""
     max_ram_mb: int = 0
     min_disk_mb: int = 0
     certificate_subject: str = ""
@@ -64,7 +64,7 @@ class Words(NamedTuple):
 
 
 def words(asked: Requirements) -> Words:
-    """Return the part of a queue's requirements that the expressions of sites may reference."""
+    """Return those requirements of a queue that expressions of sites may reference."""
     return Words(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,
         processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes, asked.max_ram_mb, asked.min_disk_mb,
@@ -92,23 +92,24 @@ JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
         "VOMS_FQANs": lambda w: w.fqans or None,
     }.items()
 }
-"""The attributes of a job's ad: CPU time in seconds, raised to its segment; memory and disk in MB, `ImageSize` in KiB.
+"""The attributes of a job's ad, by name in lower case: the name, and how its value follows from `Words`.
 
-`VOMS_FQAN` is the primary one, as in gLite; `VOMS_FQANs` are all of them.
+CPU time is in seconds, raised to its segment; memory and disk are in MB, `ImageSize` in KiB. `VOMS_FQAN` is the primary one, as
+in gLite; `VOMS_FQANs` are all of them.
 """
 
 CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
-"""The names, in lower case, of the job attributes that come from the token, besides owner, group and VO."""
+"""The job attributes, in lower case, that come from the user's token, besides owner, group and VO."""
 
 
 def told(job: Words, names: frozenset[str]) -> Seen:
-    """Return the values that a job's ad has under the given names, which are in lower case."""
+    """Return the values of a job's ad for the given attribute names, which are in lower case, as a hashable key."""
     filled = tuple(JOB[name][1](job) for name in sorted(names & JOB.keys()))
     return (*filled, _own(job.attributes).view(names)) if job.attributes else filled
 
 
 def answer(job: Words, name: str) -> Hashable:
-    """Return the value that a job's ad has under one name in lower case, as a hashable that is equal for equal values."""
+    """Return the value of a job's ad for one attribute name in lower case, as a hashable that is equal for equal values."""
     own = _own(job.attributes).view(frozenset({name})) if job.attributes else _NO_ANSWER
     return (JOB[name][1](job), own) if name in JOB else own
 
@@ -118,7 +119,7 @@ _NO_ANSWER = (None,)
 
 @lru_cache(maxsize=_KEPT)
 def job_ad(job: Words, names: frozenset[str] | None = None) -> Ad:
-    """Return a job's ad, or only its attributes with the given names in lower case."""
+    """Return the ClassAd of a job; with `names`, in lower case, only these attributes."""
     own = _own(job.attributes)
     filled = {name: value(job) for key, (name, value) in JOB.items() if names is None or key in names}
     said = {name: own.expression(name) for name in own.names if names is None or name.lower() in names}
@@ -134,17 +135,17 @@ def _own(attributes: str) -> Ad:
 
 
 LONG_TEXT = 2_048
-"""Characters above which an expression counts as long. A parsed expression is a hundred times larger, so few long ones are cached."""
+"""Expressions of more characters are long: few of them are cached, since a parsed expression is a hundred times larger."""
 KEPT_LONG = 128
 
 
 def wish(text: str, job: Words) -> Expression:
-    """Parse an expression of a job and bind it to the job's ad; the result references the resource alone."""
+    """Parse the text of a job's expression and fill in the job's own values; the result references the resource alone."""
     return _wish(text, job) if len(text) <= LONG_TEXT else _long_wish(text, job)
 
 
 def bound_to_job(expression: Expression, job: Words) -> Expression:
-    """Return an expression of a job bound to the job's ad; the literal ERROR if the bound expression grows too large."""
+    """Return a job's expression with the job's own values filled in; the literal ERROR if it grows too large."""
     own = expression.own | expression.bare
     try:
         return job_ad(job, own).bind(expression) if own else expression
@@ -161,7 +162,7 @@ _long_wish = lru_cache(maxsize=KEPT_LONG)(_parsed_wish)
 
 
 def without_unseen(asked: Requirements, names: frozenset[str]) -> Requirements:
-    """Return the requirements without the job's own attributes that no expression references.
+    """Return requirements without those of the job's own attributes that no expression references.
 
     `names` are the names in lower case that the expressions of sites reference. The job's requirements and rank count as well.
     """
@@ -197,27 +198,28 @@ RESOURCE: Mapping[str, tuple[str, Callable[[Resource], Given]]] = {
         "Tags": lambda r: r.tags,
     }.items()
 }
-"""The attributes of a resource's ad that are filled from its fields: CPU time in seconds left, memory and disk in MB.
+"""The attributes of a resource's ad that follow from its fields, by name in lower case: the name, and how its value follows.
 
-There is no VO among them, since `VirtualOrganisation` is an attribute of the job.
+CPU time left is in seconds, memory and disk are in MB. There is no VO among them, since `VirtualOrganisation` is an attribute of
+the job.
 """
 
 Described: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class SiteAd(NamedTuple):
-    """The ad of a computing element, parsed, with the attribute names that its expressions reference."""
+    """The parsed ad of a computing element, and the attribute names that its expressions reference."""
 
     attributes: Mapping[str, Expression]
-    """The attributes as in the canonical text, by their names in lower case, requirements and rank among them."""
+    """The attributes of the ad by name in lower case, its requirements and rank among them."""
     looks: frozenset[str]
-    """The names that its expressions reference, in lower case."""
+    """All names that its expressions reference, in lower case."""
     asks: frozenset[str]
-    """The names of job attributes that its expressions may reference, in lower case. The expression of its rank is left out."""
+    """The job attributes that its expressions other than its rank may reference, in lower case."""
     demands: bool
     """Whether the ad has requirements of jobs, or a rank that is not constant."""
     required: frozenset[str] = frozenset()
-    """The names of job attributes that its requirements may reference, in lower case, directly or through attributes of the ad."""
+    """The job attributes that its requirements may reference, in lower case, directly or through attributes of the ad."""
 
 
 NOTHING = Ad(())
@@ -227,7 +229,10 @@ _NO_AD = SiteAd({}, frozenset(), frozenset(), demands=False)
 def advertised(
     attributes: Mapping[str, Any], expressions: Mapping[str, str], requirements: str, rank: str
 ) -> str:
-    """Return the canonical text of an element's ad, or an empty text if there is nothing in it. Raises Rejected for a faulty ad."""
+    """Return the canonical text of a computing element's ad, from its values, expressions, requirements and rank.
+
+    The text is empty if there are none. Raises Rejected for malformed expressions.
+    """
     texts = {**expressions, "Requirements": requirements, "Rank": rank}
     parsed = {name: Expression.parse(text, name) for name, text in texts.items() if text}
     if not (attributes or parsed):
@@ -238,7 +243,7 @@ def advertised(
 
 
 def site_ad(text: str) -> SiteAd:
-    """Return the parsed ad of a computing element from its canonical text."""
+    """Return the parsed ad of a computing element from its canonical text; an ad without attributes for an empty text."""
     return (_site_ads.get(text) or _keep(Ad.parse(text))) if text else _NO_AD
 
 
@@ -277,7 +282,7 @@ def _canonical(said: Expression) -> Expression:
 
 
 def described(resource: Resource, names: frozenset[str] | None = None) -> Described:
-    """Return what a resource reports of itself and its node, or only the attributes with the given names in lower case."""
+    """Return the attributes that a resource reports of itself and of its node; with `names`, in lower case, only these."""
     own = {name: value for name, of in _fields(names) if (value := of(resource)) is not None}
     if not resource.node:
         return tuple(own.items())
@@ -293,7 +298,7 @@ def _fields(names: frozenset[str] | None) -> tuple[tuple[str, Callable[[Resource
 
 
 def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
-    """Return a resource's ad, in which its own description overrides the ad of its element.
+    """Return the ClassAd of a resource, in which its own description overrides the ad of its computing element.
 
     With `names` in lower case, only these attributes and those that they reference are included.
     """
@@ -301,16 +306,16 @@ def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
 
 
 def resource_sketch(resource: Resource, names: frozenset[str] | None = None) -> Sketch | None:
-    """Return a sketch of the ad of a resource whose pilot is yet to be sent; None for the resource of a running pilot."""
+    """Return what is known of the ad of a resource whose pilot is not yet sent; None for the resource of a running pilot."""
     forwards = forwards_of(resource)
     return None if forwards is None else sketched(resource_ad(resource, names), forwards)
 
 
 @lru_cache(maxsize=_KEPT)
 def sketched(ad: Ad, forwards: Names) -> Sketch:
-    """Return a sketch of the resource that a pilot yet to be sent would have.
+    """Return a sketch of the ad that a pilot not yet sent would have: an ad, with the names of attributes that are still unknown.
 
-    Unknown in it are the attributes that are forwarded to the batch system, and those that only a pilot on its node can measure.
+    Unknown are the attributes that the site forwards to the batch system (`forwards`), and those that only a pilot can measure.
     """
     unsaid = MEASURED | POLICIES if forwards else MEASURED
     return sketch(
@@ -320,7 +325,7 @@ def sketched(ad: Ad, forwards: Names) -> Sketch:
 
 @lru_cache(maxsize=_KEPT)
 def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
-    """Return the requirements on jobs in the ad of a pilot yet to be sent, if they reference attributes not yet known; else None."""
+    """Return an ad's requirements on jobs with known values filled in, if they reference attributes unknown in its sketch; else None."""
     required = ad.expression("requirements")
     if required is None:
         return None
@@ -330,10 +335,9 @@ def open_requirements(ad: Ad, known: Sketch) -> Expression | None:
 
 @lru_cache(maxsize=_KEPT)
 def combined(text: str, says: Described, names: frozenset[str] | None = None) -> Ad:
-    """Return the ad of an element combined with the description that one resource there gives of itself.
+    """Return a computing element's ad (its text) combined with the description that one resource there gives of itself.
 
-    With `names` in lower case, only these attributes and those that they reference are included. No expression references most
-    of the attributes that an element advertises.
+    With `names` in lower case, only these attributes and those that they reference are included.
     """
     attributes = site_ad(text).attributes
     own: dict[str, Given] = {

@@ -1,6 +1,6 @@
-"""The binding of a pilot to one job by a reserved tag: the job's queue asks for the tag, and the pilot takes nothing else.
+"""Ties a pilot to one job by a reserved tag (`job:<id>`): the job's queue asks for the tag, and the pilot takes no other job.
 
-A resource has such a tag by its pilot's token alone: what a request says of it is overruled.
+A resource gets such a tag by its pilot's token alone; a reserved tag in a request is removed.
 """
 
 from msgspec.structs import replace
@@ -11,28 +11,28 @@ from wms.site import BOUND, Resource, demanded_tags
 
 
 def tag_of(job_id: JobId) -> str:
-    """Return the reserved tag of a job."""
+    """Return the reserved tag that ties a pilot to this job."""
     return f"{BOUND}{job_id}"
 
 
 def is_reserved(tag: str) -> bool:
-    """Return whether a tag binds a pilot to a job."""
+    """Return whether a tag is reserved for tying a pilot to a job."""
     return tag.casefold().startswith(BOUND)
 
 
 def bound(requirements: Requirements, job_id: JobId) -> Requirements:
-    """Return the requirements of one job alone: only the pilot that is bound to it has the tag."""
+    """Return requirements with the reserved tag of a job, so that only the pilot sent for this job fits them."""
     return replace(requirements, tags=(*free(requirements.tags), tag_of(job_id)))
 
 
 def bound_like(requirements: Requirements, other: Requirements) -> Requirements:
-    """Return the requirements with the reserved tags of the other ones."""
+    """Return requirements with the reserved tags of `other` in place of their own; unchanged if `other` has none."""
     reserved = tuple(filter(is_reserved, other.tags))
     return replace(requirements, tags=(*free(requirements.tags), *reserved)) if reserved else requirements
 
 
 def is_bound(requirements: Requirements) -> bool:
-    """Return whether only a pilot of its own gets the job with these requirements."""
+    """Return whether the requirements have a reserved tag, so that only the pilot sent for the job fits them."""
     return any(map(is_reserved, requirements.tags))
 
 
@@ -42,9 +42,9 @@ def free(tags: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def restrained(resource: Resource, job_id: JobId | None) -> Resource:
-    """Return the resource with the reserved tags that its pilot's token allows: that of `job_id`, or none.
+    """Return a resource with only those reserved tags that its pilot's token allows: that of `job_id`, or none (None).
 
-    A bound pilot demands its tag of every job, so that it is given no other.
+    A pilot tied to a job also requires the tag of every job, so that it is given no other.
     """
     if job_id is None:
         if not any(map(is_reserved, (*resource.tags, *resource.required_tags))):

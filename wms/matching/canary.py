@@ -1,4 +1,4 @@
-"""Canaries: small jobs of the system itself, which test whether a computing element works.
+"""Canaries: small test jobs of the system's own, by which it tries whether a computing element works.
 
 They are recognised by their owner, a name that no user's token carries. A place closed to all other work stays open to canaries.
 """
@@ -13,5 +13,5 @@ GROUP: Final = "wms"
 
 
 def is_canary(requirements: Requirements) -> bool:
-    """Return whether the requirements are those of a canary."""
+    """Return whether requirements are those of a canary, by their owner."""
     return requirements.owner == OWNER

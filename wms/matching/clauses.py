@@ -1,7 +1,7 @@
-"""The clauses that decide whether a task queue fits a resource: one list for matching and for explaining a mismatch.
+"""The clauses (rules) that decide whether a task queue fits a resource: one list for matching and for explaining a mismatch.
 
-A clause reads one part of the requirements and the resource, and nothing else. So the index can judge each distinct part once
-for a resource and gather the verdicts over all queues. `fits` and `explain` walk the same list for one queue.
+A clause reads one part of the requirements and the resource, and nothing else. So the index can judge each distinct part once for
+a resource and gather the verdicts over all queues. `fits` and `explain` walk the same list for one queue.
 """
 
 from collections.abc import Callable, Hashable, Sequence
@@ -29,21 +29,21 @@ from wms.site import (
 
 
 class Mismatch(Struct, frozen=True):
-    """A clause that does not hold, and the two values that disagree."""
+    """A clause that fails for a job and a resource: its name, and a text with the two values that disagree."""
 
     clause: str
     detail: str
 
 
 Negative = Callable[[Requirements, Resource], Mismatch | None]
-"""A further condition that may exclude a queue from a resource: a ClassAd expression, a site's limit, a running limit.
+"""A further check that may exclude a queue from a resource, such as a limit.
 
-It returns None if it does not exclude the queue. Negatives are AND-ed: one that returns a mismatch excludes the queue.
+It returns None if it does not exclude the queue, else the reason. One check that returns a reason excludes the queue.
 """
 
 
 class Clause(NamedTuple):
-    """One clause: a getter for the part of the requirements it reads, its test, and a formatter for the mismatch text."""
+    """One rule of the fit: how to get the part of requirements that it reads, its test, and the text for a mismatch."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -195,7 +195,7 @@ CLAUSES = (
     Clause(OF_JOBS_AD, asked, job_wants, job_says),
     Clause(OF_SITES_AD, words, site_wants, site_says),
 )
-"""All clauses but the CPU time, which the index keeps apart because the choice goes by CPU segment."""
+"""All clauses but that on CPU time, which is apart because jobs are drawn by CPU segment, the longest first."""
 
 CPU_TIME = Clause(
     "CPU time",
@@ -207,7 +207,7 @@ CPU_TIME = Clause(
 _ALL = (*CLAUSES, CPU_TIME)
 
 OF_NAMES = {"site": "site", "banned site": "site", "grid CE": "grid_ce"}
-"""The clauses that read only the resource's site or computing element, each with that field of `Resource`; no other clause reads it."""
+"""The clauses that read only the resource's site or computing element, with the name of that field of `Resource`."""
 
 OF_ADS = frozenset({OF_JOBS_AD, OF_SITES_AD})
 """The names of the clauses that evaluate ClassAd requirements: the job's and the site's."""
@@ -216,9 +216,9 @@ _OF_OWNERS = tuple(each for each in CLAUSES if each.name in ("owner", "pilot typ
 
 
 def serves_whom(requirements: Requirements, pilot: Resource | PilotOwner | None) -> bool:
-    """Return whether a pilot, wherever it runs, takes jobs with these requirements by its owner and type alone.
+    """Return whether a pilot may run jobs with these requirements by its owner and its type alone, wherever it runs.
 
-    None stands for a generic pilot of the jobs' VO.
+    None stands for a generic pilot, which serves all owners of the jobs' VO.
     """
     at = pilot if isinstance(pilot, Resource) else _serving(pilot)
     return all(each.holds(each.part(requirements), at) for each in _OF_OWNERS)
@@ -231,7 +231,7 @@ def _serving(owner: PilotOwner | None) -> Resource:
 
 
 def takes_private_alone(requirements: Requirements) -> bool:
-    """Return whether the requirements admit private pilots only."""
+    """Return whether jobs with these requirements may run on private pilots (of their own owner or group) only."""
     return folded(requirements.pilot_types) == (PRIVATE,)
 
 
@@ -247,7 +247,7 @@ def refusal(resource: Resource) -> Mismatch | None:
 def fits(
     requirements: Requirements, resource: Resource, negatives: Sequence[Negative] = ()
 ) -> Mismatch | None:
-    """Return None if a task queue fits a resource, else the mismatch of the first clause that does not hold."""
+    """Return None if a task queue with these requirements fits a resource, else the first clause or negative that fails."""
     refused = refusal(resource)
     if refused:
         return refused
@@ -259,12 +259,12 @@ def fits(
 
 
 def parts(requirements: Requirements) -> Parts:
-    """Return every clause with its part of the requirements, read once so that many resources can be judged."""
+    """Return each clause with the part of the requirements that it reads, to be used for many resources in `failing_parts`."""
     return [(clause, clause.part(requirements)) for clause in _ALL]
 
 
 def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
-    """Return the mismatches of all clauses that do not hold at a resource; the resource must have no `refusal`."""
+    """Return all clauses that fail at a resource, for requirements given by `parts`; the resource must have no `refusal`."""
     return [
         Mismatch(clause.name, clause.detail(part, resource))
         for clause, part in asked
@@ -273,10 +273,10 @@ def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
 
 
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
-    """Return the resource that remains beside a job which took its processors, memory and disk.
+    """Return what remains of a resource beside a job that takes its processors, memory and disk.
 
-    None if no processor remains or the job takes the whole node. A pilot that asks for several jobs at once uses this between
-    the draws. So two jobs of four processors are not given to a pilot of four processors.
+    None if no processor remains or the job takes the whole node. For a pilot that asks for several jobs at once, each job is
+    drawn for what the jobs before it leave.
     """
     processors = resource.processors - processors_needed(requirements)
     if processors <= 0 or wants_whole_node(requirements):
@@ -288,7 +288,7 @@ def left_over(resource: Resource, requirements: Requirements) -> Resource | None
 
 
 def beside_others(resource: Resource, processors: int, memory_mb: int) -> Resource:
-    """Return a resource reduced to the given free processors and memory in MB.
+    """Return a resource reduced to the given number of free processors and free memory in MB.
 
     If fewer processors are free than it has, other jobs run there, so it loses the tag of a whole node.
     """

@@ -1,7 +1,7 @@
-"""Closures: pairs of an attribute and a value whose jobs may not start now at a site or at one of its computing elements.
+"""Closures: which jobs may not start now at a site or computing element, named by pairs of an attribute and a value.
 
-A limit that is reached closes such a pair, for example an owner or a tag. The pair opens again when a job has ended. Pairs are
-AND-ed: a queue is kept back if any closed pair at the place is among its own.
+A limit that is reached closes such a pair, for example an owner or a tag. The pair opens again when a job has ended. A queue is
+kept back if any closed pair at the place is among its own.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -18,7 +18,7 @@ from wms.site import Resource, folded
 
 Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
 Pair = tuple[Attribute | Literal["work"], str]
-"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries."""
+"""An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries (small test jobs)."""
 WORK: Pair = ("work", "")
 """The pair that is closed where a computing element is avoided."""
 NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
@@ -41,17 +41,17 @@ _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, .
 
 
 def pairs(requirements: Requirements) -> frozenset[Pair]:
-    """Return all pairs of attribute and value that a job counts for; any of them, if closed, keeps it back."""
+    """Return all pairs of attribute and value of jobs with these requirements; any of them, if closed, keeps the jobs back."""
     return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
 
 
 def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
-    """Return the values of a job for one attribute; a job may have several tags."""
+    """Return the values that jobs with these requirements have for one attribute; a job may have several tags."""
     return _VALUES[attribute](requirements)
 
 
 def has(requirements: Requirements, pair: Pair) -> bool:
-    """Return whether a closed pair keeps a queue with these requirements back."""
+    """Return whether jobs with these requirements are kept back by a closed pair."""
     name, value = _compared(pair)
     return value in _VALUES[name](requirements)
 
@@ -62,7 +62,10 @@ def _compared(pair: Pair) -> Pair:
 
 
 class Closures:
-    """The pairs closed at each site and computing element, and the slots of the index that they keep back."""
+    """The pairs that are closed at each site and computing element, and which queues they keep back.
+
+    A queue's slot is its row number in the index.
+    """
 
     def __init__(self) -> None:
         self._places: dict[CeId, frozenset[Pair]] = {}
@@ -73,7 +76,7 @@ class Closures:
         return bool(self._places or self._avoided)
 
     def reset(self) -> None:
-        """Remove all slots; the closed pairs stay."""
+        """Remove all queues; the closed pairs stay."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
         self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
@@ -85,9 +88,9 @@ class Closures:
         self._left.clear()
 
     def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
-        """Set all pairs that are closed at a computing element, or at the site as a whole if `ce` is empty.
+        """Set the pairs that are closed at a computing element, or at the site as a whole if `ce` is empty.
 
-        The pairs replace those set before; without any, the place is open. Raises ValueError for an unknown attribute.
+        They replace those set before; without any, the place is open. Raises ValueError for an unknown attribute.
         """
         found = frozenset(map(_compared, closed))
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
@@ -102,12 +105,12 @@ class Closures:
         self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
 
     def avoid(self, places: Mapping[CeId, str]) -> None:
-        """Set the avoided places, each with the reason. An empty computing element in a key avoids the whole site."""
+        """Replace the avoided places, each with the reason. An empty computing element in a key means the whole site."""
         self._left.clear()
         self._avoided = dict(places)
 
     def at(self, site: str, ce: str) -> frozenset[Pair]:
-        """Return the pairs closed for a resource: those of its computing element and those of its site as a whole."""
+        """Return the pairs that are closed for a resource at this place: those of its computing element and of its site."""
         if not self:
             return _NOTHING
         closed = self._places.get(CeId(site, ""), _NOTHING)
@@ -120,16 +123,16 @@ class Closures:
         return self._avoided.get(CeId(site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
-        """Return a mask over the slots, true for each queue that is kept back at this place; None when no pair is closed."""
+        """Return a mask over the slots, true for each queue that is kept back at this place; None if no pair is closed."""
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
 
     def shut(self, site: str, ce: str) -> Mask | None:
-        """Return a mask over the slots, true for each queue that is kept back because this place is avoided; None if it is not avoided."""
+        """Return a mask over the slots, true for each queue that is kept back because the place is avoided; None if it is not avoided."""
         return self._mask(WORK) if WORK in self.at(site, ce) else None
 
     def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
-        """Return the bits of `fit` without the queues that are closed at this place; bit n is slot n."""
+        """Return the bits of `fit`, one for each slot, without the queues that are kept back at this place."""
         known = self._left.get((site, ce, id(fit)))
         if known is None or known[0] is not fit:
             known = self._left[site, ce, id(fit)] = fit, self._without_closed(fit, site, ce)
@@ -143,7 +146,7 @@ class Closures:
         return (np.frombuffer(fit, dtype=np.uint8) & bits).tobytes()
 
     def detail(self, resource: Resource, slot: int) -> str:
-        """Return the text of why the queue in a slot is kept back from a resource."""
+        """Return the text of why the queue in a slot is kept back from a resource; it must be."""
         here = self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot])
         if WORK in here:
             return self._why_avoided(resource.site, resource.grid_ce) or ""

@@ -1,4 +1,4 @@
-"""Conjuncts of job requirements: the expression is parsed, bound to the job's own ad, and split at each `&&`.
+"""Conjuncts of job requirements: an expression is parsed, the job's own values are filled in, and it is split at each `&&`.
 
 To parse the longest requirements takes tens of milliseconds. So each text is parsed once, in any thread. The result is found
 again as long as an object refers to it: first the preparation of a queue, then the index itself.
@@ -16,17 +16,17 @@ from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, told, words
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
-"""The most conjuncts that are kept apart. Requirements with more are one term: few queues share them, and each costs memory and time."""
+"""The most conjuncts that are kept apart. Requirements with more are kept as one, since each conjunct costs memory and time."""
 LONG = 500
-"""Characters above which expressions count as long. Shorter ones are parsed in less time than a change of threads and back takes."""
+"""Expressions of more characters are long: worth parsing in another thread. Shorter ones take less time than a change of threads."""
 
 
 NOTHING_KNOWN = Sketch(NOTHING, frozenset())
-"""A sketch of an ad that has no attribute, and will have none."""
+"""A sketch (partly known ad) without any attribute, known or unknown."""
 
 
 class Term:
-    """A conjunct bound to the jobs' ads, with its cached verdict on ads that lack all attributes it references."""
+    """A conjunct with the job's own values filled in, and its cached verdict on ads that lack all attributes it references."""
 
     __slots__ = ("_could", "_met", "expression", "names")
 
@@ -37,7 +37,10 @@ class Term:
         self._could: bool | None = None
 
     def over_nothing(self, *, is_sketch: bool) -> bool:
-        """Return whether an ad without any referenced attribute meets the term; with `is_sketch`, whether such a sketch may meet it."""
+        """Return whether an ad meets the conjunct that has none of the attributes it references.
+
+        With `is_sketch`, return whether the ad of a pilot not yet sent may meet it.
+        """
         if self._met is None:
             self._met = satisfied(self.expression, NOTHING)
         if self._met or not is_sketch:
@@ -48,7 +51,7 @@ class Term:
 
 
 class TakenApart:
-    """Requirements split into conjuncts; together the conjuncts are true exactly where the requirements are."""
+    """A job's requirements, split into conjuncts; all of these are true exactly if the requirements are."""
 
     __slots__ = ("__weakref__", "_parsed", "terms")
 
@@ -57,7 +60,7 @@ class TakenApart:
         self.terms = tuple(map(Term, terms))
 
     def slim(self) -> None:
-        """Free the memory of a large parsed tree, if it is one long term that does not depend on the job."""
+        """Free the memory of the parsed expression if it is one long conjunct that does not depend on the job."""
         if not self._parsed.own and len(self.terms) == 1 and len(self.terms[0].expression.text) > LONG_TEXT:
             self.terms[0].expression.shed_tree()
 
@@ -76,7 +79,7 @@ _parsed: WeakValueDictionary[str, _Parsed] = WeakValueDictionary()
 
 
 def taken_apart(text: str, job: Words) -> TakenApart:
-    """Return the requirements of a job as conjuncts, parsed or from the cache. May be called in any thread."""
+    """Return the requirements of a job, given as text, split into conjuncts; parsed or from the cache. Thread-safe."""
     known = _parsed.get(text)
     found = known and known.bound.get(told(job, known.own) if known.own else ())
     if found:
@@ -101,10 +104,10 @@ def length(requirements: Requirements) -> int:
 def preparation(
     requirements: Requirements, *, over_sketches: bool = False
 ) -> Generator[None, None, TakenApart | None]:
-    """Parse a queue's expressions step by step, in any thread, and compile the terms that resources are judged by.
+    """Parse a queue's expressions step by step, in any thread, and compile its conjuncts.
 
-    The generator returns the conjuncts, or None without requirements. While the caller holds them, the queue is added to an index
-    within a millisecond; with `over_sketches`, to a survey.
+    The generator pauses between steps and returns the conjuncts, or None without requirements. While the caller holds them,
+    adding the queue to an index takes less than a millisecond; with `over_sketches`, also to a survey for pilots not yet sent.
     """
     job = words(requirements)
     told(job, frozenset())  # the job's own attributes

@@ -1,4 +1,4 @@
-"""Grouping of jobs into task queues: jobs with identical requirements share one, and this module defines "identical"."""
+"""Grouping of jobs into task queues: jobs with identical requirements share a queue, and this module defines "identical"."""
 
 import re
 from bisect import bisect_left
@@ -19,12 +19,13 @@ _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 
 
 class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
-    """The requirements of a job on a resource and the identity of its owner; each distinct value has one task queue.
+    """What a job requires of a resource, and whose it is; each distinct value has one task queue.
 
-    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans` come
-    from the token; `fqans` are VOMS FQANs in the token's order, the first the primary one. `requirements` and `rank` are canonical
-    texts of ClassAd expressions. `attributes` is the canonical text of an ad with the job's own attributes. All three are empty
-    where there is none. The tuples are sets: order and duplicates are lost on construction. A list that holds "any" names nothing.
+    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans`
+    come from the token; `fqans` are VOMS FQANs in the token's order, the first the primary one. `requirements` and `rank` are
+    canonical texts of ClassAd expressions. `attributes` is the canonical text of an ad with the job's own attributes. All three
+    are empty where there is none. The tuples are sets: order and duplicates are lost on construction. A list that holds "any" is
+    as an empty one.
     """
 
     owner: Name
@@ -67,7 +68,7 @@ NAMED_SETS = (
 
 
 def without_case(requirements: Requirements) -> Requirements:
-    """Return requirements with the case of all names folded; equal for requirements that differ only in the case of names."""
+    """Return requirements with all names in lower case; equal for requirements that differ only in the case of names."""
     sets = {name: folded(values) for name in NAMED_SETS if (values := getattr(requirements, name))}
     return replace(requirements, **sets)
 
@@ -75,13 +76,16 @@ def without_case(requirements: Requirements) -> Requirements:
 def key(requirements: Requirements) -> bytes:
     """Return the 32 bytes that identify a task queue: equal exactly for equal requirements, the case of names aside.
 
-    Fields at their default are left out of the digest, so that a field added later changes no existing key.
+    Fields with their default value do not count, so that a field added later changes no existing key.
     """
     return sha256(json.encode(without_case(requirements))).digest()
 
 
 def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
-    """Return CPU segments as a tuple; raise ValueError unless there is one, all are positive and they increase."""
+    """Return CPU segments as a tuple; raise ValueError if there is none, or if they are not positive and increasing.
+
+    A CPU segment is a value, in seconds, to which the CPU times of jobs are rounded up.
+    """
     bounds = tuple(segments)
     if not bounds or bounds[0] < 1 or any(low >= high for low, high in pairwise(bounds)):
         raise ValueError(f"CPU segments must be positive and increase: {bounds}")
@@ -89,14 +93,14 @@ def checked_segments(segments: Iterable[int]) -> tuple[int, ...]:
 
 
 def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
-    """Return the smallest CPU segment, in seconds, that is at least `cpu_time`; the largest segment if none is."""
+    """Return the CPU segment of a job: the smallest of `segments`, in seconds, that is at least `cpu_time`, or else the largest."""
     return segments[min(bisect_left(segments, cpu_time), len(segments) - 1)]
 
 
 def processor_tags(processors: int) -> tuple[str, ...]:
-    """Return the tags that a job of this number of processors requires: none for one processor.
+    """Return the tags that a job requires which needs so many processors; none for one processor.
 
-    The tags that a resource of n processors offers are `wms.site.offered_tags`. Raises ValueError outside 1 to 1024.
+    Raises ValueError outside of 1 to 1024. The tags that a resource offers are `wms.site.offered_tags`.
     """
     if not 1 <= processors <= MAX_PROCESSORS:
         raise ValueError(f"processors must be 1 to {MAX_PROCESSORS}, not {processors}")
@@ -104,7 +108,7 @@ def processor_tags(processors: int) -> tuple[str, ...]:
 
 
 def node_tags(*, several: bool, whole: bool) -> tuple[str, ...]:
-    """Return the tags required by a job that may use several processors, or that wants a whole node."""
+    """Return the tags that a job requires which may use `several` processors, or wants a `whole` node."""
     return ((WHOLE_NODE,) if whole else ()) + (("MultiProcessor",) if several or whole else ())
 
 
@@ -114,12 +118,12 @@ def wants_whole_node(requirements: Requirements) -> bool:
 
 
 def processors_needed(requirements: Requirements) -> int:
-    """Return the number of processors that the tags ask for: n of the largest tag nProcessors, else 1."""
+    """Return how many processors the requirements ask for, by the largest tag nProcessors; 1 without one."""
     return _processors_named(requirements.tags) if requirements.tags else 1
 
 
 def slots_needed(requirements: Requirements) -> int:
-    """Return the number of slots of a pilot that a job takes, at most all; 1024, so all of them, for a job that wants a whole node."""
+    """Return how many slots of a pilot a job takes: one for each processor; 1024, so all of them, if it wants a whole node."""
     return MAX_PROCESSORS if wants_whole_node(requirements) else processors_needed(requirements)
 
 

@@ -1,8 +1,9 @@
-"""Limits on running jobs at a place, on the rate of matches there, and on waiting jobs.
+"""Limits on jobs: how many run at a place, at which rate they are matched there, and how many wait.
 
 A limit names a place and a pair of attribute and value. The place is a site or one of its computing elements; `*` applies the
 limit to each of them separately. The value `*` likewise means each value separately. Jobs are counted by `LimitKey`: one place
-and one pair. A job is counted under every key that some limit makes of it, and may start only where all these keys have room.
+and one pair. A job is counted under every key that some limit applies to, and may start only where all these keys have room.
+
 Limits are AND-ed, so that a second limit never lifts the first. (DIRAC ORs its negative conditions: there, reaching a second
 limit lifts the first.)
 
@@ -30,7 +31,7 @@ _REMEMBERED = 100_000
 
 
 class LimitKey(NamedTuple):
-    """The key of one counter: the jobs with one value of an attribute at one place. `ce` is empty for the site as a whole."""
+    """What a limit counts: the jobs with one value of an attribute at one place. `ce` is empty for the site as a whole."""
 
     site: Name
     ce: Name
@@ -38,24 +39,24 @@ class LimitKey(NamedTuple):
     value: Name
 
     def text(self) -> str:
-        """Return the key as text for people: the pair and the place."""
+        """Return the key as a text for people: the attribute, the value and the place."""
         return f"{_pair(self.attribute, self.value)}{_at(self.site, self.ce)}"
 
 
 def compared(key: LimitKey) -> LimitKey:
-    """Return the key that jobs are counted by, with the case of names folded. So other spellings do not evade a limit."""
+    """Return the key by which jobs are counted: its value is in lower case where case does not matter."""
     return key._replace(value=key.value.casefold()) if key.attribute in NAMED else key
 
 
 def all_jobs(site: str, ce: str) -> LimitKey:
-    """Return the key that counts all jobs at a computing element; the limits of its ad apply to it."""
+    """Return the key that counts all jobs at a computing element, to which the limits of its ad apply."""
     return LimitKey(site, ce, "any", "")
 
 
 def pairs_by_place(places_of: Iterable[LimitKey], closed: Iterable[LimitKey]) -> dict[CeId, list[Pair]]:
-    """Return the closed pairs by site and computing element, for every place that a key in `places_of` has.
+    """Return the pairs (attribute and value) of the `closed` keys, by site and computing element.
 
-    A place without closed pairs has an empty list.
+    The result has every place that a key in `places_of` has, with an empty list if nothing is closed there, and no other place.
     """
     pairs: dict[CeId, list[Pair]] = {CeId(key.site, key.ce): [] for key in places_of}
     for key in closed if pairs else ():
@@ -65,10 +66,11 @@ def pairs_by_place(places_of: Iterable[LimitKey], closed: Iterable[LimitKey]) ->
 
 
 class LimitRule(Struct, frozen=True, kw_only=True):
-    """One limit as configured; `*` as site, computing element or value applies it to each separately.
+    """One limit as configured; `*` as site, computing element or value makes a separate limit for each.
 
-    `running`: at most `most` jobs at a time have a pilot there. `rate`: at most `per_second` jobs are matched there, and `most` at
-    once after a pause. `waiting`: no more than `most` jobs wait after a submission, wherever they may run.
+    `running`: at most `most` jobs are with pilots at the place at a time. `rate`: at most `per_second` jobs are matched there,
+    and up to `most` at once after a pause. `waiting`: a submission is refused after which more than `most` jobs would wait, at
+    any place.
     """
 
     kind: Kind = "running"
@@ -84,11 +86,11 @@ class LimitRule(Struct, frozen=True, kw_only=True):
 
     @property
     def key(self) -> LimitKey:
-        """The place and pair that the limit names, wild cards included; two limits of one kind with equal keys are one limit."""
+        """The place and pair that the limit names, with any `*`; two limits of one kind and key replace each other."""
         return LimitKey(self.site, self.ce, self.attribute, self.value)
 
     def fault(self) -> str | None:
-        """Return the fault of the limit as text; None if it is valid."""
+        """Return what is wrong with the limit as text, such as a rate without jobs per second; None if it is valid."""
         if (self.attribute == "any") != (not self.value):
             return "a limit on all jobs names no value, any other does: owner=alice, or owner=* for each"
         if (self.per_second is not None) != (self.kind == "rate"):
@@ -109,14 +111,14 @@ class LimitRule(Struct, frozen=True, kw_only=True):
         return None
 
     def text(self) -> str:
-        """Return the limit as text for people."""
+        """Return the limit as a text for people."""
         if self.kind == "rate":
             return f"{self.key.text()}: at most {self.per_second:g} a second, {self.most:,} at once"
         return f"{self.key.text()}: at most {self.most:,} {self.kind}"
 
 
 class StrictestLimit(NamedTuple):
-    """The strictest bounds that all limits together set for one key; None where there is no such limit."""
+    """The strictest limits that apply to one key: the most running jobs, and the burst and rate of matches. None: no such limit."""
 
     running: int | None = None
     burst: int | None = None
@@ -124,10 +126,10 @@ class StrictestLimit(NamedTuple):
 
 
 class Count(NamedTuple):
-    """The state of one key: running jobs with a pilot, and the tokens left `idle_seconds` ago; None means a full bucket.
+    """The counts of one key: running jobs, and the tokens left in the bucket of its rate limit `idle_seconds` ago (None: it is full).
 
-    For a computing element there are also `allowed`, the matches its ad allows until the next (None: no limit), and the jobs
-    matched and pilots sent since that ad.
+    For a computing element, `allowed` is how many jobs its ad lets be matched (None: no limit). `matched` and `sent` are the jobs
+    matched and pilots sent there since that ad.
     """
 
     running: int = 0
@@ -139,7 +141,7 @@ class Count(NamedTuple):
 
     @property
     def exhausted(self) -> bool:
-        """Whether the ad's limit allows no more jobs."""
+        """Whether as many jobs were matched as the element's ad allows."""
         return self.allowed is not None and self.matched >= self.allowed
 
 
@@ -148,7 +150,7 @@ Bounds: TypeAlias = Mapping[LimitKey, StrictestLimit]
 
 
 class BlockingLimit(Struct, frozen=True):
-    """A limit that holds a job back at a place now: a code for programs, and a text with the numbers for people."""
+    """A limit that keeps a job from starting at a place now: a code for programs, and a text with the numbers for people."""
 
     code: Literal["SITE_LIMIT", "CE_LIMIT", "MATCH_DELAY", "CE_ALLOWANCE"]
     text: str
@@ -163,7 +165,7 @@ class _Table(NamedTuple):
 
 
 class LimitSet:
-    """All running and rate limits, indexed by place and attribute."""
+    """All limits on running jobs and on rates, to be looked up by place and attribute. Limits on waiting jobs are ignored."""
 
     def __init__(self, limits: Iterable[LimitRule] = ()) -> None:
         self._said: dict[tuple[str, str, Attribute], dict[str, StrictestLimit]] = {}
@@ -178,11 +180,11 @@ class LimitSet:
 
     @property
     def attributes(self) -> frozenset[Attribute]:
-        """The attributes that some limit of the set names."""
+        """The attributes that limits of the set name."""
         return frozenset(attribute for _, _, attribute in self._said)
 
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:
-        """Return the keys that count a job with these requirements at a place, each with its strictest bounds."""
+        """Return the keys under which a job with these requirements is counted at a place, each with its strictest limits."""
         found: dict[LimitKey, StrictestLimit] = {}
         for table in self._tables(site, ce):
             for value in values(requirements, table.attribute):
@@ -192,14 +194,14 @@ class LimitSet:
         return found
 
     def of(self, key: LimitKey) -> StrictestLimit | None:
-        """Return the strictest bounds of a key; None when no limit applies to it."""
+        """Return the strictest limits that apply to a key; None if none does."""
         of_key = (each for each in self._tables(key.site, key.ce) if (each.ce, each.attribute) == key[1:3])
         return next((_held(each, key.value) for each in of_key), None)
 
     def full(self, counts: Counts) -> dict[CeId, set[Pair]]:
-        """Return, by site and computing element, the pairs whose limits are reached.
+        """Return the pairs (attribute and value) whose limits are reached by these counts, by site and computing element.
 
-        Checked are the keys in `counts`, and the keys that a limit names without wild cards.
+        Looked at are the keys in `counts`, and the keys that a limit names without `*`.
         """
         said = {LimitKey(*place, value) for place, bounds in self._said.items() for value in bounds}
         closed: dict[CeId, set[Pair]] = {}
@@ -227,7 +229,7 @@ class LimitSet:
 
 
 def room(bound: StrictestLimit, count: Count) -> int:
-    """Return how many more jobs the bounds of a key let start now; a billion where there is no bound."""
+    """Return how many more jobs the limits of a key let start now; a billion if there is no limit."""
     lets = [max(0, bound.running - count.running)] if bound.running is not None else []
     if count.allowed is not None:
         lets.append(max(0, count.allowed - count.matched))
@@ -237,7 +239,7 @@ def room(bound: StrictestLimit, count: Count) -> int:
 
 
 def tokens(bound: StrictestLimit, count: Count) -> float:
-    """Return the number of tokens in a key's bucket now; 0 for a key without a rate limit."""
+    """Return how many tokens the bucket of a key's rate limit has now; 0 for a key without a rate limit."""
     if bound.burst is None:
         return 0.0
     if count.idle_seconds is None:
@@ -246,7 +248,7 @@ def tokens(bound: StrictestLimit, count: Count) -> float:
 
 
 def after(bound: StrictestLimit, count: Count, matched: int) -> Count:
-    """Return the state of a key after `matched` more jobs were matched."""
+    """Return the counts of a key after `matched` more jobs were matched under its limits."""
     taken = count._replace(running=count.running + matched, matched=count.matched + matched)
     if bound.burst is None:
         return taken._replace(tokens=0.0, idle_seconds=None)
@@ -256,7 +258,7 @@ def after(bound: StrictestLimit, count: Count, matched: int) -> Count:
 def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
     """Return for each job, in order, whether it may start: all its keys must have room left by the jobs before it.
 
-    `asked` holds the bounds of each job by key. A key without a count has no room.
+    `asked` holds the limits that apply to each job, by key. A key that is missing in `counts` has no room.
     """
     left = {
         key: room(bound, counts[key]) if key in counts else 0 for each in asked for key, bound in each.items()
@@ -273,7 +275,7 @@ def admitted(asked: Sequence[Bounds], counts: Counts) -> list[bool]:
 def blocking_limits(
     requirements: Requirements, site: str, ce: str, limits: LimitSet, counts: Counts
 ) -> list[BlockingLimit]:
-    """Return every limit that holds back a job with these requirements at a place now; an empty list if none does."""
+    """Return every limit that keeps jobs with these requirements from starting at a place now; an empty list if none does."""
     found = []
     for key, bound in sorted(limits.concerning(requirements, site, ce).items()):
         count = counts.get(key, Count())
@@ -292,7 +294,7 @@ def blocking_limits(
 
 
 def seconds_until_token(bound: StrictestLimit, count: Count) -> float:
-    """Return the seconds until the key's rate limit lets the next job be matched; 0 without a rate limit."""
+    """Return the seconds until the rate limit of a key allows the next match; 0 without a rate limit."""
     return max(0.0, 1 - tokens(bound, count)) / bound.per_second if bound.burst is not None else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Facts on a node that its pilot reports with every request: measured attributes, and requirements that the node does not meet."""
+"""What a pilot reports of its node with every request: measured attributes, and which job requirements the node does not meet."""
 
 import hashlib
 
@@ -14,7 +14,7 @@ MEASURED = frozenset(
         "freedisk",
     }
 )
-"""Attributes, in lower case, that pilots measure on every node. A pilot can be sent to measure those that an element's ad lacks."""
+"""Attributes, in lower case, that pilots measure on every node. If an element's ad lacks one, a pilot may be sent to measure it."""
 
 POLICIES = frozenset(
     {"maxram", "numberofprocessors", "gluecepolicymaxwallclocktime", "gluecepolicymaxcputime"}
@@ -25,19 +25,22 @@ PLACEHOLDER = 999_999_999
 """The value that ads give for an unknown limit. Expressions read it as it is; the planner treats the attribute as missing."""
 
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
-"""Attributes, in lower case, that sites name in their own terms. For these the value in the element's ad overrides the pilot's."""
+"""Attributes, in lower case, for which sites have names of their own: the value in the element's ad overrides the pilot's."""
 
 NOTHING_EVALUATED = "*"
-"""The entry reported by a pilot that cannot evaluate any expression."""
+"""What a pilot reports in place of refused requirements if it cannot evaluate any expression."""
 
 
 def wish(requirements: str, attributes: str = "") -> str:
-    """Return the 24-digit hash of a job's requirements, from the canonical texts of the requirements and of the job's attributes."""
+    """Return the hash, of 24 digits, by which a pilot reports requirements that its node does not meet.
+
+    The arguments are the canonical texts of the job's requirements and attributes.
+    """
     return hashlib.sha256(f"{requirements}\n{attributes}".encode()).hexdigest()[:24]
 
 
 def refuses(unfit: tuple[str, ...], requirements: str, attributes: str = "") -> bool:
-    """Return whether a pilot that reported `unfit` would return a job with these requirements."""
+    """Return whether a pilot that reported `unfit`, a list of such hashes, would return a job with these requirements."""
     if not unfit or not requirements:
         return False
     return NOTHING_EVALUATED in unfit or wish(requirements, attributes) in unfit

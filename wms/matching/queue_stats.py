@@ -1,10 +1,10 @@
-"""Statistics of one task queue as matchers store them: its waiting jobs by user priority, and its recent matches."""
+"""Statistics of one task queue, as matchers store them: its waiting jobs by user priority, and its recent matches."""
 
 from msgspec import Struct
 
 
 class Level(Struct, frozen=True, kw_only=True):
-    """The waiting jobs of one user priority in a task queue; their ids lie between `oldest` and `newest`, both included."""
+    """The waiting jobs of one user priority in a task queue: their number, and the lowest and highest id among them."""
 
     user_priority: float
     count: int
@@ -13,9 +13,9 @@ class Level(Struct, frozen=True, kw_only=True):
 
 
 class Served(Struct, frozen=True, kw_only=True):
-    """The recent matches of a queue, as a fading count: each match counts less with time, by 1/e every `fading_seconds`."""
+    """The recent matches of a task queue as a fading count: after `fading_seconds` a match counts only 1/e."""
 
     faded_count: float
     watched_seconds: float
-    """Seconds for which matches have been counted."""
+    """For how many seconds matches have been counted."""
     fading_seconds: float

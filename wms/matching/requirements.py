@@ -1,4 +1,4 @@
-"""The requirements of a job, derived from its description and its owner's identity: the key of its task queue."""
+"""Derives the requirements of a job from its description and its owner's identity; they are the key of its task queue."""
 
 from functools import lru_cache
 from typing import NamedTuple
@@ -14,7 +14,10 @@ Names = tuple[str, ...]
 
 
 class Credentials(NamedTuple):
-    """Credentials of a user in the token, besides owner, group and VO; sites' expressions may reference them."""
+    """Credentials from a user's token, besides owner, group and VO: the certificate's subject and VOMS FQANs.
+
+    Expressions of sites may reference them.
+    """
 
     certificate_subject: str = ""
     fqans: Names = ()
@@ -62,9 +65,9 @@ def requirements_of(
     *,
     credentials: Credentials = _NO_CREDENTIALS,
 ) -> Requirements:
-    """Return the requirements of a job; jobs with equal requirements share a task queue.
+    """Return the requirements of a job; jobs with equal requirements share a task queue. Raises Rejected for malformed expressions.
 
-    `segments` are the CPU segments, in seconds.
+    `segments` are the CPU times, in seconds, to which the job's CPU time is rounded up.
     """
     return _requirements(
         (owner, owner_group, vo, description.setup, credentials),
@@ -90,7 +93,7 @@ def requirements_of(
 
 
 def wanted_sites(description: JobDescription) -> Names:
-    """Return the sites that a job names, without those it bans, as DIRAC does."""
+    """Return the sites that a job names, without those it bans, as DIRAC does; empty if it names none."""
     if not description.sites or not description.banned_sites:
         return description.sites
     banned = folded(description.banned_sites)
@@ -140,4 +143,4 @@ def _requirements(
 
 
 key_of = lru_cache(maxsize=10_000)(key)
-"""Return the key of a task queue, cached by its `Requirements`, which cache their own hash."""
+"""Return the key of the task queue for these `Requirements`, from a cache."""

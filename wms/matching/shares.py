@@ -1,8 +1,8 @@
-"""Shares: the weight of a task queue in the draw.
+"""Shares: the weight of a task queue in the random draw, from the share of its group.
 
-An entity is a group whose members share their jobs, else one owner of a group. Its share is the group's JobShare, divided by
-the number of owners with waiting jobs if they do not share. The share is spread over the entity's queues by p, the mean of
-the real priorities of a queue's waiting jobs:
+An entity is a group whose members share their jobs, else one owner of a group. Its share is the group's JobShare, divided by the
+number of owners with waiting jobs if they do not share. The share is spread over the entity's queues by p, the mean of the real
+priorities of a queue's waiting jobs:
 
     w(tq) = max(0.001, share * p(tq) / sum of p over the entity)          background queues: 0.001
 
@@ -15,8 +15,8 @@ that sees any of it, whatever k:
 
     w(tq seen by a resource) = w(tq) * W / (sum of w over the queues of its class that this resource could take now)
 
-With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the weights seen always sum to W. So a class that
-one pilot sees whole is never heavier for being split.
+With k = 1 this is DIRAC's weight, with k = n it is the plain formula, and the weights seen always sum to W. So a class that one
+pilot sees whole is never heavier for being split.
 """
 
 from typing import Annotated, Any, TypeAlias
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.signedinteger[Any]]
 
 VoGroup: TypeAlias = tuple[str, str]
-"""A VO and one of its groups."""
+"""The names of a VO and of one of its groups."""
 
 LIGHTEST = 0.001
 DEFAULT_SHARE = 1000.0
@@ -43,11 +43,11 @@ _NOTHING = 1e-30
 
 
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The share of a group, and the policies for its members' jobs.
+    """The share of a group in the random draw, and the policies for its members' jobs.
 
-    `job_sharing`: the members share their jobs. The share is then undivided, each member may act on the others' jobs, and a private
-    pilot of one member takes the jobs of all. `background`: the group may have queues that run only where nothing else waits.
-    `private_pilots`: private pilots are sent for the group's waiting jobs.
+    `job_sharing`: the members share their jobs. The share is then undivided, each member may act on the others' jobs, and a
+    private pilot of one member takes the jobs of all. `background`: queues of jobs with a user priority of about 0.1 or less run
+    only where nothing else waits. `private_pilots`: pilots for the group's jobs alone are sent.
     """
 
     job_share: Annotated[float, Meta(ge=0, le=1e9)] = DEFAULT_SHARE
@@ -64,16 +64,16 @@ def real_priority(user_priority: float) -> float:
 
 
 def share_class(requirements: Requirements) -> Requirements:
-    """Return the requirements without sites, banned sites, memory and disk: equal for all queues of one class."""
+    """Return requirements without sites, banned sites, memory and disk: equal for all queues of one share class."""
     seen_by = {"sites": (), "banned_sites": (), "min_ram_mb": 0, "max_ram_mb": 0, "min_disk_mb": 0}
     return without_case(replace(requirements, **seen_by))
 
 
 def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | float = 1.0) -> Floats:
-    """Return the weights of the non-empty queues of one group, in the order given.
+    """Return the weights in the draw of one group's queues that have jobs, in the order given.
 
-    `owners` numbers the owner of each queue from 0; `means` is p, the mean real priority of its waiting jobs. `factors` multiply
-    the share for each queue's entity by its usage (`wms.matching.usage`).
+    `owners` is the number, from 0, of each queue's owner. `means` is p of each queue, the mean real priority of its waiting jobs.
+    `factors` multiply the share of each queue's owner or group by past usage (`wms.matching.usage`).
     """
     background = means <= BACKGROUND_PRIORITY if group.background else np.zeros(len(means), dtype=bool)
     entities = np.zeros_like(owners) if group.job_sharing else owners
@@ -84,10 +84,10 @@ def weights(group: GroupShare, owners: Ints, means: Floats, factors: Floats | fl
 
 
 def seen_parts(own: Floats, classes: Ints, totals: Floats) -> Floats:
-    """Return, for each queue that a resource sees, the fraction of its class's weight that the resource sees.
+    """Return, for each queue that fits a resource, which fraction of its share class's weight fits the resource.
 
-    The draw multiplies the queue's key by this fraction. `own` are the weights of these queues, `classes` the numbers of their
-    classes, `totals` the whole weight of every class.
+    The draw divides the queue's weight by this fraction. `own` are the weights of these queues, `classes` the numbers of their
+    classes, and `totals` the whole weight of every class.
     """
     seen = np.bincount(classes, weights=own, minlength=len(totals)).take(classes)
     parts: Floats = np.maximum(seen / np.maximum(totals.take(classes), _NOTHING), _NOTHING)

@@ -1,4 +1,4 @@
-"""The two-sided ClassAd match of one job and one resource: requirements, rank and failing terms."""
+"""The two-sided ClassAd match of a job and a resource: requirements of both sides, rank, and which terms fail."""
 
 from collections.abc import Iterable
 from functools import lru_cache
@@ -28,7 +28,7 @@ from wms.matching.grouping import Requirements
 from wms.site import Resource, ad_of, forwards_of
 
 Asked: TypeAlias = tuple[str, Words] | None
-"""A job's requirements, and the job attributes that they may reference; None if it has no requirements."""
+"""A job's requirements as text, with the job attributes that they may reference; None: it has no requirements."""
 
 _TOLD = 3
 _KEPT = 65_536
@@ -36,12 +36,12 @@ _REQUIREMENTS = frozenset({"requirements"})
 
 
 def asked(requirements: Requirements) -> Asked:
-    """Return the ClassAd requirements of a queue's jobs with the job's attributes; None if there are no requirements."""
+    """Return the ClassAd requirements of a queue's jobs with the jobs' attributes; None if there are no requirements."""
     return (requirements.requirements, words(requirements)) if requirements.requirements else None
 
 
 def job_wants(part: Asked, at: Resource) -> bool:
-    """Return whether a job's requirements are true of a resource; for a pilot yet to be sent, whether they could be."""
+    """Return whether a job's requirements (`part`) are true of a resource; for a pilot not yet sent, whether they could be."""
     if part is None:
         return True
     wanted = wish(*part)
@@ -51,7 +51,7 @@ def job_wants(part: Asked, at: Resource) -> bool:
 
 
 def site_wants(job: Words, at: Resource) -> bool:
-    """Return whether the requirements in a resource's ad are true of a job; for a pilot yet to be sent, whether they could be.
+    """Return whether the requirements in a resource's ad are true of a job; for a pilot not yet sent, whether they could be.
 
     Limits by job counters (the element's rule) are not part of these requirements.
     """
@@ -66,12 +66,12 @@ def site_wants(job: Words, at: Resource) -> bool:
 
 
 def job_says(part: Asked, at: Resource) -> str:
-    """Return as text the conjuncts of a job's requirements that are not true of a resource, with the values they read."""
+    """Return a text with the terms of a job's requirements (`part`) that are not true of a resource, and the values they read."""
     return _listed([] if part is None else _unmet(part, at))
 
 
 def site_says(job: Words, at: Resource) -> str:
-    """Return as text the conjuncts of a resource's requirements that are not true of a job, with the values they read."""
+    """Return a text with the terms of a resource's requirements that are not true of a job, and the values they read."""
     ad = resource_ad(at, _REQUIREMENTS)
     required = ad.expression("requirements")
     return _listed(
@@ -80,7 +80,7 @@ def site_says(job: Words, at: Resource) -> str:
 
 
 def without_failing(requirements: Requirements, at: Resource) -> Requirements | None:
-    """Return the requirements without the conjuncts that are not true of a resource; None if no conjunct fails."""
+    """Return requirements without those terms of the ClassAd expression that are not true of a resource; None if all are true."""
     part = asked(requirements)
     if part is None:
         return None
@@ -92,13 +92,13 @@ def without_failing(requirements: Requirements, at: Resource) -> Requirements | 
 
 
 def terms_of(requirements: Requirements) -> list[str]:
-    """Return the conjuncts of a queue's ClassAd requirements, as canonical texts."""
+    """Return the terms (parts between `&&`) of a queue's ClassAd requirements, as canonical texts."""
     text = requirements.requirements
     return [Expression(term).text for term in split("&&", Expression.parse(text).tree)] if text else []
 
 
 def job_rank(requirements: Requirements, at: Resource) -> float | None:
-    """Return the value of a job's Rank for a resource; a value that is no number counts as 0. None if the job has no Rank."""
+    """Return the value of a job's Rank expression for a resource; 0 if it is no number, and None if the job has no Rank."""
     if not requirements.rank:
         return None
     job = words(requirements)
@@ -107,7 +107,10 @@ def job_rank(requirements: Requirements, at: Resource) -> float | None:
 
 
 def unmet(requirements: str, own: Ad, other: Ad) -> list[tuple[Node, ExplainedTerm]]:
-    """Return the terms of `requirements`, an expression of the ad `own`, that the ad `other` does not meet, each with its explanation."""
+    """Return the terms of `requirements` that the ad `other` does not meet, each with its explanation.
+
+    The expression is one of the ad `own`, whose attributes it may reference.
+    """
     return [(term, each) for term, each in _explained(requirements, own, other) if not each.met]
 
 

@@ -1,4 +1,4 @@
-"""Historic usage: owners and groups that used more than their share weigh less now, and those that used less weigh more.
+"""Past usage of resources: owners and groups that used more than their share weigh less in the draw, and those that used less, more.
 
 The usage of an attempt is its wall time times its processors. An owner's usage is the sum over the owner's ended attempts. Each
 attempt counts half as much after every half-life, so that old usage fades. Among the entities of a VO with waiting jobs (groups
@@ -6,8 +6,8 @@ that share their jobs, and single owners of other groups) the share of an entity
 
     share * min(10, max(1/10, target / used))        target: its fraction of their shares, used: its fraction of their usage
 
-The two bounds keep any share from becoming next to nothing or everything. If no entity has used anything, the shares hold as
-they are. The same is true of an entity alone, whose two fractions are both 1.
+The two bounds keep any share from becoming next to nothing or everything. If no entity has used anything, the shares hold as they
+are. The same is true of an entity alone, whose two fractions are both 1.
 """
 
 from collections.abc import Collection, Mapping
@@ -19,7 +19,7 @@ STRONGEST = 10.0
 
 
 def factor(target: float, used: float) -> float:
-    """Return the factor on a share, from 0.1 to 10, for an entity with the fraction `target` of all shares and `used` of all usage."""
+    """Return the factor on a share, 0.1 to 10, of an owner or group with the fractions `target` of all shares and `used` of all usage."""
     if target >= used * STRONGEST:
         return STRONGEST
     return max(1 / STRONGEST, target / used)
@@ -30,10 +30,10 @@ def factors(
     shares: Mapping[VoGroup, GroupShare],
     used: Mapping[Identity, float],
 ) -> dict[VoGroup, dict[str, float]]:
-    """Return the factors on the shares of groups, by group and by each of its owners with waiting jobs.
+    """Return the factors by which past usage changes shares, by group and by each of its owners with waiting jobs.
 
-    `waiting` holds these owners by group; `used` is the usage in any one unit. The owners of a group that shares its jobs all have
-    one factor.
+    `waiting` holds these owners by group, and `used` the usage of each owner in any one unit. All owners of a group that shares
+    its jobs have the same factor.
     """
     found: dict[VoGroup, dict[str, float]] = {}
     for vo in {group[0] for group in waiting}:
