@@ -1,4 +1,4 @@
-"""Demand: the waiting jobs grouped by kind, and the computing elements whose pilots could run them.
+"""Demand: the waiting jobs grouped by kind, and the computing elements whose pilots could run each kind.
 
 A pilot serves its whole VO, so task queues that differ only in owner are one kind of work.
 """
@@ -34,21 +34,21 @@ _WHOSE = CREDENTIALS | {"owner", "ownergroup"}
 
 
 class QueuedWork(Struct, frozen=True):
-    """The requirements of a task queue, and the number of jobs that wait in it."""
+    """The requirements of a task queue, and how many jobs wait in it."""
 
     requirements: Requirements
     jobs: int
 
 
 class Avoided(NamedTuple):
-    """The reason why an element gets no jobs for now, and whether it still gets canaries."""
+    """Why an element gets no pilots for now, and whether it still gets canaries (small test jobs of the system)."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
     """The code of the reason, for programs."""
     why: str
-    """The reason as text, for people."""
+    """The reason as a text for people."""
     canaries: bool = False
-    """Whether the element still gets canaries."""
+    """Whether pilots for canaries are still sent to the element."""
 
 
 _NOWHERE: Mapping[CeId, Avoided] = {}
@@ -58,48 +58,49 @@ _USUAL: Mapping[int, PilotClass] = {}
 _UNRANKED: Mapping[int, float] = {}
 
 HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoided | None]
-"""A function that returns the pilot class for work at an element that it reaches.
-
-It returns None for the usual pilots, or `Avoided` if no pilots are sent for the work now.
-"""
+"""A function that returns the class of pilots to send to an element for jobs with these requirements. It returns None for
+pilots without special requests, or `Avoided` if no pilots are sent for these jobs now."""
 
 
 class WorkKind(NamedTuple):
-    """Work that the same pilots could run. Each job counts once, even if several elements could run it."""
+    """Waiting jobs that the same pilots could run. Each job counts once, even if several elements could run it."""
 
     requirements: Requirements
     jobs: int
-    """The number of waiting jobs."""
+    """How many of these jobs wait."""
     processors: int
-    """The slots that one job needs."""
+    """How many slots of a pilot one job needs."""
     elements: tuple[int, ...]
-    """The elements where the work may run now, by their index in the list given to `gather`."""
+    """Where the jobs may run now: indexes in the list of elements that `gather` was given."""
     keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
-    """The keys of the limits that count these jobs, by element index."""
+    """The keys of the limits that count these jobs, by element index; elements without limits are missing."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
-    """The elements where the work could run but that are avoided now, with the reason, by element index."""
+    """The elements, by index, where the jobs could run but that are avoided now, with the reason."""
     hosts: Mapping[int, PilotClass] = _USUAL
-    """The class of pilots sent for the work, by element index; absent where it is the usual class."""
+    """The class of pilots to send for the jobs, by element index; an element is missing if pilots need no special requests."""
     ranks: Mapping[int, float] = _UNRANKED
-    """The value of the job's rank expression by element index; empty without an expression."""
+    """The value of the jobs' Rank expression by element index; empty without an expression."""
     owner_groups: tuple[str, ...] = ()
-    """Some of the groups that own the jobs. They are only reported to batch systems; no decision uses them."""
+    """Some of the groups that own the jobs. They are only told to batch systems; no decision uses them."""
     private: PilotOwner | None = None
-    """The owner of the private pilots sent for the work; None if generic pilots are sent."""
+    """The owner or group whose private pilots are sent for the jobs; None: generic pilots are sent."""
 
 
 class Unservable(Struct, frozen=True, kw_only=True):
-    """Work that no advertised element can run, with the reasons. Owner and group are blank unless an expression may use them."""
+    """Waiting jobs that no advertised element can run, with the reasons. Owner and group are empty unless an expression reads them."""
 
     requirements: Requirements
     jobs: int
-    """The number of waiting jobs."""
+    """How many of these jobs wait."""
     reasons: tuple[str, ...]
-    """One text for each failing clause, with examples of elements."""
+    """A text for each clause (rule of the fit) that fails, with examples of elements."""
 
 
 class Demand(NamedTuple):
-    """All waiting work. `unreached[e]` counts the jobs that may not run on element `e`, by the first failing clause."""
+    """All waiting work, by kind.
+
+    `unreached` counts for each element the jobs that may not run there, by the first clause that fails.
+    """
 
     kinds: list[WorkKind]
     unservable: list[Unservable]
@@ -107,7 +108,7 @@ class Demand(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One clause about sending a pilot to an element. The matcher's clauses apply once the pilot is there."""
+    """A clause on sending a pilot of the job's VO to an element. The matcher's clauses are about a pilot that is there."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -147,10 +148,7 @@ WAYS = (
 def reach(
     requirements: Requirements, element: ComputingElement, owner: PilotOwner | None = None
 ) -> Mismatch | None:
-    """Return why a pilot of the job's VO, sent to an element, could not run the job; None if it could.
-
-    The pilot is private if an `owner` is given, else generic.
-    """
+    """Return why a pilot sent to an element could not run the job; None if it could. It is private if an `owner` is given."""
     for way in WAYS:
         part = way.part(requirements)
         if not way.holds(part, element):
@@ -160,17 +158,17 @@ def reach(
 
 
 def of_pilots_to_be(requirements: Requirements) -> Requirements:
-    """Return the requirements used to judge elements. Private pilots can be sent to any element, so their lack excludes none."""
+    """Return the requirements by which elements are judged: private pilots can be sent to any element, so wanting them excludes none."""
     if PRIVATE not in folded(requirements.pilot_types):
         return requirements
     return replace(requirements, pilot_types=())
 
 
 class JobDemand:
-    """The requirements of a job, analysed once and then judged at many elements. Elements that differ only in name are judged once."""
+    """The requirements of a job, prepared to be judged at many elements. Elements that differ only in name are judged once."""
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
-        """Analyse all requirements; if `since` is given, only those that differ from it."""
+        """Prepare all requirements; if `since` is given, only those that differ from it."""
         requirements = of_pilots_to_be(requirements)
         since = since and of_pilots_to_be(since)
         self._vo = requirements.vo
@@ -184,7 +182,7 @@ class JobDemand:
         self._kinds: dict[int, list[Mismatch]] = {}
 
     def obstacles(self, element: ComputingElement) -> list[Mismatch]:
-        """Return every clause that excludes the element; empty exactly if `reach` returns None."""
+        """Return every clause by which the job cannot run at an element; empty exactly if `reach` returns None."""
         pilot = pilot_at(element, self._vo)
         failing = [
             Mismatch(way.name, way.detail(part, element))
@@ -200,11 +198,11 @@ class JobDemand:
 
 
 class ProspectivePilot(NamedTuple):
-    """The resource of a generic pilot that could be sent to an element, and the mismatch if it would be refused."""
+    """The resource of a generic pilot that could be sent to an element."""
 
     resource: Resource
     refused: Mismatch | None
-    """The reason why the pilot would be refused; None if it would not be."""
+    """Why such a pilot would get no job at all; None if it could get some."""
     kind: int
     """A number that is equal for resources that differ only in site, element and ad."""
 
@@ -212,7 +210,7 @@ class ProspectivePilot(NamedTuple):
 # Ads are repeated all the time and seldom change.
 @lru_cache(maxsize=20_000)
 def pilot_at(element: ComputingElement, vo: str) -> ProspectivePilot:
-    """Return the resource of a generic pilot that a VO would send to an element."""
+    """Return the resource that a generic pilot of a VO would have at an element."""
     resource = element.pilot_resource(vo=vo)
     return ProspectivePilot(resource, refusal(resource), _kind(plain(resource)))
 
@@ -233,7 +231,10 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
-    """Group waiting work by kind, and find the elements where each kind may run. Elements with faulty ads are excluded."""
+    """Group waiting jobs by kind, and find the elements where each kind may run. Elements with faulty ads are left out.
+
+    `leeway` is how many jobs limits let start, `hosts_of` returns the pilot class of work at an element.
+    """
     leeway = leeway or LimitHeadroom()
     jobs: Counter[Requirements] = Counter()
     groups: dict[Requirements, dict[str, None]] = {}
@@ -269,10 +270,10 @@ def kind_of(
     by_owner: bool = False,
     private_groups: PrivateGroups = NOBODY,
 ) -> Requirements:
-    """Return the requirements without attributes that nothing uses. Of the job's own attributes only those in `asked` remain.
+    """Return requirements without what no decision reads, so that more queues are equal and planned together.
 
-    Owner and group are blanked unless limits, private pilots or expressions may use them. Expressions are those of the
-    job, and the requirements of elements, which use the attributes in `required`.
+    Of the job's own attributes those in `asked` stay; `required` are those that elements' requirements read. Owner and group are
+    removed unless limits (`by_owner`), private pilots or expressions may read them.
     """
     seen = without_unseen(requirements, asked)
     tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(required)
@@ -321,10 +322,7 @@ def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: Hos
 
 
 def with_unknown_disk(requirements: Requirements, element: ComputingElement) -> Requirements:
-    """Return requirements with the disk as an expression, for elements whose ads state no disk. Only pilots there can measure it.
-
-    So one pilot is sent first, as for every requirement that only a node can test, and then as many as find work.
-    """
+    """Return requirements with the disk as an expression, for elements whose ads do not state it. Only a pilot there can measure it."""
     if not requirements.min_disk_mb or element.disk_mb:
         return requirements
     terms = [
@@ -343,12 +341,12 @@ def _ranked(kind: WorkKind, elements: Sequence[ComputingElement]) -> WorkKind:
 
 
 def asked_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the lower-case names of the job attributes that expressions of elements use."""
+    """Return the names, in lower case, of the job attributes that expressions in the ads of these elements may read."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).asks for each in elements))
 
 
 def required_of_jobs(elements: Iterable[ComputingElement]) -> frozenset[str]:
-    """Return the lower-case names of the job attributes that requirements of elements use."""
+    """Return the names, in lower case, of the job attributes that requirements in the ads of these elements may read."""
     return frozenset[str]().union(*(site_ad(ad_of(each)).required for each in elements))
 
 

@@ -1,14 +1,13 @@
-"""The health of computing elements: a table of states and events, and the judgement of elements by the outcomes of jobs.
+"""The health of computing elements: a table of states and events, and the detection of elements that fail jobs.
 
-An element that cannot be reached, or that loses pilots, gets no pilots for a while (backing-off). A black hole, where
-jobs fail within seconds of their start, is *quarantined*. It gets no jobs except, now and then, a *canary*, which is a
-small test job of the system. While a canary has not ended the element is *probing*. If the canary succeeds the element
-is healthy, otherwise the next pause is twice as long. An operator may ban or drain an element.
+An element that cannot be reached, or that loses pilots, gets no pilots for a while (backing-off). A black hole, where jobs fail
+within seconds of their start, is *quarantined*. It gets no jobs except, now and then, a *canary*, which is a small test job of
+the system. While a canary has not ended the element is *probing*. If the canary succeeds the element is healthy, otherwise the
+next pause is twice as long. An operator may ban or drain an element.
 
-A job that fails at once may itself be faulty. So a failure counts against an element only if nothing contradicts it.
-Jobs of a kind that fails as often elsewhere do not count. Jobs of a kind that was not tried elsewhere count only if
-they have several owners. HTCondor judges black holes by rate alone, so that one user's broken jobs can take away all
-machines.
+A job that fails at once may itself be faulty. So a failure counts against an element only if nothing contradicts it. Jobs of a
+kind that fails as often elsewhere do not count. Jobs of a kind that was not tried elsewhere count only if they have several
+owners. HTCondor judges black holes by rate alone, so that one user's broken jobs can take away all machines.
 """
 
 from collections import Counter
@@ -43,52 +42,52 @@ MOVES: Final[Mapping[State, Mapping[Event, State]]] = {
     "banned": {"unban": "healthy", "ban": "banned", "drain": "draining"},
     "draining": {"unban": "healthy", "ban": "banned", "drain": "draining"},
 }
-"""The next state for each state and event. Events that are not listed leave the state unchanged."""
+"""The next health state of an element for each state and event. Events that are not listed leave the state unchanged."""
 
 AVOIDED: Final[frozenset[State]] = frozenset({"quarantined", "probing", "banned", "draining"})
-"""States in which an element gets no jobs except canaries, and pilots only for canaries."""
+"""The health states in which an element gets no jobs except canaries, and pilots only for canaries."""
 
 Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The criteria by which an element counts as a black hole, and the times after which it is tried again."""
+    """When an element counts as a black hole, which fails jobs as fast as it gets them, and when it is tried again."""
 
     window_seconds: Seconds = 600.0
-    """Attempts count if they ended within the last `window_seconds` seconds."""
+    """Attempts to run a job count if they ended within so many seconds."""
     quick_seconds: Seconds = 30.0
-    """The most seconds between start and failure of a quick failure."""
+    """An attempt counts as a quick failure if it fails within so many seconds of its start."""
     failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
     """The least number of quick failures that makes an element a black hole."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8
-    """The least share of quick failures in all attempts at the element."""
+    """The least share of quick failures in all attempts at an element that makes it a black hole."""
     owners: Annotated[int, Meta(ge=1, le=1_000_000)] = 3
     """The least number of owners with quick failures, unless jobs of the same kind do better elsewhere."""
     first_pause_seconds: Seconds = 60.0
-    """Seconds until a quarantined element gets a canary; they double with each canary that fails."""
+    """Seconds until a quarantined element gets a canary (a small test job); they double with each canary that fails."""
     longest_pause_seconds: Seconds = 14_400.0
     """The most seconds until a quarantined element gets a canary."""
     probe_seconds: Seconds = 900.0
     """Seconds after which a canary that has not ended counts as failed."""
 
     def pause(self, relapses: int) -> timedelta:
-        """Return the pause before the next canary, after `relapses` consecutive failed canaries."""
+        """Return the pause before the next canary, after `relapses` canaries that failed one after another."""
         seconds = self.first_pause_seconds * 2 ** min(relapses, 64)
         return timedelta(seconds=min(seconds, self.longest_pause_seconds))
 
 
 class ElementHealth(Struct, frozen=True, kw_only=True):
-    """The health of an element: its state, the reason, and who set it."""
+    """The health of a computing element: its state, the reason, and who set it (an operator or a service)."""
 
     state: State = "healthy"
     since: datetime | None = None
-    """The time when the state began; None if it was never changed."""
+    """When the state began; None if it was never changed."""
     until: datetime | None = None
-    """The time until which the state lasts; None: until it is changed."""
+    """When the state ends by itself; None: it lasts until it is changed."""
     reason: str = ""
     said_by: str = ""
     relapses: int = 0
-    """The number of consecutive canaries that failed."""
+    """How many canaries failed one after another."""
 
     @property
     def avoided(self) -> bool:
@@ -102,7 +101,7 @@ class ElementHealth(Struct, frozen=True, kw_only=True):
 
 
 class HealthChange(NamedTuple):
-    """An event at an element, with its reason. `pause` is the duration of a backing-off."""
+    """An event in the health of an element, with its reason. `pause` is for how long pilots stop if it is a failure."""
 
     event: Event
     reason: str = ""
@@ -113,7 +112,10 @@ class HealthChange(NamedTuple):
 def apply(
     health: ElementHealth, move: HealthChange, now: datetime, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Return the health after an event at time `now`; None if the event leaves the state unchanged."""
+    """Return the health of an element after an event at time `now`; None if the event leaves the state unchanged.
+
+    `terms` give the pauses between canaries.
+    """
     after = MOVES[health.state].get(move.event)
     if after is None:
         return None
@@ -145,12 +147,12 @@ def _until(
 
 
 def wants_probe(health: ElementHealth, now: datetime) -> bool:
-    """Return whether an element is quarantined and its pause is over, so that a canary is due."""
+    """Return whether a canary must be sent to an element: it is quarantined and its pause is over."""
     return health.state == "quarantined" and health.until is not None and now >= health.until
 
 
 class Tried(NamedTuple):
-    """The outcomes of the recent attempts of one task queue at one element."""
+    """The outcomes of the recent attempts to run jobs of one task queue at one computing element."""
 
     site: str
     ce: str
@@ -159,13 +161,13 @@ class Tried(NamedTuple):
     """A text that is equal for queues whose jobs have equal requirements, regardless of owner."""
     owner: str
     ended: int
-    """The number of attempts that ended, without those that were killed or withdrawn."""
+    """How many attempts ended, without those that were killed or withdrawn."""
     quick: int
-    """The number of quick failures among the ended attempts."""
+    """How many of the ended attempts were quick failures."""
 
 
 class BlackHole(NamedTuple):
-    """An element that counts as a black hole, and the reason."""
+    """A computing element that fails jobs as fast as it gets them, and the reason in words."""
 
     site: str
     ce: str
@@ -182,7 +184,7 @@ class _Toll(NamedTuple):
 
 
 def judge(tried: Iterable[Tried], terms: HealthPolicy) -> list[BlackHole]:
-    """Return the black holes, judged by the outcomes of recent attempts."""
+    """Return the elements that are black holes by the outcomes of recent attempts, sorted by site and name."""
     all_ = list(tried)
     everywhere = _tolls(all_)
     at: dict[CeId, list[Tried]] = {}

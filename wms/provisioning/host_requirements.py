@@ -1,10 +1,10 @@
-"""The part of a job's requirements that concerns the host, as bounds that can be passed to a batch system.
+"""What a job's requirements ask of the host (node), as bounds on single attributes that can be passed to a batch system.
 
-The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz). The ad of the computing element decides
-its part of the expression, by partial evaluation. Attributes that the site forwards stay open. The remaining expression
-concerns single hosts. From it come *bounds*: terms on one attribute each that are true wherever the whole expression
-is. So no host on which the job could run is excluded. Where the bounds are weaker than the expression, the reason is
-reported. The job agent then evaluates the whole expression on the node.
+The approach is the «DIY» one of the EGEE project's slides of 2005 (F. Prelz). The ad of the computing element decides its part of
+the expression, by partial evaluation. Attributes that the site forwards stay open. The remaining expression concerns single
+hosts. From it come *bounds*: terms on one attribute each that are true wherever the whole expression is. So no host on which the
+job could run is excluded. Where the bounds are weaker than the expression, the reason is reported. The job agent then evaluates
+the whole expression on the node.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,10 +31,10 @@ _LOWER, _UPPER = (">=", ">"), ("<=", "<")
 
 
 class HostTerm(Struct, frozen=True):
-    """A bound on one attribute of the host, whose name is in lower case.
+    """A bound on one attribute of a host, such as `freedisk >= 5000`. Attribute names are in lower case.
 
-    `member`: the attribute's list contains the value. `== true` and `== false`: the attribute is interpreted as a truth
-    value. Texts are compared without regard to case.
+    `member`: the attribute's list contains the value. `== true` and `== false`: the attribute is interpreted as a truth value.
+    Texts are compared without regard to case.
     """
 
     attribute: str
@@ -49,7 +49,7 @@ class HostTerm(Struct, frozen=True):
 
 
 class Unasked(Struct, frozen=True):
-    """A term that the bounds cover only partly or not at all, and the reason. The node is checked before any job starts there."""
+    """A term of requirements that the bounds do not fully cover, and why. The pilot checks its node before any job starts there."""
 
     text: str
     reason: str
@@ -65,7 +65,7 @@ class HostRequirements(Struct, frozen=True):
     """
 
     left: str
-    """The canonical text of the remaining expression: `true` if nothing remains, `false` or the like if no host fits."""
+    """The canonical text of the expression: `true` if nothing is required, `false` or the like if no host fits."""
     possible: bool
     """Whether any host of the element may fit."""
     bounds: tuple[HostTerm, ...] = ()
@@ -74,9 +74,9 @@ class HostRequirements(Struct, frozen=True):
 
 
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
-    """Return the requirements on the hosts of an element, whose attributes may differ from the element's ad.
+    """Return what requirements ask of the hosts of an element. Raises Rejected if the expression grows too large.
 
-    Raise Rejected if the expression grows too large.
+    `element` is a sketch of a host's ad: its known and its still unknown attributes. `own` is the job's ad.
     """
     return _of_rest(left_by(requirements, element, own))
 
@@ -93,7 +93,7 @@ def _of_rest(left: Expression) -> HostRequirements:
 
 
 def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
-    """Return equivalent bounds: for each attribute only the tightest lower and the tightest upper one."""
+    """Return bounds that are equivalent together: for each attribute only the tightest lower and the tightest upper one."""
     kept: dict[tuple[object, ...], HostTerm] = {}
     for bound in bounds:
         key = _side(bound)

@@ -1,4 +1,4 @@
-"""Known computing elements and their pilots, for explanations of why jobs wait."""
+"""Known computing elements and counts of their pilots, for explanations of why jobs wait."""
 
 from typing import NamedTuple
 
@@ -6,29 +6,29 @@ from wms.site import ComputingElement
 
 
 class KnownElement(NamedTuple):
-    """A computing element with a stored ad. `fresh` is whether the ad is still valid."""
+    """A computing element with a stored ad; `fresh` is False if the ad has expired or was withdrawn."""
 
     element: ComputingElement
     fresh: bool
 
 
 class PilotCounts(NamedTuple):
-    """The number of one VO's live pilots at one element, by state, and of their slots."""
+    """How many live pilots one VO has at one element, by state, and how many slots these have."""
 
     running: int = 0
-    """The number of pilots that run."""
+    """How many pilots run."""
     coming: int = 0
-    """The number of pilots that were sent and have not started."""
+    """How many pilots were sent and have not started."""
     slots: int = 0
-    """The number of slots of the running pilots that take jobs."""
+    """How many slots the running pilots have that take jobs."""
     free_slots: int = 0
-    """The number of these slots without a job."""
+    """How many of these slots have no job."""
 
 
 class PilotLosses(NamedTuple):
-    """The number of an element's pilots that ended within the last hour, and of the failed ones among them."""
+    """How many pilots of an element ended within the last hour, and how many of these were lost."""
 
     ended: int = 0
-    """The number of pilots that ended."""
+    """How many pilots ended."""
     lost: int = 0
-    """The number of pilots that failed before they sent a message."""
+    """How many pilots failed before they sent a message."""

@@ -1,4 +1,4 @@
-"""The headroom of limits: the number of jobs that each limit still lets start. Jobs that a limit holds back need no pilots."""
+"""The headroom of limits: how many more jobs each limit lets start. Jobs that a limit keeps back need no pilots."""
 
 from collections.abc import Collection, Iterable
 
@@ -9,11 +9,11 @@ from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimi
 from wms.site import ComputingElement
 
 ARRIVAL_SECONDS = 30.0
-"""Seconds until a pilot that is sent now requests jobs. Until then a rate limit admits further jobs."""
+"""Seconds until a pilot that is sent now asks for jobs. Until then a rate limit lets further jobs start."""
 
 
 class LimitHeadroom:
-    """The limits with the counts of their keys. The headroom shrinks as jobs are assigned to pilots."""
+    """How many more jobs each limit lets start, given the present counts. It shrinks as a plan assigns jobs to pilots."""
 
     def __init__(self, limits: LimitSet | None = None, counts: Counts | None = None) -> None:
         self._limits = limits or LimitSet()
@@ -29,7 +29,10 @@ class LimitHeadroom:
         return bool(self._limits.attributes & {"owner", "owner_group"})
 
     def keys(self, requirements: Requirements, element: ComputingElement) -> tuple[LimitKey, ...]:
-        """Return the keys of the limits that count these jobs at an element; empty for canaries."""
+        """Return the keys of the limits that count jobs with these requirements at an element; empty for canaries.
+
+        Only keys that were returned can be given to the other methods.
+        """
         if not self._limits or is_canary(requirements):
             return ()
         bounds = self._limits.concerning(requirements, element.site, element.ce)
@@ -39,7 +42,7 @@ class LimitHeadroom:
         return tuple(bounds)
 
     def left(self, keys: tuple[LimitKey, ...], most: int) -> int:
-        """Return the number of jobs, at most `most`, that may still start under all of these keys."""
+        """Return how many jobs, at most `most`, may still start under all of these keys."""
         return min((self._left[key] for key in keys), default=most)
 
     def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
@@ -48,13 +51,13 @@ class LimitHeadroom:
             self._left[key] -= jobs
 
     def fullest(self, keys: tuple[LimitKey, ...]) -> str:
-        """Return the text of the key with the least headroom."""
+        """Return a text for people on the key with the least headroom."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 
 
 def concerned(limits: LimitSet, work: Iterable[Requirements], places: Collection[CeId]) -> set[LimitKey]:
-    """Return the keys of all limits that count any of the work at any of the places."""
+    """Return the keys of all limits that count any of the jobs with these requirements at any of the places."""
     return {
         key for requirements in work for place in places for key in limits.concerning(requirements, *place)
     }

@@ -1,4 +1,4 @@
-"""Kinds of work in a plan, each with the number of its jobs that are not yet assigned to any pilot."""
+"""A kind of waiting work while a plan is made: which of its jobs are not yet assigned to any pilot."""
 
 from wms.matching.clauses import serves_whom
 from wms.provisioning.demand import WorkKind
@@ -6,7 +6,7 @@ from wms.site import PilotOwner
 
 
 class OpenWork:
-    """A kind of work in a plan. `left` is the number of its jobs that are not yet assigned to any pilot."""
+    """A kind of waiting work in a plan. `left` is how many of its jobs are not yet assigned to any pilot."""
 
     __slots__ = ("elements", "kind", "left", "processors", "sent", "taken", "vo")
 
@@ -17,9 +17,9 @@ class OpenWork:
         self.processors = kind.processors
         self.left = kind.jobs
         self.taken: dict[int, int] = {}
-        """The number of jobs assigned to existing pilots, by element index."""
+        """How many jobs are assigned to existing pilots, by element index."""
         self.sent: dict[int, int] = {}
-        """The number of pilots ordered for the work, by element index."""
+        """How many pilots are ordered for the work, by element index."""
 
     @property
     def pickiness(self) -> tuple[object, ...]:
@@ -34,7 +34,7 @@ class OpenWork:
         )
 
     def asks(self, element: int) -> str:
-        """Return the name of the pilot class that the work needs at an element; empty if any pilot there fits."""
+        """Return the name of the pilot class that the work needs at an element, given by index; empty if any pilot will do."""
         hosts = self.kind.hosts.get(element)
         return hosts.name if hosts else ""
 

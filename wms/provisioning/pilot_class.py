@@ -1,7 +1,7 @@
-"""Pilot classes: the extra requests with which pilots are sent to an element, and the resulting knowledge about their nodes.
+"""Pilot classes: what pilots request of a batch system beyond the usual, and what is known of their nodes because of it.
 
-A pilot that was requested for a job's requirements fits this job, and jobs that require less. For other jobs only its
-own measurements can decide. A pilot without extra requests fits the jobs that the element's ad meets.
+A pilot that was requested for a job's requirements fits this job, and jobs that require less. For other jobs only its own
+measurements can decide. A pilot without extra requests fits the jobs that the element's ad meets.
 """
 
 from functools import lru_cache
@@ -18,20 +18,20 @@ _KEPT = 16_384
 
 
 class PilotClass(Struct, frozen=True, cache_hash=True):
-    """A class of pilots that are sent with the same requests to the batch system."""
+    """Pilots that are sent with the same special requests to the batch system."""
 
     asked: tuple[str, ...] = ()
-    """Descriptions of what is requested, each with its option of the batch system."""
+    """Descriptions of what is requested, each with the batch system's option for it."""
     unasked: tuple[str, ...] = ()
-    """Descriptions of requirements that are not requested, with the reason. The node is checked for them."""
+    """Descriptions of requirements that cannot be requested, with the reason. The pilot checks its node for them."""
     node: Told = ()
-    """Known attributes of the node of such a pilot, in addition to its element's ad."""
+    """What is known of the node of such a pilot, as attributes, in addition to its element's ad."""
     sure: bool = True
-    """Whether such a node certainly fits the work; otherwise only a pilot on the node can decide."""
+    """Whether such a node certainly fits the jobs; otherwise only a pilot on the node can decide."""
 
     @property
     def name(self) -> str:
-        """A name that is equal for classes with equal contents."""
+        """A hash that is equal for classes with equal contents."""
         return _name(self)
 
     def __str__(self) -> str:
@@ -46,6 +46,9 @@ def _name(hosts: PilotClass) -> str:
 
 @lru_cache(maxsize=_KEPT)
 def do(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
-    """Return whether pilots of a class at an element fit the requirements, as far as known. None is the usual class."""
+    """Return whether pilots of a class at an element meet a job's ClassAd requirements, as far as known.
+
+    None stands for pilots without special requests.
+    """
     resource = element.pilot_resource(vo=requirements.vo)
     return job_wants(asked(requirements), as_it_is(resource, hosts.node if hosts else ()))

@@ -34,35 +34,35 @@ from wms.site import ComputingElement, PilotOwner
 
 
 class Caps(Struct, frozen=True, kw_only=True):
-    """Bounds over all elements: `orders` pilots in one plan, and `pilots` live pilots in total (0: no bound)."""
+    """Limits on pilots over all elements: `orders` in one plan, and `pilots` alive at a time (0: no limit)."""
 
     orders: int = 1_000
     pilots: int = 0
 
 
 class PlannedPilots(Struct, frozen=True, kw_only=True):
-    """An order of `count` pilots of one VO for one element."""
+    """An order to send `count` pilots of one VO to one computing element."""
 
     site: str
     ce: str
     vo: str
     count: int
     reasons: tuple[str, ...]
-    """The reasons why the pilots are ordered, for people."""
+    """Why the pilots are ordered, as texts for people."""
     hosts: PilotClass | None = None
-    """The class of the pilots; None for the usual class."""
+    """The class of the pilots, with their special requests; None: they have none."""
     private: PilotOwner | None = None
-    """The owner whose jobs alone the pilots take; None if they take jobs of the whole VO."""
+    """The owner or group whose jobs alone the pilots take; None: they take jobs of the whole VO."""
     purpose: Purpose = Purpose()
-    """The requirements of the jobs for which the pilots are sent."""
+    """The greatest requirements of the jobs for which the pilots are sent."""
 
 
 Choice: TypeAlias = Literal["room", "random"]
-"""The way to choose among fitting elements: by their room, or at random among those that have room."""
+"""How a pilot's element is chosen among those that fit: by their room, or at random among those with room."""
 
 
 class Plan(Struct, frozen=True, kw_only=True):
-    """The result of planning: orders, one decision for each element in the order given, and work that no element can run."""
+    """The result of planning: orders for pilots, a decision for each element in the order given, and unservable work."""
 
     orders: tuple[PlannedPilots, ...]
     decisions: tuple[ElementDecision, ...]
@@ -82,13 +82,14 @@ def plan(
     choice: Choice = "room",
     private: PrivateGroups = NOBODY,
 ) -> Plan:
-    """Decide how many pilots are sent to each element. Pilots at elements that are not given count against the caps only.
+    """Decide how many pilots are sent to each of these elements. Pilots at other elements count against the caps only.
 
-    Among equally good elements `rng`, which returns numbers in [0, 1), draws one; without it the first is taken.
-    `leeway` is the headroom of limits, and is used up. `avoided` are elements that get no pilots except for canaries.
-    `hosts` returns the pilot class of work at an element, or why no pilots are sent for it now. If it is None all
-    pilots have the usual class. With the `choice` "random", `rng` draws each pilot's element among all that fit, have
-    room, and are ranked best. `private` are the groups with private pilots.
+    Among equally good elements `rng`, which returns numbers in [0, 1), draws one; without it the first is taken. `leeway` is how
+    many jobs limits let start, and is used up. `avoided` are elements that get no pilots except for canaries.
+
+    `hosts` returns the pilot class of work at an element, or why no pilots are sent for it now. If it is None, no pilots have
+    special requests. With the `choice` "random", `rng` draws each pilot's element among all that fit, have room, and are ranked
+    best. `private` are the groups with private pilots.
     """
     leeway = leeway or LimitHeadroom()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
@@ -98,7 +99,7 @@ def plan(
 def orders(
     demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
 ) -> tuple[PlannedPilots, ...]:
-    """Return the orders of the plan for a demand that was gathered from these elements, without the decisions."""
+    """Return only the orders of a plan, for demand that was gathered from these elements, without limits on jobs."""
     return _Planner(demand, elements, list(pilots), caps, LimitHeadroom()).orders()
 
 

@@ -1,4 +1,4 @@
-"""The report on a plan: for each element the number of ordered pilots, the reasons, and the obstacle to ordering more."""
+"""The report on a plan: for each element how many pilots were ordered and why, and what hindered more."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -11,55 +11,55 @@ from wms.provisioning.open_work import OpenWork
 from wms.provisioning.supply import PilotSort, PlannedElement
 
 SHARES = 50
-"""The most classes of work in one decision; those with the most jobs are included."""
+"""The most classes of work that the decision on one element lists; those with the most jobs."""
 
 Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
-"""The code of the obstacle to sending more pilots; empty without an obstacle."""
+"""The code of what hindered sending more pilots to an element; empty if nothing did."""
 
 
 class WorkDecision(Struct, frozen=True, kw_only=True):
-    """The decision on one class of work at one element: its jobs, the pilots for them, and the obstacle to sending more."""
+    """The decision on one class of work at one element: its jobs, the pilots for them, and what hindered sending more."""
 
     vo: StoredName
     cpu_segment: CpuTime
-    """The class of CPU time to which the jobs belong, in seconds."""
+    """The CPU time of the jobs, in seconds, rounded up to a CPU segment."""
     processors: Count
-    """The slots that one job needs."""
+    """How many slots one job needs."""
     wanted: Total
-    """The number of waiting jobs that could run at the element."""
+    """How many waiting jobs could run at the element."""
     taken: Total
-    """The number of these jobs assigned to existing pilots at the element, running or on their way."""
+    """How many of these jobs are assigned to pilots at the element that run or are on their way."""
     sent: Count
-    """The number of pilots sent for the work."""
+    """How many pilots are ordered for the work at the element."""
     elsewhere: Total
-    """The number of these jobs assigned to pilots elsewhere, or to new pilots anywhere."""
+    """How many of these jobs are assigned to pilots elsewhere, or to newly ordered pilots anywhere."""
     held: Hindrance
-    """The obstacle to sending more pilots."""
+    """What hinders sending more pilots, as a code."""
     why: LongText
-    """The explanation of the obstacle, for people."""
+    """What hinders sending more pilots, as a text for people."""
 
 
 class ElementDecision(Struct, frozen=True, kw_only=True):
-    """The decision on one element, for all VOs together."""
+    """The decision on one computing element in a plan, for all VOs together."""
 
     site: StoredName
     ce: StoredName
     ordered: Count
-    """The number of pilots ordered in this plan."""
+    """How many pilots this plan orders for the element."""
     reasons: LongTexts
-    """The reasons why pilots were or were not ordered, for people."""
+    """Why pilots were or were not ordered, as texts for people."""
     submitted: Count = 0
     waiting: Count = 0
     running: Count = 0
     idle_slots: Total = 0
     ending: Count = 0
-    """The number of running pilots that take no more jobs."""
+    """How many running pilots take no more jobs."""
     room: Total = 0
-    """The number of further pilots that the element takes."""
+    """How many further pilots the element takes."""
     shares: Annotated[tuple[WorkDecision, ...], Meta(max_length=1_000)] = ()
-    """The decisions on the classes of work, those with the most jobs first."""
+    """The decisions on classes of work, those with the most jobs first."""
 
 
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"
@@ -72,8 +72,8 @@ def decision(
 ) -> ElementDecision:
     """Return the decision on an element, after the whole plan is made.
 
-    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by the first failing
-    clause.
+    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by the first clause that fails.
+    `at_random` says that elements were drawn at random.
     """
     sent = tuple(_sent(element, sort, at_random=at_random) for sort in element.ordered)
     return ElementDecision(
@@ -92,7 +92,7 @@ def decision(
 
 
 def order_reasons(element: PlannedElement, sort: PilotSort, *, at_random: bool) -> tuple[str, ...]:
-    """Return the reasons why pilots of a sort were ordered for an element: the jobs, the room, and the class or owner."""
+    """Return texts on why pilots of a sort were ordered for an element: the jobs, the room, and the class or owner."""
     _, hosts, owner = sort
     return (
         _unmet(element.taken[sort], element.ad.slots_per_pilot),

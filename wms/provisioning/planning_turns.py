@@ -1,4 +1,4 @@
-"""The choice of task queues for a plan. Queues whose expressions take long to parse take turns, by owner."""
+"""Chooses the task queues that a plan looks at: those whose expressions take long to evaluate take turns, by owner."""
 
 from collections.abc import Mapping
 
@@ -8,18 +8,21 @@ from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
-"""The most characters of long expressions in one plan. Each thousand takes some milliseconds."""
+"""The most characters of long expressions in one plan; each thousand takes some milliseconds to evaluate."""
 
 
 class PlanningTurns:
-    """A record of the characters evaluated in past plans. The owner with the fewest is served next."""
+    """Counts the characters of long expressions in past plans, by owner: the owner with the fewest is served next."""
 
     def __init__(self) -> None:
         self._queues: dict[TaskQueueId, int] = {}
         self._owners: dict[str, int] = {}
 
     def choose(self, waiting: Mapping[TaskQueueId, Requirements]) -> set[TaskQueueId]:
-        """Return the queues for the next plan: all with short expressions, and some with long ones."""
+        """Return the queues for the next plan: all with short expressions, and as many with long ones as `CHARACTERS` allows.
+
+        The chosen long ones are counted for their owners.
+        """
         long = {tq_id: each for tq_id, each in waiting.items() if is_long(each)}
         chosen, left = waiting.keys() - long.keys(), CHARACTERS
         self._queues = levelled(self._queues, long, 0)

@@ -33,37 +33,40 @@ class PilotOrder(Struct, frozen=True, kw_only=True):
     ce: str = ""
     """The computing element where the pilots are to run; empty: any element."""
     missing: int = 1
-    """The number of pilots still to be sent."""
+    """How many pilots are still to be sent."""
     order_id: int = 0
     held: str = ""
-    """The reason why no pilot could be sent in the last plan."""
+    """Why no pilot could be sent in the last plan; empty if one could."""
 
     @property
     def pilot_owner(self) -> PilotOwner:
-        """The owner whose jobs the pilots take."""
+        """The owner, or the whole group, whose jobs the pilots take."""
         return PilotOwner(self.owner_group, "" if self.group_wide else self.owner)
 
 
 class OrderedPilot(NamedTuple):
-    """One pilot that is to be sent for an order, and its element."""
+    """One pilot to send for a user's order, and the element to which it goes."""
 
     order: PilotOrder
     element: ComputingElement
 
 
 class Allocation(NamedTuple):
-    """The pilots that are sent for orders now, and the reason why further ones are not, by order number."""
+    """The private pilots to send for users' orders now, and why no more are sent, by the id of the order."""
 
     pilots: tuple[OrderedPilot, ...] = ()
     held: Mapping[int, str] = {}
 
     @property
     def groups(self) -> set[VoGroup]:
-        """The groups whose jobs the pilots take."""
+        """The groups (VO and group name) whose jobs the pilots take."""
         return {(order.vo, order.owner_group) for order, _ in self.pilots}
 
     def as_pilots(self, sharing: frozenset[VoGroup]) -> list[PilotSupply]:
-        """Return the pilots as supply for the planner, which counts them as on their way."""
+        """Return the pilots in the form in which the planner counts existing ones: as on their way.
+
+        `sharing` are the groups whose members share their jobs.
+        """
         return [
             PilotSupply(
                 site=at.site,
@@ -87,7 +90,7 @@ def allocate(
     caps: Caps,
     avoided: Mapping[CeId, Avoided],
 ) -> Allocation:
-    """Decide for which orders pilots are sent now, and to which elements."""
+    """Decide for which orders private pilots are sent now, and to which elements. `pilots` are all live pilots."""
     return _Allocating(elements, list(pilots), caps, avoided).allocate(orders) if orders else Allocation()
 
 

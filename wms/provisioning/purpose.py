@@ -1,4 +1,4 @@
-"""The purpose of pilots: the requirements of the jobs for which they are ordered. Batch systems may get them as hints."""
+"""What pilots are sent for: the greatest requirements of the jobs for which they are ordered, as hints for batch systems."""
 
 from collections.abc import Sequence
 
@@ -7,11 +7,11 @@ from msgspec import Struct
 from wms.matching.grouping import Requirements
 
 GROUPS = 8
-"""The most owner groups in a purpose."""
+"""The most owner groups that a purpose lists."""
 
 
 class Purpose(Struct, frozen=True, kw_only=True):
-    """The greatest requirements of the jobs for which pilots are ordered."""
+    """The greatest requirements of the jobs for which pilots are ordered, and some of the groups that own the jobs."""
 
     owner_groups: tuple[str, ...] = ()
     cpu_seconds: int = 0
@@ -19,10 +19,10 @@ class Purpose(Struct, frozen=True, kw_only=True):
     memory_mb: int = 0
     """The greatest memory of the jobs in MB."""
     requirements: str = ""
-    """The expression of the first job that has one."""
+    """The ClassAd requirements of the first of the jobs that has some; empty if none has."""
 
     def with_work(self, asked: Requirements, owner_groups: Sequence[str]) -> "Purpose":
-        """Return the purpose extended by this work and its owner groups."""
+        """Return the purpose extended by jobs with these requirements, of these groups."""
         groups = dict.fromkeys([*self.owner_groups, *owner_groups])
         return Purpose(
             owner_groups=tuple(filter(None, groups))[:GROUPS],

@@ -1,4 +1,4 @@
-"""The supply of a plan: elements, their room for more pilots, and the free places of pilots that run or are on their way."""
+"""What a plan can use: elements with room for pilots, and the free places of pilots that run or are on their way."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -18,30 +18,30 @@ from wms.site import ComputingElement, PilotOwner, Resource, ad_of, as_it_is, wi
 
 
 class PilotSupply(Struct, frozen=True, kw_only=True):
-    """A number of pilots of one VO at one element whose offers are equal.
+    """Pilots of one VO at one element that offer the same, counted by state.
 
-    `running` counts all running pilots, `ending` those of them that take no more jobs. `idle_slots` are the free places
-    of the other running pilots.
+    `running` counts all running pilots, `ending` those of them that take no more jobs. `idle_slots` are the free slots of the
+    other running pilots.
     """
 
     site: str
     ce: str
     vo: str
     submitted: int = 0
-    """The number of pilots submitted to the element."""
+    """How many pilots are sent to the element and not yet listed by it."""
     waiting: int = 0
-    """The number of pilots that wait in the element's batch system."""
+    """How many pilots wait in the element's batch system."""
     running: int = 0
     ending: int = 0
     idle_slots: int = 0
     resource: Resource | None = None
     """The resource that each pilot offers; None: that of a pilot sent now."""
     asks: str = ""
-    """The name of the pilot class."""
+    """The name of the pilot class; empty: pilots without special requests."""
 
 
 class FreePlaces:
-    """Free places of equal pilots of one VO. `asks` is the class of pilots on their way; None for running pilots."""
+    """Free places (slots) of equal pilots of one VO. `asks` is the class of pilots on their way; None: the pilots run."""
 
     __slots__ = ("asks", "each", "left", "resource", "usual", "vo")
 
@@ -51,7 +51,7 @@ class FreePlaces:
         self.asks = asks
         said = pilots.resource
         self.each = said.processors if said and asks is None else ad.slots_per_pilot
-        """The places of one pilot. A job takes all its places in one pilot."""
+        """How many places one pilot has. A job takes all its places in one pilot."""
         if said is not None and ad_of(ad):
             said = with_ad(said, ad_of(ad))
         usual = as_it_is(pilot_at(ad, pilots.vo).resource)
@@ -87,11 +87,14 @@ def _fits(requirements: Requirements, resource: Resource) -> bool:
 
 
 PilotSort: TypeAlias = tuple[str, PilotClass | None, PilotOwner | None]
-"""The key of pilots that are ordered together: their VO, their class (None: usual), and the owner of private ones (None: generic)."""
+"""The key of pilots that are ordered together.
+
+It has their VO, their class (None: no special requests), and the owner of private ones (None: generic).
+"""
 
 
 class PlannedElement:
-    """An element in a plan, with its room for pilots, its free places, and the pilots ordered so far."""
+    """A computing element while a plan is made: its room for pilots, its free places, and the pilots ordered so far."""
 
     __slots__ = (
         "ad",
@@ -125,7 +128,7 @@ class PlannedElement:
 
     @property
     def total(self) -> int:
-        """The number of pilots ordered for the element in this plan."""
+        """How many pilots this plan has ordered for the element so far."""
         return self.ordered.total()
 
     @property
@@ -134,7 +137,7 @@ class PlannedElement:
         return self.total < self.room
 
     def untried(self, work: OpenWork) -> int:
-        """Return the number of further pilots that may be sent for work whose fit only a node can decide."""
+        """Return how many further pilots may be sent for work whose fit only a node can decide; for other work, all the room."""
         hosts = work.kind.hosts.get(self.number)
         if hosts is None or hosts.sure:
             return self.room
@@ -146,18 +149,21 @@ class PlannedElement:
         return max(1, sum(each.running for each in there) - idle) - coming - idle
 
     def startable(self, work: OpenWork) -> int:
-        """Return the number of unassigned jobs that the limits let start at this element."""
+        """Return how many of the work's unassigned jobs the limits let start at this element."""
         keys = work.kind.keys.get(self.number, ())
         return min(work.left, self.leeway.left(keys, work.left)) if keys else work.left
 
     def use(self, work: OpenWork) -> None:
-        """Assign jobs of the work to the free places that fit."""
+        """Assign jobs of the work to the free places that fit them; both are counted down in place."""
         for supply in self.supplies:
             if supply.left and work.left and supply.serves(work, self):
                 supply.left = self.take(work, supply.left, supply.each)
 
     def take(self, work: OpenWork, places: int, of_each: int) -> int:
-        """Assign jobs to places, of which one pilot has `of_each`; return the number of places left."""
+        """Assign jobs of the work to free places, of which one pilot has `of_each`; return how many places are left.
+
+        The work's `left` and the headroom of limits are counted down in place.
+        """
         each = min(work.processors, self.ad.slots_per_pilot)
         pilots, rest = divmod(places, of_each)
         jobs = min(self.startable(work), pilots * (of_each // each) + rest // each)
@@ -175,7 +181,10 @@ def _supplies(ad: ComputingElement, pilots: Iterable[PilotSupply]) -> Iterable[F
 
 
 def room_of(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
-    """Return the number of further pilots that an element takes, and the text of the bound that applies."""
+    """Return how many further pilots an element takes, and a text on the limit that applies.
+
+    `under_way` is how many pilots are sent and have not started, `running` how many run.
+    """
     if ad.fault():
         return 0, f"its ad is faulty: {ad.fault()}"
     room = max(0, ad.pilot_limit - under_way - running)
