@@ -1,4 +1,4 @@
-"""The loops of the agreement service."""
+"""Builds the agreement service: creates its loops, which decide on offers and hold reservations, and adds them to a host."""
 
 from services.agreement.config import Config
 from services.agreement.deciding import Deciding

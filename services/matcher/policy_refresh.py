@@ -22,9 +22,9 @@ PASSES = 100
 
 
 class PolicyRefresh:
-    """The shares, limits and usage as stored in the database; `clock` returns monotonic seconds.
+    """Applies the shares, limits and past usage that are stored in the database; `clock` returns monotonic seconds.
 
-    Usage of resources lowers an owner's share and halves every `half_life_hours`; 0: usage does not count.
+    Past usage changes the shares of owners; it counts half as much after each `half_life_hours`. 0: it does not count.
     """
 
     def __init__(

@@ -25,7 +25,7 @@ class QueueParsing:
         self._newcomers = newcomers
 
     async def run(self) -> None:
-        """Parse and add queues as they are put off, until cancelled."""
+        """Parse and add task queues whose parsing was put off because it takes long, until cancelled."""
         while True:
             await self._newcomers.wait()
             await self.learn(CATCH_UP_SECONDS)

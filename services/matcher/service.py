@@ -1,4 +1,4 @@
-"""The loops of the matcher."""
+"""Builds the matcher: creates its loops, which match, keep the queue index, and read ads and limits, and adds them to a host."""
 
 import asyncio
 import gc

@@ -64,7 +64,7 @@ class CircuitBreaker:
 
     @property
     def over(self) -> bool:
-        """Whether no pause lasts at present."""
+        """Whether no pause lasts at present, so that another try is allowed."""
         return self._clock() >= self._not_before
 
     @property
@@ -85,9 +85,10 @@ class CircuitBreaker:
 
 
 class EndpointTerms(NamedTuple):
-    """What pilots request at an endpoint, and how often their states are read; 0 and "" request nothing.
+    """What pilots request at an endpoint, and how often, in seconds, their states are read.
 
-    `kind` is the kind of dispatcher, and `software` the directory on the nodes that lists their runtime environments.
+    `kind` is the kind of dispatcher, and `software` the directory on the nodes that lists their runtime environments. A value of
+    0 or "" requests nothing.
     """
 
     kind: str = "local"
@@ -111,7 +112,10 @@ class CeEndpoint:
         terms: EndpointTerms,
         script: ScriptAnswers | None = None,
     ) -> None:
-        """Raises Rejected for a malformed rule by which hosts are requested."""
+        """Build an endpoint for the computing element `place`; `clock` returns monotonic seconds.
+
+        Raises Rejected if `terms` have a malformed rule by which hosts are requested.
+        """
         self.place = place
         self.dispatcher = dispatcher
         self.terms = terms
@@ -140,7 +144,7 @@ class CeEndpoint:
 
     @property
     def is_local(self) -> bool:
-        """Whether its pilots are processes of this machine."""
+        """Whether the element's pilots are processes of this machine."""
         return self.terms.kind == "local"
 
     @property
@@ -215,9 +219,10 @@ class CeEndpoints:
         *,
         local_sites: Sequence[str] = (),
     ) -> None:
-        """`local` is the dispatcher of this machine.
+        """Build the set of endpoints; `doors` are the configured ones.
 
-        `local_sites` are the names, or patterns, of sites whose local elements it serves.
+        `local` is the dispatcher of this machine, and `local_sites` are names or patterns of sites whose local elements it
+        serves.
         """
         self._local = local
         self._local_sites = tuple(local_sites)
@@ -247,11 +252,11 @@ class CeEndpoints:
         return [door for door in self._doors.values() if not door.open]
 
     def all(self) -> list[CeEndpoint]:
-        """Return all endpoints; those of local elements are known once they were asked for."""
+        """Return the configured endpoints, and those of local elements that `to` was asked for."""
         return list(self._doors.values())
 
     def has(self, place: CeId) -> bool:
-        """Return whether the endpoint of a computing element is known."""
+        """Return whether a computing element has a configured endpoint, or a local one that `to` was asked for."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:

@@ -12,7 +12,7 @@ from wms.transfer.movers import TransferSettings
 
 
 class PilotFactorySettings(Section, frozen=True, kw_only=True):
-    """How many pilots are sent, and with which settings."""
+    """How many pilots are sent, how they are chosen, and the time limits and files that they get."""
 
     directory: Line
     """The directory in which each pilot of this machine has a directory of its own."""
@@ -66,7 +66,7 @@ class MappingScriptSettings(Section, frozen=True, kw_only=True):
     """
 
     path: Line
-    """The script's file, which everybody may read and run."""
+    """The script's file; everybody must be allowed to read and run it."""
     attributes: Annotated[list[Line], msgspec.Meta(min_length=1, max_length=100)]
     """The host attributes that the script maps. No rule may be for them; built-in rules for them are not used."""
     options: Annotated[list[Line], msgspec.Meta(max_length=100)]
@@ -100,10 +100,10 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     software: Line = ""
     """A directory on the nodes whose entries name their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
-    """Further options that pilots are submitted with, in the terms of the middleware.
+    """Further options with which pilots are submitted, by name.
 
-    Those of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description, resources (`-l`) and options (`"-W"`)
-    of PBS's `qsub`, options of LSF's `bsub`.
+    They are options of `sbatch`, relations of xRSL for ARC, commands of HTCondor's submit description, resources (`-l`) and
+    options (`"-W"`) of PBS's `qsub`, or options of LSF's `bsub`.
     """
 
 

@@ -52,7 +52,7 @@ It is at most a third of the time left.
 
 
 class Sender(Protocol):
-    """What sends messages: a connection to the message broker."""
+    """An object that can send messages, such as a connection to the message broker."""
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
         """Send a message to a topic, under a partition key, authenticated by a token."""

@@ -28,7 +28,7 @@ log = structlog.get_logger()
 _KEPT = 16_384
 
 Name: TypeAlias = tuple[CeId, str]
-"""A computing element and the name of a pilot class there."""
+"""The id of a computing element, and the name of a pilot class (pilots with the same special requests) there."""
 
 
 class HostRequests:

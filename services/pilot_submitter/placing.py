@@ -47,7 +47,7 @@ class Shipment(NamedTuple):
 
 
 class Placing:
-    """Sends pilots for placements. Any number of instances may run."""
+    """Sends pilots for placements (jobs that the broker assigned to an element). Any number of instances may run."""
 
     def __init__(
         self,

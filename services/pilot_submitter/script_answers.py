@@ -29,7 +29,7 @@ Version: TypeAlias = Hashable
 
 
 class Script(Protocol):
-    """A mapping script that can be run with a question."""
+    """A site's script, that maps job requirements to batch system options; it can be run with a question."""
 
     @property
     def name(self) -> str: ...  # noqa: D102 - as its name says
@@ -89,7 +89,7 @@ class ScriptAnswers:
             self._wanted.add(owner, question)
 
     def latest(self) -> dict[str, Outcome]:
-        """Return the latest answers and failures by question, the newest first."""
+        """Return the latest answers and failures of the script by question, the newest first."""
         return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
 
     async def answer_next(self, mapping: ScriptedMapping) -> bool:

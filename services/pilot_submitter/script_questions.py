@@ -7,7 +7,7 @@ share. A lost question is asked again while it is needed.
 from typing import TypeAlias
 
 WANTED_LIMIT = 1_000
-"""The most waiting questions of all owners together."""
+"""The most questions for one script that may wait, over all owners."""
 
 Owner: TypeAlias = tuple[str, str]
 """The names of a VO and of an owner in it."""

@@ -1,4 +1,4 @@
-"""The loops of the pilot submitter."""
+"""Builds the pilot submitter: creates its loops, which plan, send, follow and cancel pilots, and adds them to a host."""
 
 import os
 from pathlib import Path

@@ -56,7 +56,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 
     assess: Assess
     reservable: Collection[CeId]
-    """The computing elements whose sites decide on agreements."""
+    """The computing elements that can be reserved, as their sites decide on agreements."""
     now: datetime
     terms: StepTerms
 

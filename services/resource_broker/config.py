@@ -20,7 +20,7 @@ class BrokeringSettings(Section, frozen=True, kw_only=True):
     sites_asked: Annotated[int, Meta(ge=1, le=100)] = 3
     """How many of the best computing elements are asked for a reservation at the same time, for one job."""
     decision_seconds: Seconds = 10.0
-    """Seconds to wait for the sites' decisions on reservations."""
+    """Seconds that the broker waits for sites to decide on reservations that it asked for."""
     temporary_seconds: Seconds = 60.0
     """Seconds for which a site holds a reservation that the broker has not confirmed."""
     most_attempts: Annotated[int, Meta(ge=1, le=100)] = 10

@@ -19,7 +19,7 @@ class JobGroup(msgspec.Struct, frozen=True):
     """The jobs that must start together, by id. The first one is the leader, whose record holds the broker's steps for all."""
 
     members: tuple[GroupMember, ...]
-    """The jobs that the database still has; a removed job is missing."""
+    """Those jobs of the group that are in the database; a removed job is missing."""
     size: int
     leader: JobId
 

@@ -40,7 +40,7 @@ class Landscape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reservable(self) -> frozenset[CeId]:
-        """The computing elements whose sites decide on agreements."""
+        """The computing elements that can be reserved, as their sites decide on agreements."""
         return frozenset(each.place for each in self.candidates if each.reserves)
 
     def with_job_at(self, place: CeId) -> "Landscape":

@@ -75,7 +75,7 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     failed: tuple[FailedPlacement, ...] = ()
     """The placements that failed since the job was submitted or released, the first one first."""
     ranking: tuple[RankedElement, ...] = ()
-    """The last ranking of the job; agreements were asked for by it."""
+    """The job's last ranking of elements, by which agreements were asked for."""
     group: JobGroup | None = None
     """The jobs that must start together with it, if it is co-allocated."""
 
@@ -105,12 +105,12 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
 
     phase: Phase
     seconds: float = 0.0
-    """Seconds until the next step is due."""
+    """Seconds until the job's next step is due."""
     round: int
     asked: tuple[str, ...] = ()
     """The ids of the agreements that are neither confirmed nor cancelled after this step, best first."""
     ranking: tuple[RankedElement, ...] | None = None
-    """The new ranking; None: the last one stays."""
+    """The new ranking of elements for the job; None: the last one stays."""
     reason: str = ""
     text: str = ""
     requests: tuple[AgreementRequest, ...] = ()

@@ -21,7 +21,7 @@ class Orders:
         self._db = db
         self._wake = wake
         self.taken = 0
-        """How many messages this instance has handled."""
+        """How many messages on jobs to be placed this instance has handled."""
 
     async def handle(self, tx: Transaction, batch: list[Delivery[ToBroker]]) -> None:
         """Create or renew the records of jobs to be placed; of several messages on one job, the last counts.

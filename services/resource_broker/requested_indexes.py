@@ -131,11 +131,11 @@ class RequestedIndexes:
 
     @property
     def searches(self) -> int:
-        """How many searches run at present."""
+        """How many searches through index servers are under way."""
         return len(self._searches)
 
     async def close(self) -> None:
-        """Cancel all searches."""
+        """Cancel all searches through index servers that are under way."""
         for each in list(self._searches.values()):
             each.cancel()
         await self._discovery.close()

@@ -1,4 +1,4 @@
-"""The loops of the resource broker."""
+"""Builds the resource broker: creates its loops, which place jobs, handle messages and clean up, and adds them to a host."""
 
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config

@@ -42,13 +42,13 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """CPUs wanted for a duration, from a start between `first` and `last`."""
+    """A request for CPUs of an element, for a duration, that may start at any time from `first` to `last`."""
 
     cpus: int
     duration: timedelta
     first: datetime
     last: datetime
-    """The latest allowed start."""
+    """The latest time at which the CPUs may be reserved from."""
 
     def at(self, start_at: datetime, agreement_id: AgreementId) -> Booking:
         """Return the booking for these CPUs from `start_at` on, under the id of an agreement."""

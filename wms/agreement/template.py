@@ -15,20 +15,20 @@ class AgreementTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """The bounds that a site sets for each offer to reserve CPUs of one computing element."""
 
     max_cpus: Cpus = 1_000_000
-    """The most CPUs of one reservation."""
+    """The most CPUs of one reservation on the computing element."""
     min_seconds: Duration = 1.0
     max_seconds: Duration = 30 * 86_400.0
-    """The longest reservation in seconds."""
+    """The longest reservation on the computing element, in seconds."""
     horizon_seconds: Annotated[float, msgspec.Meta(gt=0, le=366 * 86_400)] = 30 * 86_400.0
-    """How many seconds ahead a reservation may start."""
+    """How many seconds from now a reservation may start at the latest."""
     max_lifetime_seconds: Lifetime = 3_600.0
     """The longest time in seconds for which an unconfirmed reservation is held, even if the offer asks for longer."""
     vos: Names = ()
-    """The VOs that may reserve; empty: all."""
+    """The VOs that may reserve CPUs of the computing element; empty: all."""
 
     @property
     def horizon(self) -> timedelta:
-        """How far ahead a reservation may start (`horizon_seconds`)."""
+        """How long from now a reservation may start at the latest (`horizon_seconds`)."""
         return timedelta(seconds=self.horizon_seconds)
 
     def lifetime(self, terms: AgreementTerms) -> timedelta:

@@ -45,7 +45,7 @@ class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def duration(self) -> timedelta:
-        """The duration in whole seconds, rounded up."""
+        """The length of the reservation (`duration_seconds`) in whole seconds, rounded up."""
         return timedelta(seconds=-(-self.duration_seconds // 1))
 
     def first_start(self, now: datetime) -> datetime:

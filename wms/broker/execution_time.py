@@ -4,7 +4,7 @@ A job's run time is taken to be in inverse proportion to a benchmark's result, a
 several times, of which the *geometric mean* is taken. Benchmarks measure ratios, and only this mean is the same whichever machine
 the results are related to. Each counts alike, since the user says of none that it fits better.
 
-Similar jobs are those of the same job class, a name that users give to jobs which are alike. Their run times were measured at the
+Similar jobs are those of the same job class, such as those of one owner and program. Their run times were measured at the
 candidate itself, where nothing is scaled, or at other elements. These are scaled by a benchmark that both elements have. The
 three estimates are weighted by their certainty. This depends on the number and the scatter of the measurements, never on the
 candidate's own benchmark results. So a better benchmark result never gives a longer prediction.

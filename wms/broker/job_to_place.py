@@ -42,7 +42,10 @@ class JobToPlace(Struct, frozen=True, kw_only=True):
     wall_seconds: float | None = None
     """The job's limit of elapsed time in seconds; None: no limit."""
     job_class: str = ""
-    """A name for jobs with similar run times, chosen by the user: their measured run times predict each other's. Empty: none."""
+    """A name that jobs share whose run times should be alike, such as those of one owner and program; empty: none.
+
+    Their measured run times predict each other's.
+    """
     runs: tuple[ReferenceRun, ...] = ()
     inputs: tuple[FileToMove, ...] = ()
     outputs: tuple[FileToMove, ...] = ()

@@ -44,10 +44,10 @@ class Correction(Struct, frozen=True, kw_only=True):
     """
 
     low: float
-    """The 5 % quantile of the ratio."""
+    """The 5 % quantile of the ratio of true time to predicted time."""
     median: float
     high: float
-    """The 95 % quantile of the ratio."""
+    """The 95 % quantile of the ratio of true time to predicted time."""
     count: int
 
 

@@ -37,7 +37,7 @@ def is_bound(requirements: Requirements) -> bool:
 
 
 def free(tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags without reserved ones."""
+    """Return tags without those that are reserved for tying a pilot to a job."""
     return tuple(tag for tag in tags if not is_reserved(tag))
 
 

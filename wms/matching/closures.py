@@ -20,7 +20,7 @@ Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "a
 Pair = tuple[Attribute | Literal["work"], str]
 """An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries (small test jobs)."""
 WORK: Pair = ("work", "")
-"""The pair that is closed where a computing element is avoided."""
+"""The pair that is closed at avoided computing elements: it keeps all jobs back but canaries (small test jobs)."""
 NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
 """The attributes whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
@@ -76,21 +76,22 @@ class Closures:
         return bool(self._places or self._avoided)
 
     def reset(self) -> None:
-        """Remove all queues; the closed pairs stay."""
+        """Remove all queues that were added, to add them anew; the pairs that are closed stay."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
         self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
         """Open queues by site, element and identity of the bits; the same object is returned as long as nothing changes."""
 
     def append(self, requirements: Requirements) -> None:
-        """Add a queue with these requirements in the next slot."""
+        """Add a queue with these requirements; its slot is the number of queues added before."""
         self._requirements.append(requirements)
         self._left.clear()
 
     def close(self, site: str, ce: str, closed: Iterable[Pair]) -> None:
-        """Set the pairs that are closed at a computing element, or at the site as a whole if `ce` is empty.
+        """Set whose jobs may not start now at a computing element, or at the whole site if `ce` is empty.
 
-        They replace those set before; without any, the place is open. Raises ValueError for an unknown attribute.
+        `closed` are pairs of an attribute and a value, such as ("owner", "alice"). They replace those set before; without any,
+        the place is open. Raises ValueError for an unknown attribute.
         """
         found = frozenset(map(_compared, closed))
         unknown = sorted({name for name, _ in found} - _VALUES.keys())
@@ -105,12 +106,15 @@ class Closures:
         self._masks = {pair: mask for pair, mask in self._masks.items() if pair in in_use}
 
     def avoid(self, places: Mapping[CeId, str]) -> None:
-        """Replace the avoided places, each with the reason. An empty computing element in a key means the whole site."""
+        """Replace the avoided places, which take no jobs but canaries (small test jobs), each with the reason.
+
+        A key is a site and a computing element; an empty computing element means the whole site.
+        """
         self._left.clear()
         self._avoided = dict(places)
 
     def at(self, site: str, ce: str) -> frozenset[Pair]:
-        """Return the pairs that are closed for a resource at this place: those of its computing element and of its site."""
+        """Return the pairs (attribute and value) whose jobs may not start now at a computing element, or at its site."""
         if not self:
             return _NOTHING
         closed = self._places.get(CeId(site, ""), _NOTHING)
@@ -123,7 +127,7 @@ class Closures:
         return self._avoided.get(CeId(site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
-        """Return a mask over the slots, true for each queue that is kept back at this place; None if no pair is closed."""
+        """Return a mask over the queues, by slot, that is true for each one kept back at this place; None if no pair is closed."""
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
 

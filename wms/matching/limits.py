@@ -111,7 +111,7 @@ class LimitRule(Struct, frozen=True, kw_only=True):
         return None
 
     def text(self) -> str:
-        """Return the limit as a text for people."""
+        """Return the limit as a text for people: what it counts, where, and the most that it allows."""
         if self.kind == "rate":
             return f"{self.key.text()}: at most {self.per_second:g} a second, {self.most:,} at once"
         return f"{self.key.text()}: at most {self.most:,} {self.kind}"
@@ -180,7 +180,7 @@ class LimitSet:
 
     @property
     def attributes(self) -> frozenset[Attribute]:
-        """The attributes that limits of the set name."""
+        """The attributes, such as `owner` or `tag`, by which limits of the set count jobs."""
         return frozenset(attribute for _, _, attribute in self._said)
 
     def concerning(self, requirements: Requirements, site: str, ce: str) -> Bounds:

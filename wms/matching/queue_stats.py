@@ -17,5 +17,5 @@ class Served(Struct, frozen=True, kw_only=True):
 
     faded_count: float
     watched_seconds: float
-    """For how many seconds matches have been counted."""
+    """For how many seconds the queue's matches have been counted."""
     fading_seconds: float

@@ -44,9 +44,9 @@ class Avoided(NamedTuple):
     """Why an element gets no pilots for now, and whether it still gets canaries (small test jobs of the system)."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
-    """The code of the reason, for programs."""
+    """Why the element gets no pilots, as a code for programs."""
     why: str
-    """The reason as a text for people."""
+    """Why the element gets no pilots, as a text for people."""
     canaries: bool = False
     """Whether pilots for canaries are still sent to the element."""
 
@@ -168,7 +168,7 @@ class JobDemand:
     """The requirements of a job, prepared to be judged at many elements. Elements that differ only in name are judged once."""
 
     def __init__(self, requirements: Requirements, *, since: Requirements | None = None) -> None:
-        """Prepare all requirements; if `since` is given, only those that differ from it."""
+        """Prepare the requirements for `obstacles`; if `since` is given, only clauses that differ from it are judged."""
         requirements = of_pilots_to_be(requirements)
         since = since and of_pilots_to_be(since)
         self._vo = requirements.vo
@@ -198,7 +198,7 @@ class JobDemand:
 
 
 class ProspectivePilot(NamedTuple):
-    """The resource of a generic pilot that could be sent to an element."""
+    """The resource (what the matcher would be told) of a generic pilot that could be sent to an element."""
 
     resource: Resource
     refused: Mismatch | None

@@ -67,10 +67,10 @@ class HostRequirements(Struct, frozen=True):
     left: str
     """The canonical text of the expression: `true` if nothing is required, `false` or the like if no host fits."""
     possible: bool
-    """Whether any host of the element may fit."""
+    """Whether any host of the element may meet the requirements."""
     bounds: tuple[HostTerm, ...] = ()
     unasked: tuple[Unasked, ...] = ()
-    """The terms that the bounds do not fully cover."""
+    """The terms of the expression that the bounds do not fully cover, each with the reason."""
 
 
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:

@@ -16,9 +16,9 @@ class PilotCounts(NamedTuple):
     """How many live pilots one VO has at one element, by state, and how many slots these have."""
 
     running: int = 0
-    """How many pilots run."""
+    """How many pilots of the VO run at the element."""
     coming: int = 0
-    """How many pilots were sent and have not started."""
+    """How many pilots of the VO were sent to the element and have not started."""
     slots: int = 0
     """How many slots the running pilots have that take jobs."""
     free_slots: int = 0
@@ -29,6 +29,6 @@ class PilotLosses(NamedTuple):
     """How many pilots of an element ended within the last hour, and how many of these were lost."""
 
     ended: int = 0
-    """How many pilots ended."""
+    """How many pilots of the element ended within the last hour."""
     lost: int = 0
-    """How many pilots failed before they sent a message."""
+    """How many of them failed before they sent a message."""

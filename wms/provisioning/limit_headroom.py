@@ -46,12 +46,12 @@ class LimitHeadroom:
         return min((self._left[key] for key in keys), default=most)
 
     def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
-        """Reduce the headroom of these keys by a number of jobs."""
+        """Count jobs as started: reduce by their number what the limits with these keys still let start."""
         for key in keys:
             self._left[key] -= jobs
 
     def fullest(self, keys: tuple[LimitKey, ...]) -> str:
-        """Return a text for people on the key with the least headroom."""
+        """Return a text for people on that limit, of those with these keys, which lets the fewest jobs start."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 

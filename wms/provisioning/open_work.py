@@ -17,9 +17,9 @@ class OpenWork:
         self.processors = kind.processors
         self.left = kind.jobs
         self.taken: dict[int, int] = {}
-        """How many jobs are assigned to existing pilots, by element index."""
+        """How many jobs are assigned to existing pilots, by the element's index in the plan."""
         self.sent: dict[int, int] = {}
-        """How many pilots are ordered for the work, by element index."""
+        """How many pilots are ordered for the work, by the element's index in the plan."""
 
     @property
     def pickiness(self) -> tuple[object, ...]:

@@ -26,7 +26,7 @@ class WorkDecision(Struct, frozen=True, kw_only=True):
     cpu_segment: CpuTime
     """The CPU time of the jobs, in seconds, rounded up to a CPU segment."""
     processors: Count
-    """How many slots one job needs."""
+    """How many slots of a pilot one job needs."""
     wanted: Total
     """How many waiting jobs could run at the element."""
     taken: Total
@@ -55,11 +55,11 @@ class ElementDecision(Struct, frozen=True, kw_only=True):
     running: Count = 0
     idle_slots: Total = 0
     ending: Count = 0
-    """How many running pilots take no more jobs."""
+    """How many pilots run at the element that take no more jobs."""
     room: Total = 0
-    """How many further pilots the element takes."""
+    """How many more pilots could be sent to the element, by the limits in its ad."""
     shares: Annotated[tuple[WorkDecision, ...], Meta(max_length=1_000)] = ()
-    """The decisions on classes of work, those with the most jobs first."""
+    """The decisions on single classes of work at the element, those with the most jobs first."""
 
 
 _UNTRIED = "only its nodes can tell whether they do: pilots go as others find work there"

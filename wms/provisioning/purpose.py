@@ -7,7 +7,7 @@ from msgspec import Struct
 from wms.matching.grouping import Requirements
 
 GROUPS = 8
-"""The most owner groups that a purpose lists."""
+"""The most groups of jobs' owners that a purpose lists."""
 
 
 class Purpose(Struct, frozen=True, kw_only=True):

@@ -61,7 +61,7 @@ class FreePlaces:
 
     @property
     def worth(self) -> tuple[object, ...]:
-        """A sort key by which places that less work can use come first."""
+        """A sort key for free places: those that less of the waiting work can use come first, to be filled first."""
         said = self.resource
         if self.usual:
             return bool(self.asks), True

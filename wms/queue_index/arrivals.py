@@ -28,11 +28,11 @@ Runner: TypeAlias = tuple[int, float]
 """The queue that an arrival counts for, by its slot (row number in the index), and its rate in the race. Negative slot: none."""
 
 NOBODY: Runner = (-1, 0.0)
-"""The runner of an arrival that counts for no queue."""
+"""What stands for the queue of an arrival that counts for no queue."""
 
 
 class Arrivals:
-    """A stream of random arrivals of queues, each queue at a rate of its own."""
+    """A stream of random arrivals of task queues, each queue at a rate of its own: its weight in the draw."""
 
     __slots__ = ("_at_once", "_chance", "_sums", "ahead", "heaviest", "total")
 
@@ -43,9 +43,9 @@ class Arrivals:
         self.ahead: list[int] = []
         """The next arrivals, as positions of queues in the array of rates; the first one is last."""
         self.total = 0.0
-        """The sum of all rates."""
+        """The sum of the arrival rates of all queues in the stream."""
         self.heaviest = 0.0
-        """The highest rate that any queue can have in a race."""
+        """The highest rate that any queue can have in a race of this stream."""
 
     def set_rates(self, rates: Floats, heaviest: float = 0.0) -> None:
         """Set the rates at which queues arrive from now on, by position.

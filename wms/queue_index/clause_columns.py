@@ -114,7 +114,7 @@ class ClauseColumn:
         self._verdicts = BoundedCache[Hashable, Verdicts](_KEPT_VERDICTS)
 
     def append(self, requirements: Requirements) -> None:
-        """Add a queue with these requirements in the next slot."""
+        """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
         part = self.clause.part(requirements)
         number = self._numbers.setdefault(part, len(self.parts))
         if number == len(self.parts):
@@ -194,7 +194,7 @@ class Ranked:
         self._bits: dict[int, Bits] = {}
 
     def judge(self, ranks: NDArray[np.float64]) -> None:
-        """Set the ranks of all queues, by slot."""
+        """Set the ranks of all task queues: `ranks` has the value of the Rank expression for each slot (row number)."""
         values, self._of_slot = np.unique(ranks, return_inverse=True)
         self._levels = len(values)
         self._bits.clear()

@@ -50,7 +50,7 @@ class View:
         self._draws: list[QueueDraw] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
-        """Compute the fit of all queues anew, from the verdicts of the clauses in `columns`; `slots` is the number of queues."""
+        """Compute anew which queues fit, from the verdicts of the clauses in `columns`; `slots` is the number of queues."""
         face = self._face
         gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
         if gathered:
@@ -106,7 +106,7 @@ class NoFit(Struct, frozen=True, kw_only=True):
         return f"nothing that waits fits: {', '.join(count.clause for count in self.failed)}"
 
     def text(self) -> str:
-        """Return the reason as a text, with at most one sentence a clause."""
+        """Return why the resource gets no job as a text for operators, with at most one sentence a clause."""
         if self.refusal:
             return f"refused: {self.refusal}"
         if not self.waiting_jobs:
@@ -152,7 +152,7 @@ class FitCache:
         )
 
     def append(self, requirements: Requirements) -> None:
-        """Add a queue with these requirements in the next slot."""
+        """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
         for column in self._columns:
             column.append(requirements)
         self._segments.append(requirements.cpu_segment)

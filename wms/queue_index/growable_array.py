@@ -23,14 +23,14 @@ class GrowableArray:
         """The items, to read and write single values fast; valid until the next append."""
 
     def append(self, value: Any) -> None:
-        """Add one value at the end."""
+        """Add one value at the end; earlier `items` and `values` are no longer valid."""
         if self.length == len(self._room):
             self._hold(np.concatenate([self._room, np.zeros_like(self._room)]))
         self.items[self.length] = value
         self.length += 1
 
     def extend(self, values: ArrayLike) -> None:
-        """Add all values at the end."""
+        """Add all values at the end, in order; earlier `items` and `values` are no longer valid."""
         new = np.asarray(values, dtype=self._room.dtype)
         length = self.length + len(new)
         if length > len(self._room):

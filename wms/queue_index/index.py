@@ -116,11 +116,11 @@ class QueueIndex:
         return tq_id in self._slot_of
 
     def queue_ids(self) -> Iterator[TaskQueueId]:
-        """Return an iterator over the ids of all queues, empty ones included."""
+        """Return an iterator over the ids of all task queues in the index, also of those without waiting jobs."""
         return iter(self._slot_of)
 
     def count(self, tq_id: TaskQueueId) -> int:
-        """Return the number of waiting jobs in a queue. Raises UnknownQueueError."""
+        """Return how many jobs wait in a task queue. Raises UnknownQueueError."""
         return self._queue(tq_id).count
 
     def jobs(self, tq_id: TaskQueueId) -> Iterator[tuple[JobId, float]]:
@@ -155,7 +155,7 @@ class QueueIndex:
         return self._fitting.evaluated
 
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
-        """Return the requirements of a queue. Raises UnknownQueueError."""
+        """Return what the jobs of a task queue require of a resource. Raises UnknownQueueError."""
         return self._queue(tq_id).requirements
 
     def weight(self, tq_id: TaskQueueId) -> float:

@@ -54,7 +54,7 @@ class JobLevels:
         return NOWHERE if row is None else int(self._cells[row << _BITS | job & _INSIDE])
 
     def put(self, job: JobId, level: int) -> None:
-        """Store the level number of a job that is not stored yet."""
+        """Store the number of the user-priority level of a job that is not stored yet."""
         page = job >> _BITS
         row = self._rows.get(page)
         if row is None:
@@ -125,7 +125,7 @@ class JobLevels:
     # --- blocks -----------------------------------------------------------------------------------
 
     def block_of(self, job: JobId) -> IdRange | None:
-        """Return the block that contains a job; None if it is in none."""
+        """Return the block of consecutive ids that contains a job; None if the job is in none."""
         if not self._blocks:
             return None
         at = bisect_right(self._blocks, job, key=_FIRST)
@@ -139,12 +139,12 @@ class JobLevels:
         return self._blocks[start : bisect_right(self._blocks, last, key=_FIRST)]
 
     def add_block(self, block: IdRange) -> None:
-        """Add a block of jobs; none of its ids may be stored yet."""
+        """Add a block of jobs with consecutive ids; none of the jobs may be stored yet."""
         insort(self._blocks, block, key=_FIRST)
         self._in_blocks += block.last - block.first + 1
 
     def drop_block(self, block: IdRange) -> None:
-        """Remove a block, and with it all its jobs."""
+        """Remove a block of jobs with consecutive ids, and with it all its jobs."""
         del self._blocks[bisect_left(self._blocks, block.first, key=_FIRST)]
         self._in_blocks -= block.last - block.first + 1
 

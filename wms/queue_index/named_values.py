@@ -27,7 +27,7 @@ class NamedValues:
         """The numbers of processors that tags name; 2 is there for the tag MultiProcessor."""
 
     def add(self, requirements: Requirements) -> None:
-        """Add the values that a queue's requirements name."""
+        """Add the values, such as sites and memory sizes, that the requirements of a task queue name."""
         asked = requirements
         whose = (asked.setup, asked.vo, asked.owner_group, asked.owner)
         names: set[tuple[str, Hashable]] = {("vo", whose[:2]), ("group", whose[:3]), ("owner", whose)}

@@ -25,7 +25,10 @@ _LITTLE = 1 / 16
 
 
 class QueueDraw:
-    """Draws queues of one pool for one kind of resource; not thread-safe."""
+    """Draws task queues at random, from one pool, for resources of one kind; not thread-safe.
+
+    A pool holds the queues of one setup, VO and CPU segment. Resources are of one kind if the same queues fit them.
+    """
 
     __slots__ = ("_chance", "_own", "_wanted", "empty", "level", "pool")
 

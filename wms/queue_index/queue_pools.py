@@ -22,16 +22,17 @@ _LARGE = 128
 
 
 class Versioned(Protocol):
-    """A source of weights that all change at the same time."""
+    """Something that owns weights of queues, and says when they have changed."""
 
     version: int
-    """A number that grows whenever the weights have changed."""
+    """A number that grows each time any of the weights has changed."""
 
 
 class QueuePool:
-    """The queues of one CPU segment, between which the draw chooses by weight.
+    """The task queues of one setup, VO and CPU segment, between which the draw chooses by weight.
 
-    `tier` and `weighing` hold their counts and weights, and `source` says when weights have changed.
+    `weighing` holds their job counts and weights, and `source` says when weights have changed. `tier` counts queues that fill or
+    empty.
     """
 
     __slots__ = (
@@ -50,7 +51,7 @@ class QueuePool:
         self._version = -1
 
     def append(self, slot: int) -> None:
-        """Add the queue of a slot (row number in the index)."""
+        """Add a task queue, given by its slot (row number in the index)."""
         self.slots.append(slot)
         number = self.weighing.classes.items[slot]
         self._small_classes &= len(self.weighing.members[number]) <= _SMALL
@@ -70,7 +71,7 @@ class QueuePool:
 
 
 class Market:
-    """All pools from which one kind of resource may draw, highest CPU segment first."""
+    """All pools of task queues from which one kind of resource may draw, one for each CPU segment, the highest first."""
 
     __slots__ = ("_law", "_source", "_weighing", "pools")
 
@@ -81,7 +82,7 @@ class Market:
         self.pools: list[QueuePool] = []
 
     def append(self, slot: int, requirements: Requirements) -> None:
-        """Add a queue to the pool of its CPU segment, which is made if need be."""
+        """Add a task queue, given by its slot (row number), to the pool of its CPU segment, which is made if it is missing."""
         segment = requirements.cpu_segment
         pool = next((each for each in self.pools if each.segment == segment), None)
         if pool is None:
@@ -103,7 +104,7 @@ class Pools:
         self._markets: dict[tuple[str, ...], Market] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Add a queue with these requirements in the next slot."""
+        """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
         slot = len(self._requirements)
         self._requirements.append(requirements)
         asked = requirements
@@ -114,7 +115,7 @@ class Pools:
                 market.append(slot, requirements)
 
     def market(self, resource: Resource) -> Market:
-        """Return the pools from which a resource may draw."""
+        """Return the pools of task queues from which a resource may draw, by its setup, VO and, for a private pilot, owner."""
         key: tuple[str, ...] = (resource.setup, resource.vo)
         if not resource.generic:
             key += (resource.owner_group,) if resource.job_sharing else (resource.owner_group, resource.owner)

@@ -24,7 +24,7 @@ _PATIENCE = 64
 
 
 class SeenQueues:
-    """The queues of one pool that fit one kind of resource; not thread-safe."""
+    """Those task queues of one pool that fit resources of one kind, to be drawn from by weight; not thread-safe."""
 
     __slots__ = (
         "_arrivals", "_class_numbers", "_classes", "_counts", "_emptied", "_factors", "_fit", "_level", "_now", "_parts",
@@ -32,7 +32,10 @@ class SeenQueues:
     )  # fmt: skip
 
     def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
-        """`level` limits the queues further, as one bit for each slot (row number); None: all that fit."""
+        """Build it for a pool of queues; which queues fit is given to `finish`.
+
+        `level` limits them further, as one bit for each slot (row number of a queue); None: all that fit.
+        """
         self._pool = pool
         self._level = level
         self._arrivals = Arrivals()
@@ -52,7 +55,7 @@ class SeenQueues:
 
     @property
     def total(self) -> float:
-        """The sum of the weights of these queues when the last queue was drawn."""
+        """The sum of the weights that the fitting queues had at the last draw."""
         return self._arrivals.total
 
     def finish(self, race: Race, fit: bytes) -> None:

@@ -80,7 +80,10 @@ class SignificantAttributes:
         self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
-        """Add the names of resource attributes, in lower case, that the expressions of a queue reference."""
+        """Note that expressions of a task queue read these attributes of resources; names are in lower case.
+
+        From then on ads that differ in them are of different classes.
+        """
         new = names - self._looked
         self._looked |= new
         if not self._is_looked_at or not self._present.isdisjoint(new):
@@ -90,7 +93,7 @@ class SignificantAttributes:
             self.version += 1
 
     def anew(self) -> "SignificantAttributes":
-        """Return a new instance with the same ads of elements, but without the attributes that queues reference."""
+        """Return a new instance with the same ads of elements, to which queues have to be added again by `look`."""
         faces = SignificantAttributes()
         faces._ads = self._ads
         return faces

@@ -22,13 +22,13 @@ Ints = NDArray[np.int32]
 Floats = NDArray[np.float64]
 
 KEPT = 4_096
-"""The most site expressions whose results are cached."""
+"""The most expressions in sites' ads whose results are cached."""
 KEPT_NAMES = 256
 """The most sets of referenced attribute names that are cached."""
 
 
 class Telling:
-    """The values that the jobs of all queues have for one attribute; each distinct value has a number."""
+    """Numbers for the values of one job attribute: kinds of job with the same value have the same number."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -45,7 +45,10 @@ class Telling:
 
 
 class Tellers:
-    """The distinct combinations of values that jobs have for some attributes, each with a number and an ad."""
+    """Numbers for combinations of values of some job attributes: kinds of job with equal values have the same number.
+
+    `ads` has one ad with these values for each number.
+    """
 
     def __init__(self, names: frozenset[str], tellings: Iterable[Telling]) -> None:
         self._names = names

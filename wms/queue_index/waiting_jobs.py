@@ -47,13 +47,13 @@ class MatcherShare:
         self.parts = parts
 
     def owns(self, job: JobId) -> bool:
-        """Return whether a job belongs to this share."""
+        """Return whether a job, by its id, is in the share of this matcher."""
         if self.parts == 1:
             return True
         return ((job >> _RUN_BITS) * 0x9E3779B1 & 0xFFFFFFFF) * self.parts >> 32 == self.part
 
     def owned(self, jobs: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return for each job in an array whether it belongs to this share."""
+        """Return for each job id in an array whether it is in the share of this matcher."""
         runs = (jobs >> _RUN_BITS).astype(np.uint64) * np.uint64(0x9E3779B1) & np.uint64(0xFFFFFFFF)
         owned: NDArray[np.bool_] = runs * np.uint64(self.parts) >> np.uint64(32) == self.part
         return owned
@@ -205,7 +205,7 @@ class WaitingJobs:
         self.weight = weight
         self.count = 0
         self.blocks: list[IdRange] = []
-        """Blocks of consecutive ids, in ascending order."""
+        """Jobs that are stored as blocks of consecutive ids, in ascending order."""
         self._part = part or MatcherShare()
         self._own = SortedIds()
         self._other = SortedIds() if self._part.parts > 1 else self._own
@@ -219,18 +219,18 @@ class WaitingJobs:
 
     @property
     def oldest(self) -> JobId:
-        """The smallest id. There must be a job."""
+        """The smallest job id. There must be a job."""
         ids = [line.front[0] for line in (self._own, self._other) if line.front]
         return min(ids + [JobId(block.first) for block in self.blocks[:1]])
 
     @property
     def newest(self) -> JobId:
-        """The largest id, or a larger one that was removed. There must be a job."""
+        """The largest job id, or a larger one that was removed. There must be a job."""
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 
     def singles(self) -> Iterator[JobId]:
-        """Yield the ids that are in no block, in no order."""
+        """Yield the ids of the jobs that are stored one by one, not in blocks, in no order."""
         yield from self._own
         if self._other is not self._own:
             yield from self._other
@@ -246,7 +246,7 @@ class WaitingJobs:
         self._other.fill(ascending[~owned])
 
     def divide(self, part: MatcherShare) -> None:
-        """Set the share of the jobs that this matcher prefers from now on."""
+        """Set which share of the job ids this matcher prefers from now on."""
         singles = np.fromiter(self.singles(), dtype=np.int64)
         self._part = part
         self._own = SortedIds()
@@ -257,12 +257,12 @@ class WaitingJobs:
         self.fill(singles)
 
     def add(self, job: JobId) -> None:
-        """Add an id that is not there yet."""
+        """Add the id of a job that is not there yet."""
         self.count += 1
         self._line(job).add(job)
 
     def discard(self, job: JobId) -> None:
-        """Remove an id that is there, and in no block."""
+        """Remove the id of a job that is there, and in no block."""
         self.count -= 1
         self._line(job).discard(job)
 

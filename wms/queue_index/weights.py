@@ -42,9 +42,9 @@ class Group:
         """The factors by which past usage changes the share, by owner; 1 for an owner that is not listed."""
         self.slots: set[int] = set()
         self.members: GrowableArray | None = None
-        """The slots of the group's queues in order; None until they are needed."""
+        """The slots (row numbers) of the group's queues, in order; None until they are needed."""
         self.version = 0
-        """A number that grows when the group's queues are weighed anew."""
+        """A number that grows when the weights of the group's queues are computed anew."""
         self.whole = 0.0
         self.drift = 0.0
 
@@ -54,13 +54,13 @@ class Weights:
 
     def __init__(self, group_shares: Mapping[VoGroup, GroupShare]) -> None:
         self.version = 0
-        """A number that grows when any group is weighed anew."""
+        """A number that grows when the weights of any group's queues are computed anew."""
         self.jobs = GrowableArray(np.int64)
         self.weights = GrowableArray(np.float64)
         self.classes = GrowableArray(np.int32)
         self.class_weights = GrowableArray(np.float64)
         self.class_sizes = GrowableArray(np.int32)
-        """The number of queues, with or without jobs, in each share class."""
+        """How many queues, with or without jobs, each share class has; these differ only in sites, memory and disk."""
         self.members: list[list[int]] = []
         """The slots of the queues in each share class."""
         self._shares = group_shares
@@ -69,13 +69,13 @@ class Weights:
         self._tiers: dict[tuple[str, str, int], Tier] = {}
         self._tier_of: list[Tier] = []
         self.dirty: set[Group] = set()
-        """The groups that must be weighed anew before the next draw."""
+        """The groups whose queues' weights must be computed anew before the next draw."""
         self._means = GrowableArray(np.float64)
         self._owners = GrowableArray(np.int32)
         self._class_numbers: dict[Requirements, int] = {}
 
     def append(self, requirements: Requirements) -> None:
-        """Add an empty queue with these requirements in the next slot."""
+        """Add an empty task queue with these requirements; its slot (row number) is the number of queues added before."""
         slot = len(self._group_of)
         group = self.group(requirements.vo, requirements.owner_group)
         group.slots.add(slot)
@@ -105,7 +105,7 @@ class Weights:
         return self._tiers.setdefault(key, Tier())
 
     def vacate(self, slot: int) -> None:
-        """Remove the queue in a slot from its group."""
+        """Remove the task queue in a slot (row number); the slot is not used again."""
         self.note(slot, 0, 0.0)
         group = self._group_of[slot]
         group.slots.remove(slot)
@@ -140,7 +140,7 @@ class Weights:
         self._drift(slot, weight)
 
     def reshare(self, name: VoGroup) -> None:
-        """Mark a group to be weighed anew before the next draw, because its share has changed."""
+        """Mark a group (VO and group name) because its share has changed: its weights are computed anew before the next draw."""
         if name in self._groups:
             self.dirty.add(self._groups[name])
 
@@ -167,7 +167,7 @@ class Weights:
         return float(self.weights.items[slot])
 
     def refresh(self) -> None:
-        """Weigh anew all groups in `dirty`."""
+        """Compute the weights of the queues of all groups in `dirty` anew."""
         if self.dirty:
             for group in self.dirty:
                 self._weigh(group)

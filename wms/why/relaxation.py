@@ -34,7 +34,7 @@ class Opening(NamedTuple):
 
     @property
     def slots(self) -> int:
-        """How many such jobs could run at the same time at these elements, if the elements were empty."""
+        """How many jobs with the relaxed requirements could run at the same time at these elements, if the elements were empty."""
         return room(self.requirements, self.places)
 
 
@@ -129,7 +129,10 @@ Change = Callable[[Requirements, ComputingElement, Segments], Requirements | Non
 
 
 class Relax(NamedTuple):
-    """How a clause is relaxed: a function that changes the requirements, and the fields of the element that it reads."""
+    """The way in which one clause (rule of the fit) is relaxed: a function that changes the requirements for an element.
+
+    `fields` are the element's fields that the function reads.
+    """
 
     change: Change
     fields: tuple[str, ...] = ()

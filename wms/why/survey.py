@@ -145,7 +145,7 @@ class Survey:
         """The computing elements that the last call of `standings` skipped because of an error, each with the error's text."""
 
     def append(self, requirements: Requirements) -> None:
-        """Add a task queue with these requirements; it gets the next number."""
+        """Add a task queue with these requirements to the survey; it gets the next number, from 0."""
         self.requirements.append(requirements)
         requirements = of_pilots_to_be(requirements)
         self._closed.append(requirements)

@@ -24,7 +24,7 @@ class QueueOutlook(NamedTuple):
     longest: int | None = None
     """The longest CPU time, in seconds, of known elements that exclude the jobs by CPU time alone; None: there are none."""
     asked: int = 0
-    """The CPU time that a job of the queue requests, in seconds."""
+    """The CPU time that a job of the queue requests, in seconds, rounded up to a CPU segment."""
     fitting: int = 0
     """How many elements have a valid ad and could run the jobs."""
     held: int = 0
@@ -36,7 +36,7 @@ class QueueOutlook(NamedTuple):
     pilots: int = 0
     """How many running pilots accept jobs at fitting elements where the jobs are not held back."""
     coming: int = 0
-    """How many pilots were sent to such elements and have not started."""
+    """How many pilots on their way to fitting elements, where the jobs are not held back, have not started."""
     slots: int = 0
     free_slots: int = 0
     chance: float = 1.0
