@@ -536,7 +536,7 @@ class Shepherd:
     def _handed(self, order: dict[str, Any], *outputs: int) -> Cell:
         """Send an order to an idle container, or to a new one if none is idle; return the container."""
         while self._idle:
-            cell = self._idle.pop()
+            cell = self._idle.pop(0)  # the one that has had most time to leave its last payload
             try:
                 containers().send(cell.link, order, *outputs)
             except (BrokenPipeError, ConnectionResetError):

@@ -357,15 +357,15 @@ print(started)
 
 
 async def test_a_container_is_used_again_and_nothing_stays_in_it(new: New, workplace: Workplace) -> None:
-    seen = []
-    for _ in range(3):
+    seen: list[int] = []
+    while len(set(seen)) == len(seen):  # the one that left its last payload longest ago
         payload = new("sh", "-c", "ipcmk -M 1000 >/dev/null; ipcs -m | grep -c 0x; sleep 1000 & echo done")
         outcome = await payload.run()
         assert outcome.stdout_tail == "1\ndone\n"
         assert payload._process
         seen.append(payload._process.container)
         payload.clean()
-    assert len(set(seen)) == 1
+        assert len(seen) < 10, "a new container for each payload"
 
 
 MANY = """
