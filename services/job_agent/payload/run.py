@@ -71,6 +71,8 @@ class Workplace:
         self.processes = Processes()
         self.sampler = UsageSampler()
         self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
+        self.owner: tuple[int, int] | None = None
+        """The user and group ids to whom payloads' files belong. None if it is the agent's own user, and until entered."""
         self.readers = Threads(1, "tails")
         """A thread that reads what payloads print, so that this does not wait for transfers."""
         self._stack = contextlib.AsyncExitStack()
@@ -82,6 +84,7 @@ class Workplace:
         await self._stack.enter_async_context(self.processes)
         if self.processes.isolation_fault:
             log.warning("payloads are not isolated", reason=self.processes.isolation_fault)
+        self.owner = payload_owner() if self.isolation_words == NAMESPACES else None
         return self
 
     async def _isolate(self) -> None:
@@ -96,11 +99,6 @@ class Workplace:
         """How payloads are isolated from each other: `namespaces` or `none`."""
         contained = self.isolation.mode != "none" and not self.processes.isolation_fault
         return NAMESPACES if contained else NOT_ISOLATED
-
-    @property
-    def owner(self) -> tuple[int, int] | None:
-        """The user and group ids to whom payloads' files belong. None if it is the agent's own user."""
-        return payload_owner() if self.isolation_words == NAMESPACES else None
 
     async def __aexit__(self, *_: object) -> None:
         """End all payloads that still run and the shepherd, and delete spare directories."""
@@ -232,7 +230,8 @@ class Payload:
         """Return the started process, or why there is none."""
         try:
             program = await self._place.prepare(self._at.store, self._description, self.staging.fetch)
-            await asyncio.to_thread(self._place.check_stdin, self._description.stdin)
+            if self._description.stdin:
+                await asyncio.to_thread(self._place.check_stdin, self._description.stdin)
         except (StoppedError, Rejected) as error:
             return input_fault(error)
         except Unavailable as error:
@@ -343,7 +342,8 @@ class Payload:
             return PayloadOutcome(
                 reason=reason, exit_code=ended.exit_code, signal=ended.signal, usage=self._usage(ended, 0)
             )
-        await asyncio.to_thread(self._place.name_printed, self._description)
+        if self._description.stdout or self._description.stderr:
+            await asyncio.to_thread(self._place.name_printed, self._description)
         kept = await keep_outputs(
             self._place, self._at.store, self._description.output_sandbox, self._limits.output_bytes
         )
