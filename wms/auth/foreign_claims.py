@@ -1,4 +1,4 @@
-"""Claims of other issuers' tokens, by the WLCG profile, SciTokens, or an OpenID provider's own, and the principals that they make."""
+"""Reads the claims of trusted issuers' tokens, by the WLCG profile, SciTokens or plain OpenID, and makes principals of them."""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ SCOPED: Final[Mapping[str, tuple[Action, ...]]] = {
     "compute.modify": ("hold", "stop_and_hold", "release", "reschedule", "edit"),
     "compute.cancel": ("kill", "remove"),
 }
-"""What each capability of the profiles permits."""
+"""The actions that each capability (a scope such as `compute.create`) in a token permits."""
 
 
 class ForeignClaims(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims of another issuer's token that are read here."""
+    """The claims that are read of a token of a trusted issuer, which is another system."""
 
     iss: Name
     sub: GivenName
@@ -44,12 +44,12 @@ class ForeignClaims(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scopes(self) -> frozenset[str]:
-        """The scopes, which some issuers write as a list."""
+        """The token's scopes. Issuers write them as one text or as a list."""
         return frozenset(self.scope.split() if isinstance(self.scope, str) else self.scope)
 
 
 def fault(claims: ForeignClaims, issuer: TrustedIssuer) -> str:
-    """Return why the claims break the profile of their issuer; empty if they do not."""
+    """Return how the claims break the issuer's profile, or for whom else they are, as a sentence; empty if they are right."""
     meant_for = {claims.aud} if isinstance(claims.aud, str) else set(claims.aud)
     if meant_for.isdisjoint(issuer.audiences):
         return "it is meant for somebody else"
@@ -63,7 +63,7 @@ def fault(claims: ForeignClaims, issuer: TrustedIssuer) -> str:
 def principal(
     claims: ForeignClaims, issuer: TrustedIssuer, body: Mapping[str, Any], signed: bytes
 ) -> Principal:
-    """Return the user whom verified claims name; `body` has all claims, `signed` is the signed part of the token.
+    """Return the user whom the verified claims name. `body` has all claims; `signed` is the part of the token that is signed.
 
     Raises:
         Rejected: TOKEN_INVALID if the claims break the profile, or no rule of the issuer fits them.
@@ -92,9 +92,9 @@ def principal(
 
 
 def permitted(scopes: frozenset[str], issuer: TrustedIssuer) -> frozenset[str] | None:
-    """Return the actions to which capabilities limit a token; None if it is limited by its group and rights alone.
+    """Return the only actions that a token with these scopes permits; None if it is limited by its group and rights alone.
 
-    A SciToken permits what its capabilities name and nothing else. Others without any are given what their group is.
+    A SciToken permits what its capabilities name and nothing else. Other tokens are limited so only if they have a capability.
     """
     capabilities = {each for each in scopes if each.partition(".")[0] == "compute"}
     if not capabilities and issuer.profile != "scitokens":

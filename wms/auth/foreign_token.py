@@ -1,4 +1,4 @@
-"""Tokens of trusted issuers: signed with ES256 or RS256 by a key that the issuer publishes. They are users'."""
+"""Verifies tokens of trusted issuers, which are users' tokens. They are signed with ES256 or RS256 by a key that the issuer publishes."""
 
 import base64
 import re
@@ -15,9 +15,9 @@ from wms.bounds import Name
 from wms.errors import Rejected
 
 LIFETIME_LIMIT: Final = 31 * 86_400
-"""The longest lifetime of a token in seconds. No revocation needs to be kept for longer."""
+"""How many seconds a token may be valid. No revocation needs to be kept for longer."""
 UNREADABLE: Final = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
-"""What a malformed token may raise."""
+"""The errors that reading a malformed token may raise."""
 
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _OPTIONS: Any = {
@@ -36,12 +36,12 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """A token with a valid signature: its bearer, the start of its validity in seconds since 1970, and the trusted issuer's key."""
+    """A token whose signature is valid: who bears it, from when it is valid in seconds since 1970, and the key that signed it."""
 
     principal: Principal
     not_before: float
     key: IssuerKey | None = None
-    """None for a token of this system's own, or of an issuer in its file of keys."""
+    """The key of the trusted issuer; None for a token of this system, or of an issuer in its file of keys."""
 
 
 class _Issued(msgspec.Struct):
@@ -49,7 +49,7 @@ class _Issued(msgspec.Struct):
 
 
 def issuer_in(text: str) -> str:
-    """Return the issuer that a token names, not yet verified; empty if it cannot be read."""
+    """Return the issuer that a token names, without verifying it; empty if the token cannot be read."""
     try:
         payload = text.split(".")[1]
         body = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
@@ -59,10 +59,12 @@ def issuer_in(text: str) -> str:
 
 
 def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
-    """Return what a token of a trusted issuer says, if its signature is valid. Whether the times hold, and the key still does, is not looked at.
+    """Verify the signature of the token `text` by a key of the trusted issuer, and return what it says.
+
+    The caller checks its times, and whether the key is still trusted.
 
     Raises:
-        Rejected: TOKEN_INVALID, or TOKEN_KEY_UNKNOWN, after which the key is fetched.
+        Rejected: TOKEN_INVALID; or TOKEN_KEY_UNKNOWN, and then the issuer's keys are to be fetched.
     """
     if not _FORM.fullmatch(text):
         raise _invalid("it is no token")
@@ -79,7 +81,7 @@ def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
 
 
 def _key_name(text: str) -> str:
-    """Return the name of the key in the header. Addresses and keys in a header are never followed."""
+    """Return the id of the key that a token's header names. Raise Rejected for a header with another algorithm or without a key."""
     try:
         header = jwt.get_unverified_header(text)
     except UNREADABLE:

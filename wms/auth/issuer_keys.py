@@ -1,8 +1,8 @@
-"""The public keys of trusted issuers: which are trusted at a time, and whose are to be fetched again.
+"""The public keys of trusted issuers: which are trusted now, and which issuers' keys are to be fetched again.
 
-Nothing is fetched here. A token whose key is unknown is refused at once and its issuer is marked, so that its keys are fetched beside.
-The rate of this is bounded, since anybody can invent names of keys. Keys that an issuer no longer publishes are dropped. While it cannot
-be reached its keys stay, for a bounded time.
+Nothing is fetched here. A token whose key is unknown is refused at once, and its issuer is marked, so that another task fetches its keys.
+How often that happens is bounded, since anybody can invent names of keys. Keys that an issuer no longer publishes are dropped. While it
+cannot be reached its keys stay, for a bounded time.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +19,15 @@ from wms.errors import Rejected
 ALGORITHMS: Final = ("ES256", "RS256")
 KEYS_LIMIT: Final = 100
 AGAIN_SECONDS: Final = 10.0
-"""The shortest time between two fetches for unknown keys of an issuer."""
+"""How many seconds pass at least between two fetches of an issuer's keys because of an unknown key."""
 RETRY_SECONDS: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
-"""The pauses after fetches that fail one after another; the last one repeats."""
+"""The pauses after fetches that failed one after another, in seconds. The last one repeats."""
 RSA_BITS: Final = range(2_048, 8_193)
-"""Sizes of RSA keys: smaller ones are weak, larger ones slow."""
+"""The sizes of RSA keys that are accepted, in bits. Smaller keys are weak, larger ones slow."""
 
 
 class PublishedKey(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A JSON Web Key as issuers publish it; further members are ignored."""
+    """A JSON Web Key (RFC 7517) as issuers publish it. Further members are ignored."""
 
     kty: Word = ""
     kid: Line = ""
@@ -41,13 +41,13 @@ class PublishedKey(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class PublishedKeys(msgspec.Struct, frozen=True):
-    """A JSON Web Key Set as issuers publish it."""
+    """A JSON Web Key Set (RFC 7517) as issuers publish it."""
 
     keys: Annotated[tuple[PublishedKey, ...], msgspec.Meta(max_length=KEYS_LIMIT)]
 
 
 class IssuerKey(msgspec.Struct, frozen=True, eq=False):
-    """A trusted key: its issuer, its published form, and the algorithm with which it verifies."""
+    """A trusted public key: whose it is, how it was published, and the algorithm of the signatures that it verifies."""
 
     issuer: TrustedIssuer
     published: PublishedKey
@@ -56,21 +56,21 @@ class IssuerKey(msgspec.Struct, frozen=True, eq=False):
 
 
 class KeyStanding(msgspec.Struct):
-    """What is known of one issuer's keys; times are in seconds since 1970."""
+    """What is known of the keys of one issuer. Times are in seconds since 1970."""
 
     keys: dict[str, IssuerKey] = msgspec.field(default_factory=dict)
     looked_at: float | None = None
-    """The last successful look."""
+    """When the keys were last fetched; None if they never were."""
     tried_at: float | None = None
     next_at: float = 0.0
     failures: int = 0
     trouble: str = "not looked at yet"
     is_wanted: bool = False
-    """Whether a token came with an unknown key."""
+    """Whether a token came whose key is unknown, since the keys were last fetched."""
 
 
 class IssuerKeys:
-    """The keys of all trusted issuers, by the issuers' addresses."""
+    """The public keys of all trusted issuers, by the URL of the issuer."""
 
     def __init__(self, issuers: Sequence[TrustedIssuer] = ()) -> None:
         self._issuers = {each.url: each for each in issuers}
@@ -87,10 +87,10 @@ class IssuerKeys:
         return url in self._issuers
 
     def find(self, url: str, kid: str) -> IssuerKey:
-        """Return an issuer's key. An unknown one is wanted from now on.
+        """Return the key with the id `kid` of the issuer with this URL. If it is unknown, the issuer's keys are soon due.
 
         Raises:
-            Rejected: TOKEN_KEY_UNKNOWN if it is not known, or not yet.
+            Rejected: TOKEN_KEY_UNKNOWN if the key is not known, or not yet.
         """
         standing = self._standing[url]
         if (found := standing.keys.get(kid)) is None:
@@ -103,7 +103,10 @@ class IssuerKeys:
         return found
 
     def check(self, key: IssuerKey, now: float) -> None:
-        """Raise Rejected if a key is no longer trusted: TOKEN_KEY_WITHDRAWN, or ISSUER_SILENT if its issuer is away for too long."""
+        """Raise Rejected if a key is not trusted any more at `now`.
+
+        The code is TOKEN_KEY_WITHDRAWN if its issuer no longer publishes it, or ISSUER_SILENT if the keys were fetched too long ago.
+        """
         standing = self._standing[key.issuer.url]
         if standing.keys.get(key.published.kid) is not key:
             raise Rejected("TOKEN_KEY_WITHDRAWN", "its issuer has withdrawn its key", "get a new one")
@@ -111,11 +114,14 @@ class IssuerKeys:
             raise Rejected("ISSUER_SILENT", "its issuer has not answered for too long", "try again later")
 
     def due(self, now: float) -> list[TrustedIssuer]:
-        """Return the issuers whose keys are to be fetched now."""
+        """Return the issuers whose keys are to be fetched at `now`."""
         return [self._issuers[url] for url, each in self._standing.items() if _is_due(each, now)]
 
     def take(self, issuer: TrustedIssuer, jwks: bytes, now: float) -> None:
-        """Replace an issuer's keys by those of a fetched JSON Web Key Set. Raise Rejected (KEYS_INVALID), changing nothing, if it has none."""
+        """Replace the keys of an issuer by those of a JSON Web Key Set (JSON) that was fetched at `now`.
+
+        Raise Rejected (KEYS_INVALID), and change nothing, if it has no usable key.
+        """
         try:
             published = msgspec.json.decode(jwks, type=PublishedKeys).keys
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
@@ -129,7 +135,7 @@ class IssuerKeys:
         standing.failures, standing.trouble, standing.is_wanted = 0, "", False
 
     def failed(self, issuer: TrustedIssuer, why: str, now: float) -> None:
-        """Note that an issuer's keys could not be fetched. Its keys stay."""
+        """Store that the keys of an issuer could not be fetched, and why. The known keys stay."""
         standing = self._standing[issuer.url]
         pause = RETRY_SECONDS[min(standing.failures, len(RETRY_SECONDS) - 1)]
         standing.tried_at, standing.next_at = now, now + min(pause, issuer.refresh_seconds)
@@ -137,7 +143,7 @@ class IssuerKeys:
         standing.trouble = why
 
     def health(self, now: float) -> dict[str, dict[str, Any]]:
-        """Return by issuer: the number of keys, the seconds since the last look that succeeded, and the trouble."""
+        """Return, for each issuer's URL: the number of `keys`, the `age_seconds` since they were fetched, and the last `trouble`."""
         return {
             url: {
                 "keys": len(each.keys),
@@ -156,7 +162,10 @@ def _is_due(standing: KeyStanding, now: float) -> bool:
 def _usable(
     issuer: TrustedIssuer, published: Sequence[PublishedKey], before: Mapping[str, IssuerKey]
 ) -> dict[str, IssuerKey]:
-    """Return the keys that can be used; one that has not changed is the same object as before. Of two with one name none is used."""
+    """Return the published keys that can be used, by id. One that did not change is the same object as before.
+
+    Keys that share an id are left out.
+    """
     kids = [each.kid for each in published]
     found: dict[str, IssuerKey] = {}
     for each in published:

@@ -66,7 +66,7 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     shares_jobs: bool = False
     """Whether members of the group may act on each other's jobs. The group's setting says so, never a token."""
     actions: NameSet | None = None
-    """The only actions that the token permits its bearer, by its capabilities; None if it is not limited so."""
+    """The only actions that the token permits, if its capabilities limit them; None if only group and rights do."""
     token_id: Name
     expires_at: Timestamp
     """When the token expires, in seconds since 1970."""

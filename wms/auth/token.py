@@ -142,7 +142,10 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
 
 class Verifier:
-    """Verifies tokens by the public keys of their issuers. Verified tokens are cached by their hashes."""
+    """Verifies tokens by the public keys of their issuers. Verified tokens are cached by their hashes.
+
+    `keys` are public keys from a file. `issuers` has the keys of trusted issuers, which others fetch, and `revocations` what was revoked.
+    """
 
     def __init__(
         self, keys: KeySet, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
@@ -157,7 +160,7 @@ class Verifier:
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good = BoundedCache[bytes, VerifiedToken](CACHE_LIMIT)
-        """The principals of verified tokens, by the hash of the token, so that no token is kept."""
+        """Verified tokens, by the hash of each, so that no token is kept."""
 
     @classmethod
     def from_file(
@@ -182,7 +185,8 @@ class Verifier:
         """Return who bears the token, if it is valid at `now` (seconds since 1970).
 
         Raises:
-            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED or TOKEN_NOT_YET_VALID.
+            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED; of a trusted issuer's token also
+                TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
         """
         known = self._known(token)
         if known.key is not None:
@@ -194,7 +198,7 @@ class Verifier:
         return principal
 
     def check_kept(self, principal: Principal) -> None:
-        """Raise Rejected (TOKEN_REVOKED) if a principal that was verified before has been revoked since."""
+        """Raise Rejected (TOKEN_REVOKED) if this principal, which was verified earlier, has been revoked since."""
         self._revocations.check(principal)
 
     def subject(self, token: str | bytes) -> str:

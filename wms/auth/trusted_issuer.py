@@ -1,4 +1,4 @@
-"""Trusted issuers: other systems whose users' tokens are accepted, and the rules by which their claims give VO, group and rights."""
+"""Trusted issuers: other systems whose users' tokens are accepted, and the rules that give those users VO, group and rights."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -10,7 +10,7 @@ from wms.auth.principal import ISSUER, NAME_MARK, Right
 from wms.bounds import GivenName, Line, Name
 
 Profile: TypeAlias = Literal["wlcg", "scitokens", "plain"]
-"""The form of an issuer's tokens: the WLCG profile, SciTokens, or an OpenID provider's own."""
+"""The form of an issuer's tokens: the WLCG profile, SciTokens, or plain OpenID tokens."""
 ISSUERS_LIMIT: Final = 32
 RULES_LIMIT: Final = 1_000
 DAY: Final = 86_400
@@ -20,16 +20,16 @@ Few: TypeAlias = Annotated[tuple[GivenName, ...], msgspec.Meta(max_length=100)]
 
 
 class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rule: bearers of tokens that meet each of its conditions belong to this VO and group, with these rights."""
+    """A rule: a user whose token meets all of its conditions belongs to this VO and group, with these rights."""
 
     groups: Few = ()
-    """Groups that the token must all name in `wlcg.groups`, or in `groups` if the profile is plain."""
+    """Groups that the token must have, all of them: in `wlcg.groups`, or in `groups` with the profile plain."""
     scopes: Few = ()
-    """Scopes that the token must all have, such as `compute.create`."""
+    """Scopes that the token must have, all of them, such as `compute.create`."""
     claims: Annotated[dict[GivenName, Name], msgspec.Meta(max_length=100)] = msgspec.field(
         default_factory=dict
     )
-    """Further claims with the text that each must be, or hold in its list."""
+    """Further claims that the token must have, each with its text, or with one that its list must contain."""
     vo: GivenName
     group: GivenName
     rights: Annotated[tuple[Right, ...], msgspec.Meta(max_length=10)] = ()
@@ -43,7 +43,7 @@ class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("generic_pilot is a right of pilots, which this system's own tokens alone give")
 
     def fits(self, groups: frozenset[str], scopes: frozenset[str], body: Mapping[str, Any]) -> bool:
-        """Return whether a token with these groups, scopes and claims meets each condition."""
+        """Return whether a token with these groups, scopes and claims (`body`) meets all conditions of the rule."""
         return (
             groups.issuperset(self.groups)
             and scopes.issuperset(self.scopes)
@@ -52,23 +52,23 @@ class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An issuer whose users may come in, and where and for how long its keys are trusted."""
+    """An issuer whose users' tokens are accepted: by which rules, and where its keys are and for how long they are trusted."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
-    """The issuer as its tokens name it in `iss`; its discovery document is below this address."""
+    """The URL of the issuer, as its tokens name it in `iss`. Its discovery document is below this URL."""
     profile: Profile = "wlcg"
     audiences: Annotated[tuple[GivenName, ...], msgspec.Meta(min_length=1, max_length=100)] = ("wms",)
-    """A token must be meant for one of these. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if it stands here."""
+    """A token must be meant for one of these. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if it is listed."""
     rules: Annotated[tuple[IssuerRule, ...], msgspec.Meta(min_length=1, max_length=RULES_LIMIT)]
-    """The first rule that fits decides. A token that none fits is refused."""
+    """The first rule that fits a token decides. A token that none fits is refused."""
     key_hosts: Few = ()
     """Hosts beside the issuer's own from which its keys may be fetched."""
     authorities: Line = ""
-    """A file or directory with the authorities of its server's certificate; empty for those of this machine."""
+    """A file or directory with certificates of the authorities of its server. Empty: those that this machine trusts."""
     refresh_seconds: Annotated[float, msgspec.Meta(ge=1, le=DAY)] = 300.0
-    """Seconds between two looks at its keys: a key that it withdrew is refused after at most so long."""
+    """Seconds between two fetches of its keys. A key that it withdrew is refused after at most that time."""
     trusted_seconds: Annotated[float, msgspec.Meta(ge=1, le=31 * DAY)] = 14_400.0
-    """Seconds for which its keys are trusted after the last look that succeeded: an outage of so long is survived."""
+    """Seconds for which its keys are trusted after they were last fetched, if it cannot be reached."""
 
     def __post_init__(self) -> None:
         if fault := address_fault(self.url) or ("names this system's own" if self.url == ISSUER else ""):
@@ -78,11 +78,11 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
     @property
     def discovery(self) -> str:
-        """The address of the issuer's discovery document."""
+        """The URL of the issuer's OpenID discovery document."""
         return f"{self.url.rstrip('/')}/.well-known/openid-configuration"
 
     def keys_fault(self, url: str) -> str:
-        """Return why keys may not be fetched from an address that the discovery document names; empty if they may."""
+        """Return why keys may not be fetched from `url`, which the discovery document names; empty if they may."""
         if fault := address_fault(url):
             return fault
         own, other = urlsplit(self.url), urlsplit(url)
@@ -92,7 +92,10 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 def address_fault(url: str) -> str:
-    """Return why an address is no place of keys; empty if it is one: HTTPS, or HTTP on this machine."""
+    """Return why keys may not be fetched from a URL, as the end of a sentence; empty if they may.
+
+    HTTPS is needed, or HTTP on this machine.
+    """
     try:
         parts = urlsplit(url)
         host, _ = parts.hostname, parts.port

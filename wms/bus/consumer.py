@@ -194,7 +194,7 @@ class Consumer(Generic[M]):
         return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
-        """Close all readers once the current batches have ended, and open new ones."""
+        """Close all Kafka readers once the current batches have ended, and open new ones, as when reading is stuck."""
         log.warning("readers are replaced", consumer=self.name)
         if self._reading is not None:
             self._reading.cancel()

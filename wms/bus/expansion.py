@@ -150,7 +150,7 @@ class Records:
         return bool(self._records.has_next())
 
     def next_batch(self) -> Any:
-        """Return the next batch; None at the end."""
+        """Return the next batch of records in the answer; None at its end."""
         batch = self._records.next_batch()
         plain = batch is None or getattr(batch, "compression_type", None) == 0
         return batch if plain else _Batch(batch)

@@ -72,7 +72,7 @@ class Handling(Generic[M]):
     def decode_kept(self, payload: bytes, principal: str | None) -> Delivery[M]:
         """Decode a message stored in the database, sent by `principal` (JSON), as verified when it arrived.
 
-        Raise Rejected if it cannot be decoded, or no sender was verified.
+        Raise Rejected if it cannot be decoded, no sender was verified, or the sender was revoked since.
         """
         message = self._codec.decode(payload)
         sender = msgspec.json.decode(principal, type=Principal) if principal else None

@@ -7,7 +7,7 @@ class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How one consumer works: the limits of its batches, its lanes, and its limit of time."""
 
     batch: int = 1_024
-    """The most messages in a batch."""
+    """The most messages that are handled in one transaction."""
     batch_bytes: int = 4_194_304
     """The most bytes of payloads in a batch. A larger message is a batch by itself."""
     lanes: int = 1

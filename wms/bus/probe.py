@@ -18,13 +18,13 @@ from wms.bus.reader import Message
 PROBE_SECONDS = 3.0
 """Seconds between two probes into one partition."""
 UNSERVED_AFTER_SECONDS = 10.0
-"""Seconds without a passed probe after which a partition counts as not served."""
+"""After so many seconds without a probe that came back, a partition counts as not served."""
 
 _KEY = b"wms.probe."
 _PAYLOAD = b"wms.probe "
 _SIZE = len(_PAYLOAD) + 32
 _OUTSTANDING = 8
-"""The number of probes remembered for a partition. Older ones of an unserved partition do not matter."""
+"""How many probes are remembered for a partition. Older ones of an unserved partition do not matter."""
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):

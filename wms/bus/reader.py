@@ -67,7 +67,7 @@ class Reader:
         )
 
     async def start(self) -> None:
-        """Connect to the broker. Raise Unavailable if no broker answers."""
+        """Connect to the Kafka broker. Nothing is read before `assign`. Raise Unavailable if no broker answers."""
         try:
             async with asyncio.timeout(20):
                 await self._consumer.start()

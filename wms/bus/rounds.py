@@ -1,4 +1,4 @@
-"""Rounds of a consumer: its lanes (groups of partitions) begin together, and end together after their current batches."""
+"""Rounds of a consumer: its lanes (groups of partitions with a transaction each) begin together, and end together after a batch."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence

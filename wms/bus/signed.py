@@ -20,5 +20,8 @@ class SignedCodec(Codec[M]):
         self._verified = notices.authentic if again else notices.verified
 
     def decode(self, payload: bytes) -> M:
-        """Verify and decode a message. Raise Rejected if it is unsigned, too old, seen before, or not decodable."""
+        """Verify and decode a message. Raise Rejected if it is unsigned or cannot be decoded.
+
+        Without `again`, raise it also if the message is too old or was seen before.
+        """
         return super().decode(bytes(self._verified(self._topic, payload, PAYLOAD_LIMIT)))

@@ -45,7 +45,7 @@ SHARED: Final = (
     Topic(agreements.OFFERS_TOPIC, 4, 24, is_internal=True),
     Topic(agreements.DECISIONS_TOPIC, 4, 24, is_internal=True),
 )
-"""The topics of every system. Retention serves slow readers; Postgres holds the truth."""
+"""The topics that every system has, beside inboxes. Messages are kept for slow readers; Postgres holds the truth."""
 
 
 def user_inbox(owner: str) -> Topic:

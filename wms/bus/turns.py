@@ -15,7 +15,7 @@ PATIENCE_SECONDS = 2.0
 """If the unread messages take more seconds than this, messages of owners without time left are parked at once."""
 
 Whose = tuple[int, str]
-"""A partition and an owner. The owner's messages in it keep their order."""
+"""A partition and an owner of messages. Messages of the same owner and partition are handled in their order."""
 
 
 class Turns:

@@ -32,7 +32,7 @@ KNOWN_DAYS = 30
 
 _KNOWN_MOST = 50_000
 _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
-"""Elements by site, name and the time when their ads arrived. An ad with the same arrival time is unchanged."""
+"""Decoded elements, by site, name and when the ad arrived. An ad with the same arrival time is unchanged."""
 
 
 class _Row(NamedTuple):

@@ -30,13 +30,14 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 CHUNK = 1_000
-"""The most jobs of a block that get rows, or whose names are computed, in one step."""
+"""How many jobs of a block get rows, or have their names computed, in one step at most."""
 FEW = 16
-"""The fewest jobs of a block that get rows in one step."""
+"""How many jobs of a block get rows in one step at least."""
 AHEAD = 8
-"""How many jobs get rows for each job that was asked for, within `FEW` and `CHUNK`. A further row costs less than a further request.
+"""For each job that needs a row, so many jobs of its block get rows at once, within `FEW` and `CHUNK`.
 
-The bounds keep a pass over many sweeps from making rows that are used only minutes later.
+A further row costs less than a further request. The bounds keep a pass over many job arrays from making rows that are used only minutes
+later.
 """
 HIGHEST = 2**63 - 2
 EVERYTHING: Range = (1, HIGHEST)

@@ -44,12 +44,12 @@ async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: s
 
 
 async def out(tx: Transaction) -> list[Canary]:
-    """Return the canaries of all elements that have no outcome yet, in the order of their job ids."""
+    """Return the canaries (test jobs) of all elements that have no outcome yet, in the order of their job ids."""
     return [Canary(**row) for row in await tx.fetch(SQL["open"])]
 
 
 async def close(tx: Transaction, job_id: JobId, outcome: Outcome) -> None:
-    """Store the outcome of a canary. If it has one already, nothing changes."""
+    """Store the outcome of a canary, the test job `job_id`. If it has one already, nothing changes."""
     await tx.execute(SQL["close"], job_id, outcome)
 
 
@@ -59,7 +59,7 @@ async def wanted(tx: Transaction) -> list[CanaryTarget]:
 
 
 async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[CanaryLine]:
-    """Return the last `limit` canaries of an element, or of the whole site if `ce` is empty, newest first."""
+    """Return the last `limit` canaries (test jobs) of an element, or of the whole site if `ce` is empty, newest first."""
     return [CanaryLine(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
 
 
@@ -70,7 +70,7 @@ async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Try to take the lock for sending canaries until the transaction ends. Return False if another transaction holds it."""
+    """Try to take the lock for sending test jobs to elements until the transaction ends. Return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_look"])
     return alone
 
@@ -90,5 +90,5 @@ async def is_known(tx: Transaction, site: str, ce: str) -> bool:
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete up to `limit` canaries that got their outcome more than `age` seconds ago; return the number of deleted ones."""
+    """Delete up to `limit` canaries (test jobs) that got their outcome more than `age` seconds ago; return the number of deleted ones."""
     return await tx.execute(SQL["forget"], age, limit)

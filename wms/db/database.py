@@ -36,7 +36,7 @@ RETRIED = (
     asyncpg.LockNotAvailableError,
     StatementTimeout,
 )
-"""Errors that end a transaction for a temporary reason, so that the caller tries it again."""
+"""Errors that ended a transaction for a passing reason, so that the caller runs it again."""
 
 GONE = (
     OSError,

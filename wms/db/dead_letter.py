@@ -13,7 +13,7 @@ from wms.errors import shown
 SQL = load(__file__)
 
 UNVERIFIED_BYTES = 65_536
-"""The most bytes kept of a message from an unverified sender. It is never replayed, and anybody may send one."""
+"""How many bytes are kept of a message whose sender was not verified. Such a message is never replayed."""
 BEGINNING_BYTES = 4_096
 """How many bytes of each payload `page` returns, from its start."""
 SENDER_PART = 8
@@ -45,7 +45,7 @@ class LetterPage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LetterRoom(msgspec.Struct, frozen=True, kw_only=True):
-    """The most dead letters, and the most bytes of them, that are kept in total."""
+    """How many dead letters, and how many bytes of payloads, are kept in all."""
 
     letters: int
     bytes: int

@@ -56,9 +56,9 @@ class Unmet(msgspec.Struct, frozen=True):
     """A range of predecessors that have not ended as required, all in the same state. A predecessor with a job row is a range by itself."""
 
     job_id: int
-    """The first id of the range."""
+    """The first job id of the range of predecessors."""
     last: int
-    """The last id of the range."""
+    """The last job id of the range of predecessors."""
     state: State
     reason: str
 

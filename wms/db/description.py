@@ -16,7 +16,7 @@ SQL = load(__file__)
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """The stored description of one job."""
+    """The description of one job as the database holds it."""
 
     job_id: JobId
     description_id: int

@@ -34,7 +34,7 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
     placed: str
     """The state of the placement, one of `PlacementState`."""
     age: float
-    """Seconds since the pilot row was stored."""
+    """Seconds since the job's pilot row, which stands for it, was stored."""
     state: str
     epoch: Epoch
     stop_requested: str

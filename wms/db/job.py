@@ -68,7 +68,7 @@ _BORN = (
 
 
 async def insert(tx: Transaction, identity: Identity, jobs: Sequence[NewJob]) -> None:
-    """Insert jobs of one owner that wait in their task queues. Their rows stand for the history entries Received and Waiting too."""
+    """Insert jobs of one owner in state Waiting. Their first two history entries, Received and Waiting, need no rows of their own."""
     rows = [
         (each.job_id, each.job_id, each.tq_id, *identity, each.name, each.user_priority, each.max_attempts,
          State.WAITING, 2, Code.QUEUED, each.job_group)

@@ -58,11 +58,11 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     asks: str
     """The name of the pilot class: which kind of host the pilots asked for."""
     unfit: list[str]
-    """The requirements for which the pilots found their nodes unfit."""
+    """The requirements of jobs for which these pilots found their nodes unfit."""
     free_memory_mb: int | None
     """The memory in MB that the pilots have left for jobs; None if they did not report it."""
     silent: bool
-    """Whether the pilots have sent no message for longer than the limit given to `supply`."""
+    """Whether the pilots have sent no message for the time that was given to `supply`."""
     owner_group: str
     """The group whose jobs alone these private pilots take; empty for pilots that take any."""
     lasts: int
@@ -108,7 +108,7 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     dispatcher: str
     slots: int
     reason: str = ""
-    """The planner's reason to send the pilot, for people."""
+    """Why the planner sends the pilot, in a sentence for people."""
     lifetime_seconds: float | None = None
     """The pilot's lifetime in seconds; None if it is not limited."""
     asks: str = ""
@@ -147,7 +147,7 @@ class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
     """The figures that limit how many more jobs one pilot may be offered."""
 
     slots: int
-    """The number of slots with which the pilot was sent."""
+    """With how many slots the pilot was sent."""
     done: int
     """How many jobs have ended in the pilot."""
     offered: int
@@ -220,7 +220,7 @@ def _inserted(sent: NewPilot) -> tuple[object, ...]:
 
 
 async def update(tx: Transaction, pilots: Sequence[Followed]) -> None:
-    """Store the states of pilots as reported by their dispatcher. A pilot that has ended stays ended."""
+    """Store the states of pilots as their dispatcher reports them. A pilot that has ended stays ended."""
     if pilots:
         await tx.execute(SQL["update"], *dense(map(msgspec.structs.astuple, pilots)))
 
@@ -263,7 +263,7 @@ async def may_plan(tx: Transaction) -> bool:
 
 
 LAST_BREATH_SECONDS = 5.0
-"""Seconds from a pilot's end until its jobs are given to other pilots. Its shepherd kills the payloads in far less."""
+"""How many seconds after a pilot's end its jobs go to other pilots. Its payloads are killed in far less."""
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
@@ -302,7 +302,7 @@ async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
 
 
 async def alive(tx: Transaction) -> list[LivePilot]:
-    """Return the pilots that have not ended, oldest first."""
+    """Return the pilots of all sites that have not ended, the first sent first."""
     return [LivePilot(**row) for row in await tx.fetch(SQL["alive"])]
 
 

@@ -63,7 +63,7 @@ class TransferSample(msgspec.Struct, frozen=True, kw_only=True):
     host: str
     """The storage host at the other end; empty if there are several."""
     size: int
-    """Bytes."""
+    """How many bytes were transferred."""
     seconds: float
     at: datetime
 

@@ -23,7 +23,7 @@ FADING_SECONDS = 600.0
 
 
 class QueueState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one task queue: its waiting jobs, its weight in the draw, and how many wait at each user priority."""
+    """The state of one task queue: waiting jobs, its weight in the matchers' random draw of a queue, and jobs at each user priority."""
 
     tq_id: TaskQueueId
     waiting: int
@@ -43,7 +43,7 @@ class QueueNow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueDepth(msgspec.Struct, frozen=True):
-    """How many jobs wait in a task queue, and the queue's weight in the draw."""
+    """How many jobs wait in a task queue, and its weight in the matchers' random draw of a queue."""
 
     jobs: int
     weight: float

@@ -11,7 +11,7 @@ _HEAD = re.compile(r"^-- name: (\w+)\n-- (.+)\n", re.MULTILINE)
 
 
 class Blocks(Mapping[str, str]):
-    """The statements of one .sql file, by block name."""
+    """The SQL statements of one .sql file, by name."""
 
     def __init__(self, path: Path) -> None:
         self.path = path

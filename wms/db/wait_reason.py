@@ -22,7 +22,7 @@ class ReportedReason(msgspec.Struct, frozen=True, kw_only=True):
     chance: float
     """How often a free slot draws this queue rather than others, from 0 (never) to 1 (always)."""
     age_seconds: float
-    """Seconds since the code of the reason last changed."""
+    """Seconds since the queue's reason code last changed."""
 
 
 class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
 
     element: FoundElement
     by: str
-    """The key of the server's address."""
+    """The key of the address of the server that described the element."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

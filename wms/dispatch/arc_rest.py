@@ -169,7 +169,7 @@ class ArcRest:
 
 
 class _Refused(Unavailable):
-    """The element answered with an error."""
+    """The ARC element answered with an HTTP error."""
 
 
 def _answers(document: bytes) -> list[ArcJobStatus]:

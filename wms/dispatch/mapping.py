@@ -36,7 +36,7 @@ _WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
 NUMBER_LIMIT = 2**31 - 1
 _KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,254})\s*(>=|<=|==|member)?\s*")
 _SECTION = re.compile(r"""-R\s+(["']?)\s*([a-z]+)\[(.*)\]\s*\1""")
-"""A section of LSF's resource requirement."""
+"""The form of an option with a section of LSF's resource requirement, such as `-R "rusage[mem=1]"`."""
 _TEMPLATE = re.compile(r"(?:--|-l\s+)?([+-]?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
 _VALUE = re.compile(r"\{value(?:\s*([*/])\s*([1-9][0-9]{0,8}))?\}")
 _NUMBERED = re.compile(r"(\(?.*=)\s*([0-9]{1,10})(M?\)?)")
@@ -264,7 +264,7 @@ class HostMapping:
         return replace(request, **changes), self._spelt(option, f"{-(-most // unit)}{unit_said}")
 
     def _spelt(self, option: str, text: str) -> str:
-        """Return an option as people write it for the middleware."""
+        """Return an option with its value as people write it for this middleware."""
         match self._kind:
             case "slurm":
                 return f"--{option}={text}"

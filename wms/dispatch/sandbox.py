@@ -25,7 +25,7 @@ FILE_BYTES = 2**20
 OPEN_FILES = 64
 PATH = "/usr/local/bin:/usr/bin:/bin"
 PROGRAM = "/program"
-"""The path of the program in the sandbox."""
+"""The path at which the program appears in the sandbox."""
 _MISSING = "is never run without bubblewrap (bwrap), which is missing"
 _PROBE_SECONDS = 60
 _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")

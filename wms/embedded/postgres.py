@@ -81,7 +81,7 @@ def _buffers() -> str:
 
 
 class Postgres(Server):
-    """A Postgres server with its cluster, password (mode 0600) and log below `data_dir`.
+    """A Postgres server on this machine, with its data, password (mode 0600) and log below `data_dir`.
 
     It listens on a Unix socket in a directory of mode 0700 and on no port, so that only its owner can use up its connections.
     `durable=False` is for tests: committed rows survive a crash of Postgres, but not of the machine.
@@ -113,16 +113,16 @@ class Postgres(Server):
 
     @property
     def cluster(self) -> Path:
-        """The directory that Postgres calls its data directory."""
+        """The directory of the database cluster, which Postgres calls its data directory."""
         return self.data_dir / "cluster"
 
     @property
     def url(self) -> str:
-        """The URL of the database `postgres`, with the password, for asyncpg. It is known once the server has started."""
+        """The URL of the database `postgres`, with the password, for asyncpg. It can be read once the server has started."""
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
-        """Return the URL of another database of this server."""
+        """Return the URL of a database of this server, with the password of the services' role."""
         password = self._password_file.read_text("ascii").strip()
         return f"postgresql://{USER}:{password}@/{database}?{urlencode({'host': str(self.sockets)})}"
 

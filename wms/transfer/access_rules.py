@@ -17,7 +17,7 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 REFUSED = "URL_REFUSED"
 """The error code for a URL that the site's rules exclude."""
 _METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "fd00:ec2::254")))
-"""Addresses of clouds' metadata services outside the link-local network."""
+"""Addresses of clouds' metadata services that are not link-local."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 

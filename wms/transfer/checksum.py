@@ -14,7 +14,7 @@ _DIGITS = {"sha256": 64, "md5": 32, "adler32": 8}
 
 
 class Checksum(msgspec.Struct, frozen=True):
-    """The checksum of a file by one algorithm."""
+    """A checksum of a file, with the algorithm (sha256, md5 or adler32) that made it."""
 
     algorithm: str
     digits: str

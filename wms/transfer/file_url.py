@@ -18,7 +18,7 @@ class FileUrl(msgspec.Struct, frozen=True):
     text: str
     """The URL as it was given. It may contain a signature, so it must not be shown."""
     scheme: str
-    """The scheme in lower case."""
+    """The scheme in lower case, such as `https`."""
     host: str
     """The host in lower case, or the bucket of an `s3` URL; empty for files of the node."""
     path: str

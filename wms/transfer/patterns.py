@@ -24,7 +24,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     files: dict[str, Path]
     """The path of each selected file, by its name in the output archive."""
     unmatched: tuple[str, ...] = ()
-    """The patterns that selected no file."""
+    """The output patterns that selected no file."""
     refused: tuple[str, ...] = ()
     """Files that match but cannot be packed, each as «name: reason»."""
     size: int = 0
