@@ -94,7 +94,7 @@ async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> S
             "nothing is said of the share",
             "give a number, --job-sharing, --background or --private-pilots",
         )
-    held = (await share.said(tx)).get(group, share.NOTHING_SAID)
+    held = (await share.sourced(tx)).get(group, share.NOTHING_SAID)
     new = msgspec.structs.replace(held.share, **wanted)
     await share.set_share(tx, group, new, principal.owner)
     return _in_words(group, new)
@@ -106,7 +106,7 @@ async def _reset_share(tx: Transaction, principal: Principal, rule: ResetShare) 
         raise Rejected(
             "NOT_SET", f"no share of {'/'.join(group)} was set at run time", "`wms shares` shows what holds"
         )
-    held = (await share.said(tx)).get(group, share.NOTHING_SAID)
+    held = (await share.sourced(tx)).get(group, share.NOTHING_SAID)
     return f"{_in_words(group, held.share)}, as the {'file says' if held.source == 'file' else 'default is'}"
 
 
@@ -141,13 +141,13 @@ async def _drop_limit(tx: Transaction, principal: Principal, rule: DropLimit) ->
     _check_operator(principal)
     key = compared(LimitKey(*rule.key))
     named = f"{key.text()}: limit on {'rate' if rule.kind == 'rate' else f'{rule.kind} jobs'}"
-    held = {(each.limit.kind, each.limit.key): each for each in await limit.said(tx)}.get((rule.kind, key))
+    held = {(each.limit.kind, each.limit.key): each for each in await limit.sourced(tx)}.get((rule.kind, key))
     if held is None or (rule.reset and held.source != "set") or (not rule.reset and held.lifted):
         what = "was not set at run time" if rule.reset else "does not exist"
         raise Rejected("NOT_SET", f"{named} {what}", "`wms limits` shows what holds")
     if rule.reset:
         await limit.reset(tx, rule.kind, key)
-        configured = {(each.limit.kind, each.limit.key): each.limit for each in await limit.said(tx)}
+        configured = {(each.limit.kind, each.limit.key): each.limit for each in await limit.sourced(tx)}
         left = configured.get((rule.kind, key))
         return f"{left.text()}, as configured" if left else f"{named} removed; none is configured"
     await limit.lift(tx, rule.kind, key, principal.owner)

@@ -53,8 +53,8 @@ class PolicyRefresh:
         """
         said = {(vo, group): each for vo, groups in shares.items() for group, each in groups.items()}
         async with self._db.transaction() as tx:
-            await share.write_file(tx, said)
-            await limit.write_file(tx, limits)
+            await share.replace_configured(tx, said)
+            await limit.replace_configured(tx, limits)
         await self.refresh()
 
     def is_shared(self, group: VoGroup) -> bool:
@@ -65,8 +65,8 @@ class PolicyRefresh:
     async def refresh(self) -> None:
         """Read shares, limits and usage from the database, and apply what has changed to the index and the limit gate."""
         async with self._db.transaction() as tx:
-            shares = {group: each.share for group, each in (await share.said(tx)).items()}
-            limits = limit.holding(await limit.said(tx))
+            shares = {group: each.share for group, each in (await share.sourced(tx)).items()}
+            limits = limit.holding(await limit.sourced(tx))
         if shares != self._shares:
             self._shares = shares
             self._index.set_shares(shares)

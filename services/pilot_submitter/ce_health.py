@@ -54,7 +54,7 @@ class HealthJudge:
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
             return []
-        tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
+        tried = {CeId(each.site, each.ce) for each in await canary.unfinished(tx)}
         return [
             each
             for each in await pilot.alive(tx)
@@ -72,7 +72,7 @@ class HealthJudge:
                 await self._move(tx, CeId(verdict.site, verdict.ce), "eat", verdict.reason)
 
     async def _read_canaries(self, tx: Transaction) -> None:
-        for each in await canary.out(tx):
+        for each in await canary.unfinished(tx):
             if outcome := self._outcome(each):
                 await canary.close(tx, each.job_id, outcome)
                 event: Event = "release" if outcome == "Done" else "relapse"

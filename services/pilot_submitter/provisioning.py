@@ -129,7 +129,7 @@ class Provisioning:
             tx, asked, idle_silent=IDLE_SILENT_SECONDS, busy_silent=self._following.silent_seconds
         )
         self._asking.seen(alive)
-        groups = _private_groups(await share.said(tx), alive)
+        groups = _private_groups(await share.sourced(tx), alive)
         pilots = [planned_supply(each, asked, groups.sharing) for each in alive]
         bounded, avoided = _bounded(elements, alive, left), await self._avoided(tx, elements, left)
         allocation = await self._allocated(tx, bounded, pilots, avoided)
@@ -186,7 +186,7 @@ class Provisioning:
         news = {place: seconds for place, seconds in lives.items() if self._lives.get(place) != seconds}
         if news:
             async with self._db.transaction() as tx:
-                await ad.tell_lives(tx, news)
+                await ad.set_pilot_lifetimes(tx, news)
         self._lives = lives
 
     def _ordered(self, ordered: OrderedPilot) -> NewPilot:
@@ -230,7 +230,7 @@ class Provisioning:
     ) -> dict[CeId, Avoided]:
         """Return the elements that get no pilots, or only those for canaries, each with the reason."""
         known = await ce_state.read(tx)
-        tried = {CeId(each.site, each.ce) for each in await canary.out(tx)}
+        tried = {CeId(each.site, each.ce) for each in await canary.unfinished(tx)}
         found = {}
         for place, element in elements.items():
             health, door = ce_state.of(known, *place), self._door(element)
@@ -380,7 +380,7 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 
 async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[CeId]) -> LimitHeadroom:
     """Return the limits' headroom for waiting work."""
-    limits = LimitSet(limit.holding(await limit.said(tx)))
+    limits = LimitSet(limit.holding(await limit.sourced(tx)))
     if not limits:
         return LimitHeadroom()
     keys = concerned(limits, [each.requirements for each in waiting], list(places))

@@ -26,7 +26,7 @@ async def test_an_element_has_one_canary_out(tx: Transaction) -> None:
             await send(tx, 2)
     await canary.close(tx, JobId(1), "Failed")
     await send(tx, 3)
-    (out,) = await canary.out(tx)
+    (out,) = await canary.unfinished(tx)
     assert (out.job_id, out.asked_by, out.state) == (3, "", None), "its job is gone"
 
 
@@ -100,4 +100,4 @@ async def test_canaries_of_long_ago_are_forgotten_and_none_that_is_out(tx: Trans
     )
     assert await canary.forget(tx, 86_400, 1) == 1
     assert await canary.forget(tx, 86_400, 9) == 1
-    assert [each.job_id for each in await canary.out(tx)] == [3]
+    assert [each.job_id for each in await canary.unfinished(tx)] == [3]

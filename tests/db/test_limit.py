@@ -36,20 +36,20 @@ async def told(db: Database) -> AsyncIterator[list[dict[str, object]]]:
 
 
 async def holding(tx: Transaction) -> list[LimitRule]:
-    return limit.holding(await limit.said(tx))
+    return limit.holding(await limit.sourced(tx))
 
 
 async def test_what_was_set_goes_before_the_file_until_it_is_reset(tx: Transaction) -> None:
-    await limit.write_file(tx, [FILE])
+    await limit.replace_configured(tx, [FILE])
     assert await holding(tx) == [FILE]
     wider = LimitRule(site="A", attribute="owner", value="ann", most=9)
     await limit.set_limit(tx, wider, "oz")
-    assert [(each.limit, each.source, each.said_by) for each in await limit.said(tx)] == [
+    assert [(each.limit, each.source, each.said_by) for each in await limit.sourced(tx)] == [
         (wider, "set", "oz")
     ]
     await limit.lift(tx, "running", ANN, "oz")
     assert await holding(tx) == []
-    assert [each.lifted for each in await limit.said(tx)] == [True]
+    assert [each.lifted for each in await limit.sourced(tx)] == [True]
     assert await limit.reset(tx, "running", ANN)
     assert not await limit.reset(tx, "running", ANN)
     assert await holding(tx) == [FILE]
@@ -62,7 +62,7 @@ async def test_matchers_are_told_of_a_file_only_if_it_is_news(
     for limits, news in (([FILE], 1), ([FILE], 0), ([FILE, rate], 1), ([rate], 1), ([], 1), ([], 0)):
         told.clear()
         async with db.transaction() as tx:
-            await limit.write_file(tx, limits)
+            await limit.replace_configured(tx, limits)
         assert len(told) == news, limits
 
 

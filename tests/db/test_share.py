@@ -14,23 +14,23 @@ FILE, SET = GroupShare(job_share=100.0), GroupShare(job_share=7.0, job_sharing=T
 
 
 async def test_what_was_set_holds_until_it_is_reset(tx: Transaction) -> None:
-    await share.write_file(tx, {G: FILE})
-    assert await share.said(tx) == {G: SourcedShare(share=FILE, source="file")}
+    await share.replace_configured(tx, {G: FILE})
+    assert await share.sourced(tx) == {G: SourcedShare(share=FILE, source="file")}
     await share.set_share(tx, G, SET, "ada")
-    assert await share.said(tx) == {G: SourcedShare(share=SET, source="set", said_by="ada")}
-    await share.write_file(tx, {G: GroupShare(job_share=5.0)})
-    assert (await share.said(tx))[G].share == SET
+    assert await share.sourced(tx) == {G: SourcedShare(share=SET, source="set", said_by="ada")}
+    await share.replace_configured(tx, {G: GroupShare(job_share=5.0)})
+    assert (await share.sourced(tx))[G].share == SET
     assert await share.reset(tx, G)
     assert not await share.reset(tx, G)
-    assert (await share.said(tx))[G].share.job_share == 5.0
+    assert (await share.sourced(tx))[G].share.job_share == 5.0
 
 
 async def test_what_the_file_says_no_more_holds_no_more(tx: Transaction) -> None:
-    await share.write_file(tx, {G: FILE, ("w", "g"): FILE})
-    await share.write_file(tx, {("w", "g"): FILE})
-    assert set(await share.said(tx)) == {("w", "g")}
-    await share.write_file(tx, {})
-    assert await share.said(tx) == {}
+    await share.replace_configured(tx, {G: FILE, ("w", "g"): FILE})
+    await share.replace_configured(tx, {("w", "g"): FILE})
+    assert set(await share.sourced(tx)) == {("w", "g")}
+    await share.replace_configured(tx, {})
+    assert await share.sourced(tx) == {}
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,17 @@ async def test_matchers_are_told_of_a_file_only_if_it_is_news(
 ) -> None:
     posted: list[Parcel] = []
     async with db.transaction() as tx:
-        await share.write_file(tx, {G: FILE})
+        await share.replace_configured(tx, {G: FILE})
     db.on_posted = posted.extend
     async with db.transaction() as tx:
-        await share.write_file(tx, shares)
+        await share.replace_configured(tx, shares)
     assert [each.topic for each in posted] == ([changes.TOPIC] if is_news else [])
 
 
 async def test_who_asks_acts_for_others_where_the_group_shares_its_jobs(tx: Transaction) -> None:
     ann = user("ann", group="g", vo="v")
     assert not (await share.acting(tx, ann)).shares_jobs
-    await share.write_file(tx, {G: GroupShare(job_sharing=True)})
+    await share.replace_configured(tx, {G: GroupShare(job_sharing=True)})
     assert (await share.acting(tx, ann)).shares_jobs
     await share.set_share(tx, G, GroupShare(job_sharing=False), "ada")
     assert not (await share.acting(tx, ann)).shares_jobs, "what was set goes before the file"

@@ -76,7 +76,7 @@ async def test_pilots_are_counted_by_element_and_vo(the_world: World) -> None:
         )
     await the_world.sql("update pilot set ended_at = now() where state = 'Done'")
     async with the_world.db.transaction() as tx:
-        found = await wait_reason.crews(tx)
+        found = await wait_reason.pilot_counts(tx)
     lhcb, cms = found["A", "ce", "lhcb"], found["A", "ce", "cms"]
     assert (lhcb.running, lhcb.coming, lhcb.slots, lhcb.free_slots) == (2, 1, 16, 5)
     assert (cms.running, cms.coming, cms.slots, cms.free_slots) == (1, 0, 8, 8)

@@ -150,7 +150,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
     }
 
 
-async def tell_lives(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
+async def set_pilot_lifetimes(tx: Transaction, seconds: Mapping[CeId, float]) -> None:
     """Store, for each computing element, the lifetime in seconds of the pilots that are sent to it. Elements without an ad are ignored."""
     if seconds:
         await tx.execute(

@@ -43,7 +43,7 @@ async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: s
     await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
 
 
-async def out(tx: Transaction) -> list[Canary]:
+async def unfinished(tx: Transaction) -> list[Canary]:
     """Return the canaries (test jobs) of all elements that have no outcome yet, in the order of their job ids."""
     return [Canary(**row) for row in await tx.fetch(SQL["open"])]
 

@@ -80,7 +80,7 @@ class Leased(NamedTuple):
     """The ids of the counters that count the lease."""
 
 
-async def said(tx: Transaction) -> list[SourcedLimit]:
+async def sourced(tx: Transaction) -> list[SourcedLimit]:
     """Return the limits that the file and operators set, and those limits of the file that operators lifted."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
@@ -128,7 +128,7 @@ async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
     return was_set
 
 
-async def write_file(tx: Transaction, limits: Iterable[LimitRule]) -> None:
+async def replace_configured(tx: Transaction, limits: Iterable[LimitRule]) -> None:
     """Replace the stored limits of the configuration file by these, and tell the matchers if any changed."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)

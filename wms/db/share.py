@@ -27,7 +27,7 @@ NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
 """The share of a group to which neither the file nor an operator gave one."""
 
 
-async def said(tx: Transaction) -> dict[VoGroup, SourcedShare]:
+async def sourced(tx: Transaction) -> dict[VoGroup, SourcedShare]:
     """Return the share that applies to each group for which the file or an operator gave one."""
     return {
         (row["vo"], row["owner_group"]): SourcedShare(
@@ -63,7 +63,7 @@ async def reset(tx: Transaction, group: VoGroup) -> bool:
     return was_set
 
 
-async def write_file(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> None:
+async def replace_configured(tx: Transaction, shares: Mapping[VoGroup, GroupShare]) -> None:
     """Replace the stored shares of the configuration file by these, and tell the matchers if any changed."""
     columns = [
         [vo for vo, _ in shares],

@@ -48,7 +48,7 @@ async def known(tx: Transaction) -> list[KnownElement]:
     return [KnownElement(element, rows[place]["fresh"]) for place, element in found.items()]
 
 
-async def crews(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
+async def pilot_counts(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
     """Return the numbers of live pilots that take any job, by site, computing element and VO."""
     return {
         (row["site"], row["ce"], row["vo"]): PilotCounts(

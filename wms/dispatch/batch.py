@@ -187,7 +187,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         return PilotSighting(pilot_id=pilot_id, state="Aborted", reason=why, lost=Code.PILOT_FORGOTTEN)
 
 
-def taken(tool: str, complaint: str, *, unreachable: bool) -> None:
+def raise_not_submitted(tool: str, complaint: str, *, unreachable: bool) -> None:
     """Raise Unavailable if the batch system was `unreachable`, so that the job may have been submitted; else SubmitRefused.
 
     `tool` is the name of the submit tool that failed, `complaint` its error message.

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from wms.dispatch.batch import BatchDispatcher, BatchJob, State, taken
+from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
 from wms.dispatch.policy import comment
 from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
@@ -67,7 +67,7 @@ class LsfDispatcher(BatchDispatcher):
         if said.code == 0 and number is None:
             raise Unavailable(f"bsub: an answer that is none of LSF's: {said.complaint}")
         if number is None:
-            taken("bsub", said.complaint, unreachable=UNREACHABLE.search(said.err) is not None)
+            raise_not_submitted("bsub", said.complaint, unreachable=UNREACHABLE.search(said.err) is not None)
         return number[1] if number else ""
 
     async def _jobs(self) -> dict[PilotId, BatchJob]:

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
-from wms.dispatch.batch import BatchDispatcher, BatchJob, State, taken
+from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
 from wms.dispatch.policy import environment
 from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
@@ -75,7 +75,7 @@ class PbsDispatcher(BatchDispatcher):
         said = await self._tools.run("qsub", *options, str(script))
         if said.code != 0:
             unreachable = UNREACHABLE.search(said.err + said.out) is not None
-            taken("qsub", said.complaint, unreachable=unreachable)
+            raise_not_submitted("qsub", said.complaint, unreachable=unreachable)
         return said.out.strip().rpartition("\n")[2]
 
     async def _jobs(self) -> dict[PilotId, BatchJob]:

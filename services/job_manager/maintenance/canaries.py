@@ -77,7 +77,7 @@ class Canaries:
         `vo` is used unless the element takes other VOs only; `asked_by` is the operator, or empty. Return the job ids of the open
         canaries, in the order of `elements`.
         """
-        out = {CeId(each.site, each.ce): each.job_id for each in await canary.out(tx)}
+        out = {CeId(each.site, each.ce): each.job_id for each in await canary.unfinished(tx)}
         for element in elements:
             place = element.ce_id
             if place not in out:

@@ -109,13 +109,13 @@ class WaitReasons:
         for tq_id, each in waiting.items():
             if (number := self._numbers.get(tq_id)) is not None:
                 jobs[number], weights[number] = each.jobs, each.weight
-        limits = LimitSet(limit.holding(await limit.said(tx)))
+        limits = LimitSet(limit.holding(await limit.sourced(tx)))
         closed = limits.full(await limit.all_counts(tx))
         standings = self._survey.standings(
             jobs,
             weights,
             await wait_reason.known(tx),
-            await wait_reason.crews(tx),
+            await wait_reason.pilot_counts(tx),
             closed,
             shut_out(await ce_state.read(tx)),
         )

@@ -30,7 +30,7 @@ async def list_shares(
     """
     everywhere = scope(principal, "set_shares").reach == "all"
     vo = None if everywhere else principal.vo
-    said = {group: each for group, each in (await share.said(tx)).items() if vo in (None, group[0])}
+    said = {group: each for group, each in (await share.sourced(tx)).items() if vo in (None, group[0])}
     used = await usage.read(tx, half_life_hours * HOUR) if half_life_hours else {}
     used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner.vo)}
     shares, after = page(list(_lines(said, await share.standing(tx, vo), used)), query.after, query.limit)
@@ -47,7 +47,7 @@ async def list_limits(tx: Transaction, principal: Principal, query: asked.ListLi
             source=each.source,
             said_by=each.said_by,
         )
-        for each in await limit.said(tx)
+        for each in await limit.sourced(tx)
     ]
     counts = [
         replies.CountLine(**key._asdict(), running=count.running)

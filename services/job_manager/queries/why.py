@@ -169,7 +169,7 @@ async def _limits(
     tx: Transaction, requirements: Requirements, places: Iterable[ElementSupply]
 ) -> tuple[Negative, ...]:
     """Return the limits, as a condition beside the clauses."""
-    limits = LimitSet(limit.holding(await limit.said(tx)))
+    limits = LimitSet(limit.holding(await limit.sourced(tx)))
     elements = {place.element.ce_id: place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
     if not (limits or advertising):

@@ -31,7 +31,7 @@ class WaitingQuota:
     async def refresh(self) -> None:
         """Read the limits on waiting jobs from the database."""
         async with self._db.transaction() as tx:
-            said = await limit.said(tx)
+            said = await limit.sourced(tx)
         self._rules = {
             (each.limit.attribute, each.limit.value): _Rule(each.limit.most, each.said_at + SETTLED_AFTER)
             for each in said
