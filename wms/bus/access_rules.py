@@ -1,6 +1,6 @@
 """The access rules of a Kafka cluster: which topics services, users' tools, advertisers and pilots may write and read.
 
-One table for what a broker is told (`wms kafka-acls`) and what the tests try. All services are one party: whichever of them is alive
+One table for what a broker is told (`wms kafka-acls`) and for the tests that try it. All services are one party: whichever of them is alive
 publishes what another left in the outbox. Names in rules are topics, or prefixes of topics.
 """
 
@@ -20,28 +20,28 @@ from wms.messages import ads, commands, events, queries, replies, reports, reque
 Operation = Literal["Create", "Read", "Write"]
 
 TOPIC_PREFIX: Final = "wms."
-"""The beginning of the names of all topics."""
+"""How the names of all topics begin."""
 WRITTEN_WITHIN_SECONDS: Final = 20.0
 TOPIC, LITERAL, PREFIXED, ALLOW = 2, 3, 4, 3
 OPERATIONS: Final[dict[Operation, int]] = {"Read": 3, "Write": 4, "Create": 5}
-"""The numbers of Kafka's protocol."""
+"""The numbers of these operations in Kafka's protocol."""
 EVERY_HOST: Final = "*"
 INBOX: Final[tuple[Operation, ...]] = ("Create", "Read")
-"""Whoever has an inbox makes its topic, and reads it. Only services write there."""
+"""What the reader of an inbox may do with its topic: create and read it. Only services write there."""
 
 
 class AccessRule(NamedTuple):
-    """A principal may do these operations with these topics, and with no others."""
+    """A rule: whoever connects as this principal may do these operations with these topics."""
 
     principal: str
-    """The broker's name of who connects, such as `User:alice` or `User:CN=alice,O=example`."""
+    """The name by which the Kafka broker knows who connects, such as `User:alice` or `User:CN=alice,O=example`."""
     operations: tuple[Operation, ...]
     topics: tuple[str, ...]
     is_prefix: bool = False
-    """Whether the names are prefixes."""
+    """Whether `topics` are the beginnings of topics' names, rather than whole names."""
 
     def arguments(self) -> list[str]:
-        """Return the arguments with which the `kafka-acls` tool adds the rule."""
+        """Return the arguments by which the tool `kafka-acls` adds this rule."""
         operations = [word for each in self.operations for word in ("--operation", each)]
         topics = [word for each in self.topics for word in ("--topic", each)]
         pattern = ["--resource-pattern-type", "prefixed" if self.is_prefix else "literal"]
@@ -49,12 +49,12 @@ class AccessRule(NamedTuple):
 
 
 def of_services(principal: str) -> list[AccessRule]:
-    """Return the rules of the services."""
+    """Return the access rules for the services, which connect as `principal`."""
     return [AccessRule(principal, ("Create", "Read", "Write"), (TOPIC_PREFIX,), is_prefix=True)]
 
 
 def of_user(principal: str, owner: str) -> list[AccessRule]:
-    """Return the rules of a user's tools; `owner` is the name in the user's tokens."""
+    """Return the access rules for one user's tools, which connect as `principal`. `owner` is the name in the user's tokens."""
     return [
         AccessRule(principal, ("Write",), (commands.TOPIC, queries.TOPIC)),
         AccessRule(principal, INBOX, (replies.inbox(owner),)),
@@ -63,12 +63,12 @@ def of_user(principal: str, owner: str) -> list[AccessRule]:
 
 
 def of_advertiser(principal: str) -> list[AccessRule]:
-    """Return the rules of an advertiser: its token says for which sites it speaks."""
+    """Return the access rules for an advertiser, which connects as `principal`. Its token says for which sites it may publish ads."""
     return [AccessRule(principal, ("Write",), (ads.TOPIC,))]
 
 
 def of_pilots(principal: str, site: str) -> list[AccessRule]:
-    """Return the rules of the pilots at a site."""
+    """Return the access rules for the pilots of a site, which connect as `principal`."""
     return [
         AccessRule(principal, ("Write",), (requests.TOPIC, reports.TOPIC)),
         AccessRule(principal, INBOX, (site_inbox.inbox(site),)),
@@ -76,12 +76,12 @@ def of_pilots(principal: str, site: str) -> list[AccessRule]:
 
 
 def script(rules: Iterable[AccessRule], tool: Sequence[str]) -> str:
-    """Return a shell script that adds the rules; `tool` are the words that call `kafka-acls` for the cluster."""
+    """Return a shell script that adds these rules. `tool` is the command that calls `kafka-acls` for the cluster."""
     return "".join(shlex.join([*tool, *each.arguments()]) + "\n" for each in rules)
 
 
 async def write_rules(settings: BrokerSettings, rules: Iterable[AccessRule]) -> None:
-    """Add rules to the cluster, as its administrator; those that are there already stay as they are.
+    """Add these rules to the cluster, as its administrator. Rules that it has already stay as they are.
 
     Raise Unavailable without an answer, Rejected if the cluster refuses a rule: it has no authorizer, or this is no administrator.
     """

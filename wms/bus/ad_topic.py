@@ -28,12 +28,12 @@ from wms.messages.ads import TOPIC, Ad, Advertise, Withdraw
 from wms.messages.wire import Codec
 
 DISCOVERED: Final = "DiscoveredThrough"
-"""The attribute of ads whose element was found by discovery. Its value is the address where discovery began.
+"""The attribute of ads whose computing element was found by discovery. Its value is the address where discovery began.
 
 Ads with it are not accepted from a topic. Otherwise two systems that read each other's ads would keep dead elements alive.
 """
 ADS_LIMIT: Final = 100_000
-"""How many ads are kept of one topic at most. Ads of further elements are dropped."""
+"""How many ads are kept of one topic at most. Ads of further computing elements are dropped."""
 _POLL_SECONDS = 0.25
 _POLL_LIMIT = 1_000
 _CODEC: Codec[Ad] = Codec(Ad)
@@ -50,7 +50,7 @@ class AdTopic:
         self._opening = asyncio.Lock()
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read the topic at this address up to its end, and return the elements whose ads have not expired.
+        """Read the topic at this address up to its end, and return the computing elements whose ads have not expired.
 
         Raise Rejected if the address names no topic of ads, Unavailable if the Kafka broker does not answer.
         """

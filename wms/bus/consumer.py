@@ -180,7 +180,7 @@ class Consumer(Generic[M]):
 
     @property
     def in_hand(self) -> dict[int, Span]:
-        """Which messages are being handled now: the first and the last offset, by partition."""
+        """Which messages this instance is handling now: the first and the last offset in each partition."""
         return dict(self._in_hand)
 
     @property

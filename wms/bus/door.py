@@ -17,9 +17,9 @@ import aiokafka.conn
 
 SCHEME: Final = "unix:"
 PORT: Final = 9092
-"""The TCP port of the broker within its own network namespace."""
+"""The TCP port of the Kafka broker within its own network namespace."""
 READY: Final = b"+"
-"""The byte that the doorkeeper sends with a connected socket. Any other byte means that the broker does not answer."""
+"""The byte that the doorkeeper sends with a connected socket. Any other byte means that the Kafka broker does not answer."""
 DIAL_SECONDS: Final = 10.0
 
 _doors: dict[str, Path] = {}
@@ -41,7 +41,7 @@ def servers(bootstrap: str) -> str:
 
 
 def dial(path: Path) -> socket.socket:
-    """Return a TCP socket that is connected to the broker behind the Unix socket at `path`.
+    """Return a TCP socket that is connected to the Kafka broker behind the Unix socket at `path`.
 
     Raise OSError if there is no such socket or the broker does not answer.
     """

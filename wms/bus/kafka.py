@@ -34,7 +34,7 @@ Pair = tuple[bytes, bytes]
 """The key and the payload of a message."""
 
 SEND_SECONDS = 15.0
-"""How many seconds are waited for a broker to take messages. A broker that restarts may be back by then."""
+"""How many seconds are waited for a Kafka broker to take messages. A broker that restarts may be back by then."""
 _EXISTS = 36
 _NOT_ALLOWED = frozenset({29, 31})
 """Refusals of topics and of the cluster's changes: also those of who may not create a topic that exists."""
@@ -60,7 +60,7 @@ class Kafka:
     async def start(self, topics: Sequence[Topic] = ()) -> None:
         """Connect, and create those of these topics that are missing.
 
-        Raise Unavailable if no broker answers, Rejected if the broker refuses a topic.
+        Raise Unavailable if no Kafka broker answers, Rejected if the broker refuses a topic.
         """
         try:
             await self._open_producer()
@@ -107,7 +107,7 @@ class Kafka:
     async def ensure(self, topics: Sequence[Topic]) -> None:
         """Create those of these topics that are missing. Existing ones keep their settings.
 
-        Raise Unavailable if no broker answers, Rejected if the broker refuses a topic.
+        Raise Unavailable if no Kafka broker answers, Rejected if the broker refuses a topic.
         """
         missing = [topic for topic in topics if topic.name not in self._known]
         if not missing:
@@ -127,7 +127,7 @@ class Kafka:
         self._known.update({topic.name: topic for topic in missing})
 
     async def exists(self, topic: str) -> bool:
-        """Return whether a topic exists, without creating it. Raise Unavailable if the broker does not answer."""
+        """Return whether a topic exists, without creating it. Raise Unavailable if the Kafka broker does not answer."""
         if topic in self._known:
             return True
         if self._admin is None:
@@ -171,7 +171,7 @@ class Kafka:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
     async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
-        """Send messages; return those that the broker refused without a reason, to be sent again at once."""
+        """Send messages; return those that the Kafka broker refused without a reason, to be sent again at once."""
         producer = await self._open_producer()
         sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
         try:
@@ -230,7 +230,7 @@ class Kafka:
     def _retire(self, producer: Any) -> None:
         """Stop a producer. The next message opens a new one.
 
-        An idempotent producer that gave up a batch has a gap in its sequence numbers. The broker refuses its messages from then on.
+        An idempotent producer that gave up a batch has a gap in its sequence numbers. The Kafka broker refuses its messages from then on.
         """
         if self._producer is producer:
             self._producer = None
@@ -240,7 +240,10 @@ class Kafka:
             task.add_done_callback(self._retired.discard)
 
     async def reader(self, topic: str) -> Reader:
-        """Return a connected reader of a topic; it reads nothing until it is assigned partitions. Raise Unavailable if no broker answers."""
+        """Return a connected reader of a topic; it reads nothing until it is assigned partitions.
+
+        Raise Unavailable if no Kafka broker answers.
+        """
         reader = Reader(
             topic, self.settings.connection(), f"{self._client_id}-reader", self.settings.fetch_wait_ms
         )

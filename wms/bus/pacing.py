@@ -21,7 +21,10 @@ AMPLE_MS = 4_000
 
 
 def fetch_wait_ms(*, behind: bool) -> int:
-    """Return how many milliseconds the broker may take for a fetch. With `behind`, unread messages are known to exist, and it is longer."""
+    """Return how many milliseconds the Kafka broker may take for a fetch.
+
+    With `behind`, unread messages are known to exist, and it is longer.
+    """
     return AMPLE_MS if behind else MOMENT_MS
 
 

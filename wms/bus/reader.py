@@ -121,7 +121,7 @@ class Reader:
     async def assign_end(self, partitions: int = 1) -> None:
         """Read the partitions 0 to `partitions` - 1 from their present ends on.
 
-        All messages sent after the call are read, perhaps also a few earlier ones. Raise Unavailable if the broker fails.
+        All messages sent after the call are read, perhaps also a few earlier ones. Raise Unavailable if the Kafka broker fails.
         """
         places = [self._place(number) for number in range(partitions)]
         self._consumer.assign(places)
@@ -136,8 +136,8 @@ class Reader:
     async def poll(self, timeout_seconds: float, limit: int) -> list[Message]:
         """Return up to `limit` new messages, in order within each partition; empty if none came within `timeout_seconds`.
 
-        Raise Unavailable if the broker fails. After a small result nothing is fetched ahead: a fetch would bring the present messages, and
-        later ones would wait for another fetch. After a large result the next messages are fetched meanwhile.
+        Raise Unavailable if the Kafka broker fails. After a small result nothing is fetched ahead: a fetch would bring the present
+        messages, and later ones would wait for another fetch. After a large result the next messages are fetched meanwhile.
         """
         self._consumer.resume(*self._consumer.paused())
         try:
@@ -186,15 +186,15 @@ class Reader:
         return self._consumer.highwater(self._place(partition)) or 0
 
     async def unread(self) -> int:
-        """Return how many messages `poll` has not returned yet, by the broker's last answers."""
+        """Return how many messages `poll` has not returned yet, by the Kafka broker's last answers."""
         return sum([await self.unread_of(place.partition) for place in self._consumer.assignment()])
 
     async def unread_of(self, partition: int) -> int:
-        """Return how many messages of one partition `poll` has not returned yet, by the broker's last answer."""
+        """Return how many messages of one partition `poll` has not returned yet, by the Kafka broker's last answer."""
         return max(0, self.high_water(partition) - await self._position(self._place(partition)))
 
     def answered_at(self, partition: int | None = None) -> int:
-        """Return when the broker last answered for the partition, in milliseconds since 1970; 0 if it never did.
+        """Return when the Kafka broker last answered for the partition, in milliseconds since 1970; 0 if it never did.
 
         For None return the oldest of these times over all assigned partitions.
         """

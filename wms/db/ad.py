@@ -32,7 +32,7 @@ KNOWN_DAYS = 30
 
 _KNOWN_MOST = 50_000
 _known = BoundedCache[tuple[str, str, datetime], ComputingElement](_KNOWN_MOST)
-"""Decoded elements, by site, name and when the ad arrived. An ad with the same arrival time is unchanged."""
+"""Decoded computing elements, by site, name and when the ad arrived. An ad with the same arrival time is unchanged."""
 
 
 class _Row(NamedTuple):
@@ -93,7 +93,7 @@ def _row(ad: Advertise) -> _Row:
 
 
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
-    """Let the ads of elements expire at once.
+    """Let the ads of computing elements expire at once.
 
     Return the elements whose ad was withdrawn: those that have an ad, but none newer than the withdrawal.
     """
@@ -113,7 +113,7 @@ async def forget_expired(tx: Transaction) -> int:
 
 
 async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
-    """Delete the ad of element `ce`, or all ads of the site if `ce` is empty, with the planner's decisions there.
+    """Delete the ad of computing element `ce`, or all ads of the site if `ce` is empty, with the planner's decisions there.
 
     Return the elements that had an ad.
     """

@@ -34,7 +34,7 @@ class ReservableElement(msgspec.Struct, frozen=True):
 
 
 class HeldReservation(msgspec.Struct, frozen=True):
-    """A reservation that the batch system of element `ce` may still hold: its name there, and the agreement it was made for."""
+    """A reservation that the batch system of computing element `ce` may still hold: its name there, and the agreement it was made for."""
 
     agreement_id: AgreementId
     ce: str
@@ -45,7 +45,10 @@ class HeldReservation(msgspec.Struct, frozen=True):
 
 
 async def offer(tx: Transaction, offers: Sequence[AgreementTerms]) -> set[AgreementId]:
-    """Store offers of the broker in state Requested. Return the ids of the new ones; an offer whose id is stored already changes nothing."""
+    """Store offers of the resource broker in state Requested.
+
+    Return the ids of the new ones; an offer whose id is stored already changes nothing.
+    """
     rows = [
         (t.agreement_id, t.job_id, t.vo, t.owner, t.group, t.site, t.ce, t.cpus, t.duration_seconds, t.earliest_start,
          t.latest_start, t.flexible, t.expires_in_seconds)
@@ -71,7 +74,7 @@ async def read(tx: Transaction, ids: Collection[str]) -> dict[AgreementId, Agree
 
 
 async def move(tx: Transaction, marks: Sequence[AgreementMark]) -> list[Agreement]:
-    """Apply events to agreements as far as the state table allows, and send each decision to the broker.
+    """Apply events to agreements as far as the state table allows, and send each decision to the resource broker.
 
     Return the agreements that changed state, as they are afterwards. A mark is an event with the values to store; marks of unknown
     agreements are ignored.
@@ -145,7 +148,10 @@ async def take_turn(tx: Transaction, place: CeId, holder: str, seconds: float) -
 
 
 async def keep_turn(tx: Transaction, place: CeId, holder: str) -> bool:
-    """Return whether `holder` still has the right to decide for the element. If so, nobody else gets it before the transaction ends."""
+    """Return whether `holder` still has the right to decide for the computing element.
+
+    If so, nobody else gets it before the transaction ends.
+    """
     return await tx.fetchval(SQL["keep_turn"], *place, holder) is not None
 
 
@@ -184,7 +190,7 @@ async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
 
 
 async def end_overdue(tx: Transaction, site: str, grace: timedelta, limit: int) -> list[Agreement]:
-    """End up to `limit` agreements of a site whose time or job is over, and tell the broker. Return those that ended.
+    """End up to `limit` agreements of a site whose time or job is over, and tell the resource broker. Return those that ended.
 
     A confirmed agreement also ends if nobody used it within `grace` after its start.
     """
@@ -216,7 +222,7 @@ async def released(tx: Transaction, ids: Collection[AgreementId]) -> None:
 
 
 async def living(tx: Transaction, place: CeId) -> dict[str, tuple[AgreementId, AgreementState]]:
-    """Return the agreements of an element that are not over and may hold a reservation there.
+    """Return the agreements of a computing element that are not over and may hold a reservation there.
 
     The key is the name of the reservation in the batch system; the value is the agreement's id and state.
     """

@@ -233,7 +233,7 @@ def _block(row: asyncpg.Record) -> Block:
 
 
 async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
-    """Lock the sweeps of the blocks with selected jobs until the transaction ends, so that nobody else cuts the blocks.
+    """Lock the job arrays of the blocks with selected jobs until the transaction ends, so that nobody else cuts the blocks.
 
     Return the blocks as they are then, and which of their jobs are selected.
     """
@@ -247,11 +247,11 @@ async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
 
 
 Moving = tuple[Block, list[Range], Steps]
-"""A block, the ranges of ids of its jobs that change state, and the steps of that change."""
+"""A block, the ranges of ids of those of its jobs that change state, and the steps of that change."""
 
 
 async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
-    """Apply steps to the given jobs of blocks, and cut the blocks where jobs stay behind. The caller has locked the sweeps.
+    """Apply steps to the given jobs of blocks, and cut the blocks where jobs stay behind. The caller has locked the job arrays.
 
     States and history are stored, events are sent, and matchers are told which jobs left or entered their queues. `source` says who caused
     it.
@@ -304,7 +304,7 @@ async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) 
 
 
 async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -> None:
-    """Delete the old blocks and insert the new ones. The caller has locked their sweeps."""
+    """Delete the old blocks and insert the new ones. The caller has locked their job arrays."""
     await tx.execute(SQL["delete"], [each.first for each in old])
     if new:
         await tx.execute(
@@ -336,7 +336,7 @@ async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
 
 
 async def give_rows(tx: Transaction, parts: Sequence[Part]) -> None:
-    """Give job rows to the chosen jobs of blocks, and cut these out of the blocks. The caller has locked their sweeps."""
+    """Give job rows to the chosen jobs of blocks, and cut these out of the blocks. The caller has locked their job arrays."""
     await _insert_jobs(tx, [(block, part) for block, ranges in parts for part in ranges])
     if parts:
         rest = [left for block, ranges in parts for left in block.without(ranges)]

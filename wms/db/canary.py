@@ -39,12 +39,12 @@ class CanaryTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def insert(tx: Transaction, job_id: JobId, site: str, ce: str, asked_by: str) -> None:
-    """Store a canary, the test job `job_id` that this transaction sends to an element. `asked_by` is who requested it."""
+    """Store a canary, the test job `job_id` that this transaction sends to a computing element. `asked_by` is who requested it."""
     await tx.execute(SQL["insert"], job_id, site, ce, asked_by)
 
 
 async def unfinished(tx: Transaction) -> list[Canary]:
-    """Return the canaries (test jobs) of all elements that have no outcome yet, in the order of their job ids."""
+    """Return the canaries (test jobs) of all computing elements that have no outcome yet, in the order of their job ids."""
     return [Canary(**row) for row in await tx.fetch(SQL["open"])]
 
 
@@ -59,18 +59,21 @@ async def wanted(tx: Transaction) -> list[CanaryTarget]:
 
 
 async def of_place(tx: Transaction, site: str, ce: str, limit: int) -> list[CanaryLine]:
-    """Return the last `limit` canaries (test jobs) of an element, or of the whole site if `ce` is empty, newest first."""
+    """Return the last `limit` canaries (test jobs) of a computing element, or of the whole site if `ce` is empty, newest first."""
     return [CanaryLine(**row) for row in await tx.fetch(SQL["of_place"], site, ce, limit)]
 
 
 async def elements(tx: Transaction, site: str, ce: str) -> list[ComputingElement]:
-    """Return the element `ce`, or all elements of the site if `ce` is empty, as far as their ads have not expired."""
+    """Return the computing element `ce`, or all elements of the site if `ce` is empty, as far as their ads have not expired."""
     rows = await tx.fetch(SQL["elements"], site, ce)
     return [element for row in rows if (element := ad.element_of(row["element"]))]
 
 
 async def may_look(tx: Transaction) -> bool:
-    """Try to take the lock for sending test jobs to elements until the transaction ends. Return False if another transaction holds it."""
+    """Try to take the lock for sending test jobs to computing elements until the transaction ends.
+
+    Return False if another transaction holds it.
+    """
     alone: bool = await tx.fetchval(SQL["may_look"])
     return alone
 
@@ -84,7 +87,7 @@ async def overdue(tx: Transaction) -> list[JobId]:
 
 
 async def is_known(tx: Transaction, site: str, ce: str) -> bool:
-    """Return whether the site, or its element `ce` if that is not empty, ever had an ad or a state of health."""
+    """Return whether the site, or its computing element `ce` if that is not empty, ever had an ad or a state of health."""
     known: bool = await tx.fetchval(SQL["is_known"], site, ce)
     return known
 

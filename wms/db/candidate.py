@@ -20,7 +20,7 @@ class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
 
     element: ComputingElement
     attributes: Mapping[str, Any]
-    """What the ad says of the element's load and properties, by the attribute names of GLUE."""
+    """What the ad says of the computing element's load and properties, by the attribute names of GLUE."""
     advertised_at: datetime
     coming: int
 
@@ -61,7 +61,7 @@ async def fresh(tx: Transaction) -> list[FreshElement]:
 
 
 async def waiting(tx: Transaction, most: int) -> list[WaitingThere]:
-    """Return how long placed jobs that have not started have waited so far: at most `most` of each element, longest first.
+    """Return how long placed jobs that have not started have waited so far: at most `most` of each computing element, longest first.
 
     Jobs with a reservation are left out, as they wait for its start.
     """

@@ -17,7 +17,7 @@ SQL = load(__file__)
 
 
 async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
-    """Return the stored health of elements, and of whole sites under an empty `ce`. What is absent is healthy."""
+    """Return the stored health of computing elements, and of whole sites under an empty `ce`. What is absent is healthy."""
     return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
@@ -26,22 +26,23 @@ def _health(row: asyncpg.Record) -> ElementHealth:
 
 
 def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
-    """Return the health of element `ce`, given the stored health of all. If the site as a whole is avoided, that is the site's."""
+    """Return the health of computing element `ce`, given the stored health of all. If the site as a whole is avoided, that is the site's."""
     whole = known.get(CeId(site, ""), ElementHealth())
     return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
 
 async def avoided(tx: Transaction) -> dict[CeId, str]:
-    """Return the elements that get no work, and the sites under an empty `ce`, each with a text of the reason."""
+    """Return the computing elements that get no work, and the sites under an empty `ce`, each with a text of the reason."""
     return {place: health.text() for place, health in (await read(tx)).items() if health.avoided}
 
 
 async def move(
     tx: Transaction, place: CeId, moved: HealthChange, terms: HealthPolicy
 ) -> ElementHealth | None:
-    """Apply a change of health to an element, or to a whole site if the `ce` of `place` is empty. `terms` sets how long states last.
+    """Apply a change of health to a computing element, or to a whole site if the `ce` of `place` is empty.
 
-    The state is stored and an event is sent. Return the new health; return None, and store nothing, if the state does not change.
+    `terms` sets how long states last. The state is stored and an event is sent. Return the new health; return None, and store nothing, if
+    the state does not change.
     """
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
@@ -82,19 +83,22 @@ async def forget(tx: Transaction, age: float, limit: int) -> int:
 
 
 async def may_judge(tx: Transaction) -> bool:
-    """Try to take the lock for judging elements until the transaction ends. Return False if another transaction holds it."""
+    """Try to take the lock for judging computing elements until the transaction ends. Return False if another transaction holds it."""
     alone: bool = await tx.fetchval(SQL["may_judge"])
     return alone
 
 
 async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
-    """Return the elements where enough recent attempts of jobs failed quickly that the element must be judged. `terms` has the thresholds."""
+    """Return the computing elements where enough recent attempts of jobs failed quickly that the element must be judged.
+
+    `terms` has the thresholds.
+    """
     rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
 async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
-    """Return the outcomes of recent attempts at all elements, by kind of job and owner.
+    """Return the outcomes of recent attempts at all computing elements, by kind of job and owner.
 
     Test jobs (canaries) are left out; `terms` sets what is recent.
     """

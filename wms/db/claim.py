@@ -80,7 +80,7 @@ async def claim(
 
     Jobs that wait no more, or in another queue, are left out. Each job may be named once.
 
-    Return None, and claim nothing, if elements began to state limits since `generation` (`wms.db.limit.advertising`). Raise
+    Return None, and claim nothing, if computing elements began to state limits since `generation` (`wms.db.limit.advertising`). Raise
     LockNotAvailableError if another transaction has locked a job. A transaction with `wary` set leaves such jobs out instead.
     """
     ordered = sorted(claims, key=_JOB_ID)

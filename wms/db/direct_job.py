@@ -1,4 +1,4 @@
-"""Jobs that are sent to elements directly, as batch jobs, in the database. The pilot submitter that sends one holds its lease."""
+"""Jobs that are sent to computing elements directly, as batch jobs, in the database. The pilot submitter that sends one holds its lease."""
 
 from collections.abc import Sequence
 from typing import Literal
@@ -51,7 +51,7 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_sent(self) -> bool:
-        """Whether the job is known to have reached its element: its placement is no longer only ordered."""
+        """Whether the job is known to have reached its computing element: its placement is no longer only ordered."""
         return self.placed != "Ordered"
 
     @property

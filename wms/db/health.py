@@ -19,7 +19,7 @@ async def outbox(tx: Transaction) -> asyncpg.Record:
 async def pilots(tx: Transaction) -> asyncpg.Record:
     """Return a row with numbers of live pilots: `pilots` in all, `running`, `silent` for over a minute, and `unheard`.
 
-    An unheard pilot has never sent a message, though its element reported it as running over a minute ago.
+    An unheard pilot has never sent a message, though its computing element reported it as running over a minute ago.
     """
     return await _one(tx, SQL["pilots"])
 

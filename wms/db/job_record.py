@@ -16,17 +16,17 @@ from wms.messages.replies.rankings import RankedElement
 SQL = load(__file__)
 
 Phase: TypeAlias = Literal["Choosing", "Deciding", "Confirming", "Placed", "Over"]
-"""What the broker waits for: a choice of sites, their decisions, the confirmation of the chosen one, the job's end, or nothing."""
+"""What the resource broker waits for: a choice of sites, their decisions, the confirmation of the chosen one, the job's end, or nothing."""
 
 _ranking = msgspec.json.Decoder(tuple[RankedElement, ...])
 
 
 class ClaimedRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a job that the broker places, whose next step this broker has claimed, with the data that the step needs."""
+    """The record of a job that the resource broker places, whose next step this broker has claimed, with the data that the step needs."""
 
     job_id: JobId
     seq: int
-    """The number, in the job's history, of the change to Checking for which the broker was asked."""
+    """The number, in the job's history, of the change to Checking for which the resource broker was asked."""
     phase: Phase
     since: datetime
     """Placements of the job that failed before this time do not count."""
@@ -55,7 +55,7 @@ class ClaimedRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class StepResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one step of the broker for a job: the next phase, and in how many seconds its step is due."""
+    """The result of one step of the resource broker for a job: the next phase, and in how many seconds its step is due."""
 
     job_id: JobId
     phase: Phase
@@ -69,7 +69,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of how far the broker is with a job, as users see it."""
+    """The record of how far the resource broker is with a job, as users see it."""
 
     job_id: JobId
     seq: int
@@ -86,7 +86,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def adopt(tx: Transaction, orders: Mapping[JobId, int], fresh: Collection[JobId] = ()) -> None:
-    """Create records for jobs that the broker is to place, or begin anew with jobs that came back. Unknown jobs are left out.
+    """Create records for jobs that the resource broker is to place, or begin anew with jobs that came back. Unknown jobs are left out.
 
     `orders` maps jobs to the number of their change to Checking. If that number was adopted before, nothing changes. For jobs in `fresh`,
     earlier failures do not count any more.
@@ -96,7 +96,7 @@ async def adopt(tx: Transaction, orders: Mapping[JobId, int], fresh: Collection[
 
 
 async def unknown(tx: Transaction, limit: int) -> dict[JobId, int]:
-    """Return up to `limit` jobs that the broker is to place but has no record of, since the message was lost.
+    """Return up to `limit` jobs that the resource broker is to place but has no record of, since the message was lost.
 
     The value is the number of the job's change to Checking.
     """
@@ -104,7 +104,7 @@ async def unknown(tx: Transaction, limit: int) -> dict[JobId, int]:
 
 
 async def claim(tx: Transaction, owner: str, seconds: float, limit: int) -> list[ClaimedRecord]:
-    """Claim up to `limit` job records whose next step is due, for the broker instance `owner`.
+    """Claim up to `limit` job records whose next step is due, for the resource broker instance `owner`.
 
     After `seconds` seconds other instances may claim them. Owners of jobs take turns.
     """
@@ -122,7 +122,7 @@ def _claimed(row: dict[str, Any]) -> ClaimedRecord:
 
 
 async def hold(tx: Transaction, job_ids: Collection[JobId], owner: str) -> set[JobId]:
-    """Lock these records at the end of a step. Return those jobs that the broker instance `owner` still has claimed."""
+    """Lock these records at the end of a step. Return those jobs that the resource broker instance `owner` still has claimed."""
     found = await tx.fetch(SQL["hold"], sorted(job_ids), owner)
     return {row["job_id"] for row in found if row["is_mine"]}
 
@@ -165,13 +165,13 @@ async def over(tx: Transaction, limit: int) -> list[OverRecord]:
 
 
 async def close(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Store that the broker has nothing more to do for these jobs."""
+    """Store that the resource broker has nothing more to do for these jobs."""
     if job_ids:
         await tx.execute(SQL["close"], sorted(job_ids))
 
 
 async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
-    """Return the record of a job; None if the broker has none."""
+    """Return the record of a job; None if the resource broker has none."""
     row = await tx.fetchrow(SQL["of_job"], job_id)
     if row is None:
         return None
@@ -179,5 +179,5 @@ async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
 
 
 async def counts(tx: Transaction) -> dict[str, int]:
-    """Return how many jobs are in each phase in which the broker has something to do."""
+    """Return how many jobs are in each phase in which the resource broker has something to do."""
     return {row["phase"]: row["jobs"] for row in await tx.fetch(SQL["counts"])}

@@ -53,9 +53,9 @@ class Allowed(NamedTuple):
     allowed: int | None
     lifetime_seconds: float
     observed_at: datetime | None = None
-    """When the ad's source counted the element's jobs; None: just now. Jobs sent later are not in its count."""
+    """When the ad's source counted the computing element's jobs; None: just now. Jobs sent later are not in its count."""
     current: int = 0
-    """The number of jobs that the ad's source counted at the element."""
+    """The number of jobs that the ad's source counted at the computing element."""
     sees_jobs: bool = True
     """Whether the ad's source counts the jobs that pilots run; otherwise it counts the pilots."""
 
@@ -64,7 +64,7 @@ class AdvertisedLimits(NamedTuple):
     """The computing elements whose ads state a limit, and the version number of this set."""
 
     generation: int
-    """A number that rises whenever an element begins to state a limit."""
+    """A number that rises whenever a computing element begins to state a limit."""
     places: AbstractSet[CeId]
 
 
@@ -242,7 +242,7 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
 
 
 async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:
-    """Store that the ads of these elements ended. One that stated a limit then admits no job until its next ad."""
+    """Store that the ads of these computing elements ended. One that stated a limit then admits no job until its next ad."""
     if places:
         await tx.execute(SQL["end_ads"], *dense(sorted(places), 2))
 
@@ -261,7 +261,7 @@ async def pilots_left(tx: Transaction) -> dict[CeId, int]:
 
 
 async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId, int]:
-    """Count pilots that are about to be sent, `wanted` to each element. Return how many each element admits of these.
+    """Count pilots that are about to be sent, `wanted` to each computing element. Return how many each element admits of these.
 
     Elements whose ads state no limit are absent: they admit all.
     """

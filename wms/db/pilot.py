@@ -41,7 +41,7 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     silent: float | None
     """Seconds since the pilot's last message; None if it never sent one."""
     unheard: float | None = None
-    """Seconds since the pilot's last message. If it never sent one, seconds since its element last reported that it runs."""
+    """Seconds since the pilot's last message. If it never sent one, seconds since its computing element last reported that it runs."""
 
 
 class Supply(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,11 +83,11 @@ class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     age: float
     """Seconds since the pilot's end."""
     lost: bool
-    """Whether the pilot was only lost from sight: its element cannot see it, and it may still work."""
+    """Whether the pilot was only lost from sight: its computing element cannot see it, and it may still work."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
-    """A stray pilot: its element lists it as alive, though it has ended or is unknown here."""
+    """A stray pilot: its computing element lists it as alive, though it has ended or is unknown here."""
 
     pilot_id: PilotId
     site: str
@@ -112,7 +112,7 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     lifetime_seconds: float | None = None
     """The pilot's lifetime in seconds; None if it is not limited."""
     asks: str = ""
-    """The name of the pilot class: which kind of host the pilot asks its element for."""
+    """The name of the pilot class: which kind of host the pilot asks its computing element for."""
     owner_group: str = ""
     """The group whose jobs alone a private pilot takes; empty: any group of its VO."""
     owner: str = ""
@@ -172,7 +172,7 @@ class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Followed(msgspec.Struct, frozen=True, kw_only=True):
-    """What the dispatcher, which sends pilots to an element, reports of the state of one pilot."""
+    """What the dispatcher, which sends pilots to a computing element, reports of the state of one pilot."""
 
     pilot_id: PilotId
     state: str
@@ -195,9 +195,9 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
     seen_at: datetime | None
     """The time of the pilot's last message; None if it never sent one."""
     word: str | None
-    """What the pilot's element last reported of it; None if it never did."""
+    """What the pilot's computing element last reported of it; None if it never did."""
     word_at: datetime | None
-    """The time of the element's last report."""
+    """The time of the computing element's last report."""
     cause: str | None
     """The cause of the pilot's end; None if it has not ended or ended by itself."""
 

@@ -38,7 +38,7 @@ class NewPlacement(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     ce: str
     rank: int = 1
-    """The place of the element in the broker's ranking for the job, from 1."""
+    """The place of the computing element in the resource broker's ranking for the job, from 1."""
     dispatch: Dispatch = "pilot"
     agreement_id: str | None = None
     reservation: str = ""
@@ -135,7 +135,7 @@ async def take(
     """Take charge of up to `limit` Ordered placements, oldest first. `taker` is the pilot submitter's instance.
 
     After `seconds` seconds, others may take those that have no pilot yet. A placement with a later start is taken early only if the kind of
-    dispatcher of its element is in `keeping`: those whose batch system waits for reservations.
+    dispatcher of its computing element is in `keeping`: those whose batch system waits for reservations.
     """
     return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping)))
 
@@ -193,7 +193,7 @@ class PlacementFailure(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def arrived(tx: Transaction) -> int:
-    """Store placements as Sent whose pilots have been reported by their elements; return how many."""
+    """Store placements as Sent whose pilots have been reported by their computing elements; return how many."""
     return await tx.execute(SQL["arrived"])
 
 

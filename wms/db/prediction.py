@@ -96,7 +96,7 @@ async def calibration(tx: Transaction, by: Literal["site", "predictor", "both"])
 
 
 async def waits(tx: Transaction, each: int) -> list[Sample]:
-    """Return how long the last `each` pilots of every element waited in its batch queue, latest first."""
+    """Return how long the last `each` pilots of every computing element waited in its batch queue, latest first."""
     rows = await tx.fetch(SQL["waits"], HISTORY_SECONDS, each)
     return [_sample(row) for row in rows]
 
@@ -106,7 +106,7 @@ def _sample(row: asyncpg.Record) -> Sample:
 
 
 async def run_times(tx: Transaction, classes: Collection[str], each: int) -> list[ClassSample]:
-    """Return the last `each` run times of jobs of each of these classes, at any element, latest first."""
+    """Return the last `each` run times of jobs of each of these classes, at any computing element, latest first."""
     rows = await tx.fetch(SQL["run_times"], sorted(classes), each)
     return [
         ClassSample(
@@ -117,7 +117,7 @@ async def run_times(tx: Transaction, classes: Collection[str], each: int) -> lis
 
 
 async def runs_there(tx: Transaction, each: int) -> dict[CeId, list[float]]:
-    """Return the last `each` run times of placed jobs at every element, in seconds, latest first."""
+    """Return the last `each` run times of placed jobs at every computing element, in seconds, latest first."""
     found: dict[CeId, list[float]] = {}
     for row in await tx.fetch(SQL["runs_there"], HISTORY_SECONDS, each):
         found.setdefault(CeId(row["site"], row["ce"]), []).append(row["seconds"])

@@ -12,7 +12,7 @@ from wms.discovery.server_answers import FoundElement
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """The person or group for whom elements are sought. An empty field means that it does not matter."""
+    """The person or group for whom computing elements are sought. An empty field means that it does not matter."""
 
     vo: str = ""
     group: str = ""

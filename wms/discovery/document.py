@@ -36,7 +36,7 @@ INDEXES = frozenset(
 )
 """The types of endpoints that are indexes: they lead to further endpoints."""
 DOOR = "org.nordugrid.arcrest"
-"""The type of an element's endpoint that is asked. Its other endpoints (EMI-ES, GridFTP, LDAP) describe the same."""
+"""The type of a computing element's endpoint that is asked. Its other endpoints (EMI-ES, GridFTP, LDAP) describe the same."""
 _PAIR = re.compile(r"([a-z]+)=(\S*)")
 
 
@@ -83,7 +83,7 @@ def _form(data: bytes) -> str:
 
 
 def _elements(queues: Iterable[tuple[GlueComputingElement, str]]) -> tuple[FoundElement, ...]:
-    """Return the elements of queues, each with its site. Those whose names are invalid here are left out."""
+    """Return the computing elements of queues, each with its site. Those whose names are invalid here are left out."""
     told = (FoundElement(site=site, glue=queue) for queue, site in queues)
     return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
 
@@ -162,7 +162,10 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
 
 
 def _told(elements: tuple[FoundElement, ...], ends: Iterable[tuple[str, Kind]], base: str) -> ServerAnswer:
-    """Return the answer with these elements and endpoints. Double endpoints are left out, and malformed ones or too many are reported."""
+    """Return the answer with these computing elements and endpoints.
+
+    Double endpoints are left out, and malformed ones or too many are reported.
+    """
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}
     for number, (text, kind) in enumerate(ends):

@@ -25,7 +25,7 @@ class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
     servers: int = 10_000
     """How many servers are remembered. The one that was not used for longest is forgotten first."""
     elements: int = 200_000
-    """How many elements are remembered, of all servers together."""
+    """How many computing elements are remembered, of all servers together."""
 
 
 class Recalled(NamedTuple):

@@ -14,7 +14,7 @@ class _Place:
 
 
 class Parallelism:
-    """Lets `quick` questions run at a time, and `slow` more that have taken over `slow_after_seconds`."""
+    """Lets `quick` questions to servers run at a time, and `slow` more that have taken over `slow_after_seconds` seconds."""
 
     def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:
         self._quick = asyncio.Semaphore(quick)

@@ -14,11 +14,11 @@ class FoundElement(Struct, frozen=True, kw_only=True):
     """The name of the element's site in the index; the host of its endpoint if the index has none."""
     glue: GlueComputingElement
     offer: Offer | None = None
-    """The element as this system's ads describe it, if it was found in an ad; else None."""
+    """The computing element as this system's ads describe it, if it was found in an ad; else None."""
 
     @property
     def name(self) -> str:
-        """The name of the element at its site, which is that of its queue."""
+        """The name of the computing element at its site, which is that of its queue."""
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 

@@ -45,7 +45,7 @@ class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
 
     element: FoundElement
     by: str
-    """The key of the address of the server that described the element."""
+    """The key of the address of the server that described the computing element."""
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +54,7 @@ class Found(msgspec.Struct, frozen=True, kw_only=True):
     sightings: tuple[ElementSighting, ...] = ()
     visits: tuple[Visit, ...] = ()
     doubles: tuple[ElementSighting, ...] = ()
-    """Further elements with the site and name of one in `sightings`."""
+    """Further computing elements with the site and name of one in `sightings`."""
 
     @property
     def elements(self) -> tuple[FoundElement, ...]:
@@ -153,7 +153,7 @@ class Walk:
         return ""
 
     def report(self) -> Found:
-        """Return the elements found so far, and what became of each server, in the order of their places."""
+        """Return the computing elements found so far, and what became of each server, in the order of their places."""
         servers = sorted(self._servers.items(), key=lambda each: each[1].place)
         seen: dict[tuple[str, str], ElementSighting] = {}
         doubles: list[ElementSighting] = []

@@ -37,7 +37,7 @@ from wms.ids import PilotId
 from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 200
-"""How many jobs one call to the element names at most."""
+"""How many jobs one call to the computing element names at most."""
 FILES = ("pilot.sh", "config.toml", "token")
 """The files that are uploaded for a pilot. The token is last, since A-REX starts the job once all are there."""
 
@@ -100,7 +100,7 @@ class ArcDispatcher:
             await self._ask(rest, "kill", pilot_ids)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots, whoever sent them, whose jobs the element lists under this account and that have not ended."""
+        """Return the pilots, whoever sent them, whose jobs the computing element lists under this account and that have not ended."""
         async with ArcRest(self._element) as rest:
             listed = await self._learn_all(rest)
             # A job without a known name may be no pilot.
@@ -111,7 +111,7 @@ class ArcDispatcher:
         return [name for name, answer in states.items() if answer.code < 300 and not _is_over(answer)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Fetch the end of each pilot's output from its session directory at the element. Pilots without output are absent."""
+        """Fetch the end of each pilot's output from its session directory at the computing element. Pilots without output are absent."""
         async with ArcRest(self._element) as rest:
             known = await self._known(rest, pilot_ids)
             texts = await asyncio.gather(*(self._output(rest, each) for each in known))
@@ -136,7 +136,7 @@ class ArcDispatcher:
         return end_in(back)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Let the element remove the session directories of these pilots, which have ended, and remove what `collect` unpacked."""
+        """Let the computing element remove the session directories of these pilots, which have ended, and remove what `collect` unpacked."""
         if not pilot_ids:
             return
         async with ArcRest(self._element) as rest:
@@ -218,13 +218,13 @@ class ArcDispatcher:
             self._unfed.difference_update(unfed)
 
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
-        """Return those of these pilots that have jobs at the element. If some are unknown here, read the names of all jobs first."""
+        """Return those of these pilots that have jobs at the computing element. If some are unknown here, read the names of all jobs first."""
         if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
             await self._learn_all(rest)
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
 
     async def _learn_all(self, rest: ArcRest) -> set[str]:
-        """Return the ids of all jobs that the element lists under this account, and remember the pilots that new ones are of."""
+        """Return the ids of all jobs that the computing element lists under this account, and remember the pilots that new ones are of."""
         listed = await rest.jobs()
         strangers = sorted(listed - set(self._jobs.values()))
         for some in batches(strangers, JOBS_AT_ONCE):

@@ -33,7 +33,7 @@ class ArcEndpoint(NamedTuple):
 
 
 class ArcJobStatus(NamedTuple):
-    """What the element answers about one job: an HTTP status code, a reason, and the rest of the answer."""
+    """What the computing element answers about one job: an HTTP status code, a reason, and the rest of the answer."""
 
     code: int
     reason: str
@@ -41,7 +41,7 @@ class ArcJobStatus(NamedTuple):
 
     @property
     def job(self) -> str:
-        """The id that the element gave the job; empty if the answer has none."""
+        """The id that the computing element gave the job; empty if the answer has none."""
         return str(self.body.get("id", ""))
 
     @property
@@ -87,7 +87,7 @@ class ArcRest:
         await self._session.close()
 
     async def information(self, limit: int) -> tuple[bytes, str]:
-        """Return the element's description of itself, a GLUE 2.0 document, and its content type. XML is asked for.
+        """Return the computing element's description of itself, a GLUE 2.0 document, and its content type. XML is asked for.
 
         Raises Unavailable if it has more than `limit` bytes.
         """
@@ -103,7 +103,7 @@ class ArcRest:
         return _answers(await self._call("POST", "jobs?action=new", text.encode(), "application/rsl"))
 
     async def jobs(self) -> set[str]:
-        """Return the ids of all jobs that the element lists under this credential."""
+        """Return the ids of all jobs that the computing element lists under this credential."""
         return {answer.job for answer in _answers(await self._call("GET", "jobs"))}
 
     async def ask(self, action: str, jobs: Sequence[str]) -> list[ArcJobStatus]:

@@ -1,4 +1,4 @@
-"""Direct dispatch: a job itself is sent to its element in place of a pilot, for sites whose nodes have no network to the outside.
+"""Direct dispatch: a job itself is sent to its computing element in place of a pilot, for sites whose nodes have no network to the outside.
 
 The sender holds the job's lease, and passes it on by a file in the job's directory. The job does not begin before the lease is renewed once
 more, and ends itself when it is not renewed. So it never runs beside another attempt, even if its sender is dead.

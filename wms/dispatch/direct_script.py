@@ -100,8 +100,9 @@ def direct_script(
 ) -> str:
     """Return the shell script of a job that is sent directly. `name` is written into it for people.
 
-    `place` is the job's directory, quoted for a shell at the element; by default the one where the script starts. Without `leased` the job
-    begins at once, and watches no lease. `before` and `after` are shell lines that bring its files and take its output away.
+    `place` is the job's directory, quoted for a shell at the computing element; by default the one where the script starts. Without
+    `leased` the job begins at once, and watches no lease. `before` and `after` are shell lines that bring its files and take its output
+    away.
     """
     stdin = f"{WORK}/{payload.stdin}" if payload.stdin else "/dev/null"
     lease = LEASED if leased else UNLEASED

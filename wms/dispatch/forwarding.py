@@ -58,7 +58,7 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ScriptedMapping(self.kind, self.rules, self.script, answers)
 
     def usual(self, element: ComputingElement) -> Request:
-        """Return what every pilot asks the element for: the cores and memory in its ad, for the lifetime of a pilot."""
+        """Return what every pilot asks the computing element for: the cores and memory in its ad, for the lifetime of a pilot."""
         return Request(
             cores=element.cores_per_pilot,
             memory_mb=element.memory_mb,
@@ -74,7 +74,7 @@ class Forwarded(Struct, frozen=True, kw_only=True):
 
     request: Request
     decided: tuple[str, ...] = ()
-    """The terms of the requirements that are true by the element's ad."""
+    """The terms of the requirements that are true by the computing element's ad."""
     hosts: PilotClass | None = None
     """The pilot class, that is the kind of host to ask for, for the other terms; None if usual pilots suffice."""
     question: str = ""
@@ -119,7 +119,7 @@ def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
 
 
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
-    """Return the attributes of a node that meets these bounds, as far as they say more than the element's ad `ad`.
+    """Return the attributes of a node that meets these bounds, as far as they say more than the computing element's ad `ad`.
 
     As in an ad, a number means at least so much; it means at most so much if only that was asked for.
     """

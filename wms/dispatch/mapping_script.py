@@ -31,7 +31,7 @@ from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
 ANSWER_LIMIT = 16_384
 """The most bytes that a mapping script may print."""
 QUESTION_LIMIT = 16_384
-"""The most characters of a question to a mapping script, without the names of site and element."""
+"""The most characters of a question to a mapping script, without the names of site and computing element."""
 OPTIONS_LIMIT = 16
 OPTION_LENGTH = 200
 ASKED_LIMIT = 100
@@ -208,7 +208,7 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def why_avoided(outcome: Outcome | None) -> str:
-    """Return why an element is sent no pilots, by the outcome of its mapping script; empty if that is an answer.
+    """Return why a computing element is sent no pilots, by the outcome of its mapping script; empty if that is an answer.
 
     None means that the script has not been asked yet.
     """

@@ -22,7 +22,7 @@ LAST_LINE_LIMIT = 300
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that a pilot asks of its element, for itself as a whole; 0 or "" asks for nothing.
+    """The resources that a pilot asks of its computing element, for itself as a whole; 0 or "" asks for nothing.
 
     `constraint` and `gres` are names that the element defines; `attributes` are options of its middleware, by name.
     """

@@ -42,9 +42,9 @@ def pilot_script(
 ) -> str:
     """Return the shell script of a pilot, which runs the command `agent`.
 
-    `config`, `token`, `exit_file` and `log_file` are paths as the shell reads them at the element, quoted. They may be relative to the
-    directory in which the script starts. The script writes the agent's exit code to `exit_file`. It appends the output to `log_file`, for
-    batch systems that show output only at the end. An empty path means that neither is written.
+    `config`, `token`, `exit_file` and `log_file` are paths as the shell reads them at the computing element, quoted. They may be relative
+    to the directory in which the script starts. The script writes the agent's exit code to `exit_file`. It appends the output to
+    `log_file`, for batch systems that show output only at the end. An empty path means that neither is written.
     """
     return SCRIPT.format(
         pilot=shlex.quote(order.pilot_id),

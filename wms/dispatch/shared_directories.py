@@ -1,4 +1,4 @@
-"""Leases and ends of jobs that were sent directly to elements whose nodes share a file system with this machine."""
+"""Leases and ends of jobs that were sent directly to computing elements whose nodes share a file system with this machine."""
 
 import asyncio
 from pathlib import Path

@@ -32,7 +32,7 @@ class Guise(enum.Enum):
 
 @functools.cache
 def guise() -> Guise:
-    """Return the first way to run Postgres that works on this machine. Raise Rejected if none does."""
+    """Return as whom Postgres can be run on this machine: the first kind of user that works. Raise Rejected if none does."""
     if os.geteuid() != 0:
         return Guise.SELF
     for each in (Guise.NAMESPACE, Guise.OTHER):
@@ -46,12 +46,12 @@ def guise() -> Guise:
 
 
 def works(each: Guise) -> bool:
-    """Return whether programs can be run in this way on this machine. It tries one."""
+    """Return whether programs can be run as this kind of user on this machine. It tries a harmless one."""
     return _runs(command(each, ["true"], death_signal="KILL"))
 
 
 def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]:
-    """Return the command line that runs `argv` in this way.
+    """Return the command line that runs `argv` as this kind of user.
 
     `death_signal`, such as "QUIT", is the signal that the program gets when its parent dies.
     """

@@ -17,7 +17,7 @@ from wms.site import ComputingElement
 
 
 class Queue:
-    """A task queue of the simulation: its requirements, which elements fit them, and how many of its jobs wait."""
+    """A task queue of the simulation: its requirements, which computing elements fit them, and how many of its jobs wait."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
@@ -32,7 +32,7 @@ class Queue:
         self.cpu_segment = requirements.cpu_segment
 
     def cores(self, element: ComputingElement) -> int:
-        """Return how many cores a job of the queue takes in a pilot of this element."""
+        """Return how many cores a job of the queue takes in a pilot of this computing element."""
         return min(self.processors, element.cores_per_pilot)
 
 
@@ -67,15 +67,15 @@ class WaitingWork:
                 del self._waiting[kind]
 
     def __bool__(self) -> bool:
-        """Return whether any waiting job fits an element."""
+        """Return whether any waiting job fits a computing element."""
         return bool(self._waiting)
 
     def kinds(self) -> list[tuple[WorkKind, int]]:
-        """Return the kinds of waiting work that fit some element, each with its number of waiting jobs."""
+        """Return the kinds of waiting work that fit some computing element, each with its number of waiting jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
     def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
-        """Return the queues with waiting jobs that fit no element, each with the reasons."""
+        """Return the queues with waiting jobs that fit no computing element, each with the reasons."""
         return [
             (queue, self.unservable[queue.kind.requirements].reasons)
             for queue in self.queues

@@ -36,7 +36,7 @@ class Limiting:
         return bool(self._limits)
 
     def matched(self, requirements: Requirements, element: ComputingElement, now: float) -> float:
-        """Count a job that starts at an element under its limits, and close those that are reached.
+        """Count a job that starts at a computing element under its limits, and close those that are reached.
 
         Return the seconds until a limited rate allows the next start; infinity if no rate is exhausted.
         """
@@ -53,7 +53,7 @@ class Limiting:
         return opens
 
     def ended(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Count a job that ended at an element; return whether a limit that was closed is open again."""
+        """Count a job that ended at a computing element; return whether a limit that was closed is open again."""
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
             count = after(bound, self._count(key, now), 0)
@@ -61,7 +61,7 @@ class Limiting:
         return self.open_due(requirements, element, now)
 
     def open_due(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Open the limits on such jobs at an element that have room again; return whether there were any."""
+        """Open the limits on such jobs at a computing element that have room again; return whether there were any."""
         bounds = self._concerning(requirements, element)
         opened = {key for key in self._closed & bounds.keys() if room(bounds[key], self._count(key, now))}
         self._closed -= opened

@@ -33,7 +33,7 @@ class Squad:
 
     def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
-        """The number of the element in the simulation."""
+        """The number of the computing element in the simulation."""
         self.place = place
         self.vo = vo
         self.coming = 0

@@ -25,7 +25,7 @@ class Attempts:
         return len(self.job)
 
     def add(self, job: int, element: int, started: float, ended: float, cores: int) -> None:
-        """Add an attempt that ended. `job` and `element` are numbers; times are in seconds of the virtual clock."""
+        """Add an attempt that ended. `job` and `computing element` are numbers; times are in seconds of the virtual clock."""
         self.job.append(job)
         self.element.append(element)
         self.started.append(started)
@@ -42,7 +42,7 @@ class Stuck(NamedTuple):
 
 
 class SimulationRecord:
-    """What happened in a simulation. Jobs and elements are given by number; `NEVER` is the time of what did not happen."""
+    """What happened in a simulation. Jobs and computing elements are given by number; `NEVER` is the time of what did not happen."""
 
     def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places

@@ -72,10 +72,10 @@ class Simulation:
         self._manned: dict[Squad, None] = {}
         """The groups of pilots that have any, even if all are still on their way."""
         self._taken = [0] * len(self._places)
-        """How many pilots there are at each element, of all VOs."""
+        """How many pilots there are at each computing element, of all VOs."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
-        """The numbers of the elements that can take more pilots."""
+        """The numbers of the computing elements that can take more pilots."""
         self._numbers = {place.element.ce_id: n for n, place in enumerate(self._places)}
         self._planning = False
         self._round = -1
@@ -298,7 +298,7 @@ class Simulation:
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
-        """Plan pilots, for elements that can take some or have free slots. No other element can get any."""
+        """Plan pilots, for computing elements that can take some or have free slots. No other element can get any."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
             (kind, jobs, elements)
@@ -318,7 +318,7 @@ class Simulation:
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
-        """Return the numbers of pilots at these elements, and for each VO the number of its pilots at all others."""
+        """Return the numbers of pilots at these computing elements, and for each VO the number of its pilots at all others."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:

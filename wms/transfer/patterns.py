@@ -55,7 +55,7 @@ class UnmatchedFiles(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
     """The names of the first of them, at most `NAMED_LEFT`."""
     count: int = 0
-    """How many there are in all."""
+    """How many such files there are in all, named or not."""
 
 
 def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> UnmatchedFiles:
