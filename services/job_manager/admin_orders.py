@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager import pilot_orders, site_orders
+from services.job_manager import audit_trail, pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from wms.auth.policy import allowed
@@ -20,6 +20,7 @@ from wms.messages import replies
 from wms.messages.commands import (
     DropLimit,
     ResetShare,
+    Revoke,
     Rule,
     RuleSite,
     SetLimit,
@@ -50,14 +51,15 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
     digest = msgspec.json.encode(rule)
     if before is not None and before.digest != digest:
         fault = Rejected("ID_REUSED", f"the id {rule.command_id} was used before", "choose another id")
-        refuse(tx, owner, rule.command_id, rule.client, fault)
+        await _refuse(tx, principal, rule, fault)
         return
     try:
         ruled = _decoded(before.answer) if before else await _rule(tx, principal, rule, canaries)
     except Rejected as fault:
-        refuse(tx, owner, rule.command_id, rule.client, fault)
+        await _refuse(tx, principal, rule, fault)
         return
     if before is None:
+        await audit_trail.carried_out(tx, principal, rule, ruled.said)
         taken = Taken(rule.command_id, digest, msgspec.json.encode(ruled).decode())
         await submission.take(tx, owner, [taken])
     answer = replies.Ruled(
@@ -68,6 +70,11 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
         jobs=ruled.jobs,
     )
     tx.send(replies.inbox(owner), rule.client, answer)
+
+
+async def _refuse(tx: Transaction, principal: Principal, rule: Rule, fault: Rejected) -> None:
+    await audit_trail.refused(tx, principal, rule, fault)
+    refuse(tx, principal.owner, rule.command_id, rule.client, fault)
 
 
 def _decoded(answer: str) -> OrderResult:
@@ -166,4 +173,5 @@ _RULES: dict[type[Any], Any] = {
     DropLimit: _drop_limit,
     StartPilots: pilot_orders.start,
     StopPilots: pilot_orders.stop,
+    Revoke: revoking.carry_out,
 }

@@ -3,7 +3,7 @@
 from functools import partial
 from itertools import groupby
 
-from services.job_manager import admin_orders, job_orders
+from services.job_manager import admin_orders, audit_trail, job_orders
 from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.submission import parameter_lists
@@ -47,6 +47,7 @@ class Commands:
             await parameter_lists.keep(tx, principal, message)
         elif principal.kind not in ("user", "service"):
             fault = Rejected("NOT_ALLOWED", "only users and services give orders")
+            await audit_trail.refused(tx, principal, message, fault)
             refuse(tx, principal.owner, message.command_id, message.client, fault)
         elif isinstance(message, Control):
             await job_orders.carry_out(tx, await share.acting(tx, principal), message, self._segments)
@@ -88,4 +89,5 @@ def _submission(delivery: Delivery[Command]) -> ReceivedSubmission | None:
 async def on_refused(tx: Transaction, message: Command, fault: Rejected, claimed: str) -> None:
     """Answer a command whose token was refused. `claimed` is the owner in that unverified token; empty: no answer is sent."""
     if claimed:
+        await audit_trail.unaccepted(tx, claimed, message, fault)
         refuse(tx, claimed, message.command_id, message.client, fault)

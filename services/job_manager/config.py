@@ -57,6 +57,8 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     """Seconds for which a repeated submission is recognised by its id. Jobs must be kept at least as long."""
     pilots_seconds: Seconds = 90 * DAY
     """Seconds from the end of a pilot until it is deleted. The attempts in it stay with their jobs."""
+    audit_trail_seconds: Annotated[float, Meta(ge=7 * 86_400, le=3_660 * 86_400)] = 365 * DAY
+    """Seconds for which orders are kept in the audit trail. The database itself keeps each for a week."""
     dead_letters_seconds: Seconds = 30 * DAY
     """Seconds for which messages that could not be handled (dead letters) are kept, replayed or not."""
     dead_letters_most: Annotated[int, msgspec.Meta(ge=8, le=10_000_000)] = 10_000

@@ -6,6 +6,7 @@ from functools import partial
 
 import msgspec
 
+from services.job_manager import audit_trail
 from services.job_manager.answers import refuse
 from services.job_manager.dependants import Dependants
 from services.job_manager.editing import Editing, Moving
@@ -78,8 +79,10 @@ async def carry_out(
         try:
             answer = await _carry_out(tx, principal, control, segments)
         except Rejected as fault:
+            await audit_trail.refused(tx, principal, control, fault)
             refuse(tx, principal.owner, control.command_id, control.client, fault)
             return
+        await audit_trail.carried_out(tx, principal, control, audit_trail.in_words(answer))
         digest = msgspec.json.encode(control.selector)
         taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
         await submission.take(tx, principal.owner, [taken])

@@ -29,6 +29,8 @@ class Place:
         self.broker = broker
         self.postgres = postgres
         self.process: asyncio.subprocess.Process | None = None
+        self.issuers = ""
+        """Tables of trusted issuers, for the next start."""
         generate_keys(root / "keys")
 
     def token(self, owner: str, lifetime: float = 3600.0, rights: tuple[str, ...] = ()) -> Path:
@@ -58,7 +60,7 @@ class Place:
         config = self.root / "job_manager.toml"
         config.write_text(
             f'[auth]\njwks = "{self.root}/keys/jwks.json"\n[postgres]\nurl = "{self.postgres}"\n'
-            f'[kafka]\nbootstrap = "{self.broker.bootstrap}"\nfetch_wait_ms = 0\nidempotent = false\n'
+            f'[kafka]\nbootstrap = "{self.broker.bootstrap}"\nfetch_wait_ms = 0\nidempotent = false\n{self.issuers}'
         )
         with (self.root / "log").open("ab") as log:
             self.process = await asyncio.create_subprocess_exec(

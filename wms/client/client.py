@@ -9,10 +9,11 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
+from wms.client.access_client import AccessClient
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, upload_archives
-from wms.client.query_client import FETCHES_AT_ONCE, Counts, QueryClient
+from wms.client.query_client import FETCHES_AT_ONCE, Counts
 from wms.client.selector import normalised
 from wms.client.submission import Submission, check_id, new_id
 from wms.client.submitting import submit
@@ -32,7 +33,7 @@ from wms.transfer import SandboxStore, open_store, upload
 Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 
 
-class Client(QueryClient):
+class Client(AccessClient):
     """A user's connection to the system; any number of calls may run concurrently.
 
     `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, repeat the call with the same

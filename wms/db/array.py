@@ -17,3 +17,8 @@ def joined(values: Sequence[str]) -> str:
     if text.count(SEPARATOR) != max(0, len(values) - 1):
         raise Rejected("NAME_INVALID", "a name holds the control character U+001F", "leave it out")
     return text
+
+
+def multirange(ranges: Sequence[tuple[int, int]]) -> str:
+    """Return ranges of ids, both ends included, as the text of a Postgres multirange."""
+    return f"{{{','.join(f'[{low},{high}]' for low, high in ranges)}}}"

@@ -10,6 +10,7 @@ import asyncpg
 import msgspec
 
 from wms.auth.policy import Scope
+from wms.db.array import multirange
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
@@ -67,7 +68,7 @@ async def insert(tx: Transaction, waiting: Iterable[tuple[Ranges, Predecessors]]
     """Store dependencies. Each pair gives the ids of waiting jobs, as ranges, and the predecessors that they wait for."""
     rows = [(jobs, each.all, each.any_end, each.outputs_of) for jobs, each in waiting]
     if rows:
-        await tx.execute(SQL["insert"], *dense(tuple(map(_text, row)) for row in rows))
+        await tx.execute(SQL["insert"], *dense(tuple(map(multirange, row)) for row in rows))
 
 
 async def page(tx: Transaction, after: int, limit: int) -> list[Dependency]:
@@ -83,7 +84,7 @@ async def lock(tx: Transaction, dependency_id: int) -> Dependency | None:
 
 async def of_jobs(tx: Transaction, jobs: Ranges) -> list[Dependency]:
     """Return the dependencies that contain any of these jobs."""
-    return [_dependency(row) for row in await tx.fetch(SQL["of_jobs"], _text(jobs))]
+    return [_dependency(row) for row in await tx.fetch(SQL["of_jobs"], multirange(jobs))]
 
 
 async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> list[PredecessorProgress]:
@@ -93,7 +94,9 @@ async def progress(tx: Transaction, asked: Sequence[tuple[Ranges, Ranges]]) -> l
     """
     if not asked:
         return []
-    columns = dense((n, _text(pending), _text(any_end)) for n, (pending, any_end) in enumerate(asked))
+    columns = dense(
+        (n, multirange(pending), multirange(any_end)) for n, (pending, any_end) in enumerate(asked)
+    )
     rows = {row["number"]: row for row in await tx.fetch(SQL["progress"], *columns, WINDOW)}
     return [_progress(pending, rows[n]) for n, (pending, _) in enumerate(asked)]
 
@@ -111,7 +114,7 @@ async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -
 
     For ids in `any_end` any end is enough; others must be Done.
     """
-    rows = await tx.fetch(SQL["unmet"], _text(pending), _text(any_end), limit, WINDOW)
+    rows = await tx.fetch(SQL["unmet"], multirange(pending), multirange(any_end), limit, WINDOW)
     return [Unmet(row["job_id"], row["last"], State(row["state"]), row["reason"]) for row in rows]
 
 
@@ -124,7 +127,7 @@ async def states(tx: Transaction, job_ids: Sequence[int]) -> dict[int, State]:
 
 async def advance(tx: Transaction, dependency_id: int, pending: Ranges, failed: int | None) -> None:
     """Store the progress of a dependency: the predecessors still pending, and the failed one that the jobs' reason names."""
-    await tx.execute(SQL["advance"], dependency_id, _text(pending), failed)
+    await tx.execute(SQL["advance"], dependency_id, multirange(pending), failed)
 
 
 async def delete(tx: Transaction, dependency_id: int) -> None:
@@ -134,8 +137,8 @@ async def delete(tx: Transaction, dependency_id: int) -> None:
 
 async def let_go(tx: Transaction, jobs: Ranges) -> None:
     """Remove these jobs from all dependencies, and delete dependencies that then have no jobs. The jobs' states are not changed."""
-    await tx.execute(SQL["let_all_go"], _text(jobs))
-    await tx.execute(SQL["let_go"], _text(jobs))
+    await tx.execute(SQL["let_all_go"], multirange(jobs))
+    await tx.execute(SQL["let_go"], multirange(jobs))
 
 
 async def forget_idle(tx: Transaction, numbers: Sequence[int]) -> int:
@@ -150,7 +153,7 @@ async def lock_rows(
 
     If `codes` is given, the reason code of the state must be one of them.
     """
-    return [row["job_id"] for row in await tx.fetch(SQL["lock_rows"], _text(jobs), state, codes, limit)]
+    return [row["job_id"] for row in await tx.fetch(SQL["lock_rows"], multirange(jobs), state, codes, limit)]
 
 
 async def hold_codes(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, str]:
@@ -168,7 +171,7 @@ async def visible(tx: Transaction, scope: Scope, ranges: Ranges) -> list[int]:
 
 async def bodies(tx: Transaction, jobs: Ranges) -> dict[int, str]:
     """Return the job descriptions (JSON) of those of these jobs that are Held, by description id."""
-    return {row["description_id"]: row["body"] for row in await tx.fetch(SQL["bodies"], _text(jobs))}
+    return {row["description_id"]: row["body"] for row in await tx.fetch(SQL["bodies"], multirange(jobs))}
 
 
 async def rewrite_bodies(tx: Transaction, bodies: Mapping[int, str]) -> None:
@@ -184,7 +187,7 @@ async def outputs(tx: Transaction, jobs: Ranges) -> tuple[SandboxRef, ...]:
     """
     return tuple(
         SandboxRef(sha256=row["output_sha256"], size=row["output_bytes"] or 0, directory=str(row["job_id"]))
-        for row in await tx.fetch(SQL["outputs"], _text(jobs))
+        for row in await tx.fetch(SQL["outputs"], multirange(jobs))
     )
 
 
@@ -198,11 +201,6 @@ def _dependency(row: asyncpg.Record) -> Dependency:
         pending=_ranges(row["pending"]),
         failed=row["failed"],
     )
-
-
-def _text(ranges: Ranges) -> str:
-    """Return ranges of ids, ends included, as the text of a Postgres multirange."""
-    return f"{{{','.join(f'[{low},{high}]' for low, high in ranges)}}}"
 
 
 def _ranges(text: str) -> Ranges:

@@ -223,5 +223,19 @@ class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
     client: Client = ""
 
 
-Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite | StartPilots | StopPilots
+class Revoke(msgspec.Struct, frozen=True, kw_only=True, tag="revoke"):
+    """The revocation of a token, a subject or a pilot, whose messages are refused from then on; with `lift`, its end."""
+
+    command_id: CommandId
+    kind: Literal["token", "subject", "pilot"]
+    value: GivenName
+    """The token's id (`jti`), the owner as jobs name it, or the pilot's id."""
+    lift: bool = False
+    for_seconds: Annotated[float, msgspec.Meta(ge=1, le=316_224_000)] | None = None
+    """None: a subject is revoked until that is lifted, and tokens and pilots for as long as a token may live."""
+    reason: Reason = ""
+    client: Client = ""
+
+
+Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite | StartPilots | StopPilots | Revoke
 Command = Submit | AddChunks | Control | Rule

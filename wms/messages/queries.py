@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from wms.agreement.state import AgreementState
-from wms.bounds import AgreementName, Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName
+from wms.bounds import AgreementName, Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName, Word
 from wms.job.state import State
 from wms.messages.commands import Selector
 
@@ -167,6 +167,31 @@ class ListReservations(Query, frozen=True, kw_only=True, tag="list-reservations"
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
 
 
+class WhoAmI(Query, frozen=True, kw_only=True, tag="who-am-i"):
+    """A query for the sender as the system sees it: identity, rights, and the token's end."""
+
+
+class ListAuditTrail(Query, frozen=True, kw_only=True, tag="list-audit-trail"):
+    """A query for a page of orders and refusals that the sender may see, the newest first; empty conditions stand for all."""
+
+    owner: Name = ""
+    action: Word = ""
+    """Such as `kill`, `set-share` or `revoke`."""
+    site: Name = ""
+    job_id: JobNumber | None = None
+    """A job that the order named by its id."""
+    refused: bool = False
+    """Whether to list only what was refused."""
+    since: Moment | None = None
+    before: JobNumber | None = None
+    """The number of an entry: only earlier ones are listed."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+
+
+class ListRevocations(PagedQuery, frozen=True, kw_only=True, tag="list-revocations"):
+    """A query for the revocations in force, the latest first."""
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -186,4 +211,7 @@ Asked = (
     | ShowRanking
     | ListPredictions
     | ListReservations
+    | WhoAmI
+    | ListAuditTrail
+    | ListRevocations
 )

@@ -48,6 +48,7 @@ from wms.runtime import clock
 from wms.runtime.config import ServiceConfig, config_file, read
 from wms.runtime.every import ENDLESS_ROUND_SECONDS, Every
 from wms.runtime.issuer_fetch import IssuerFetch
+from wms.runtime.revocation_refresh import LOOK_SECONDS, RevocationRefresh
 from wms.runtime.watchdog import Watchdog
 from wms.telemetry import logs
 
@@ -120,6 +121,9 @@ class Host:
         self._stop = asyncio.Event()
         self._facts: dict[str, Callable[[], Any]] = {}
         self._probed: dict[str, Probed] = {}
+        self._revocation_refresh = RevocationRefresh(db, self.revocations)
+        self.every("revocations", LOOK_SECONDS, self._revocation_refresh.look)
+        self.show("revocations", lambda: len(self.revocations))
         if self.issuers:
             self.every("issuers", ISSUER_SECONDS, IssuerFetch(self.issuers, clock.timestamp).look)
             self.show("issuers", lambda: self.issuers.health(clock.timestamp()))
@@ -204,6 +208,8 @@ class Host:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
         await self._bury_dead()
+        # Before the first message: nobody who was revoked comes in at a restart.
+        await self._revocation_refresh.look()
         await self._beat()
         log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
         try:

@@ -5,7 +5,17 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.job_manager.config import RetentionSettings
-from wms.db import canary, ce_state, dead_letter, operator_order, pilot, pilot_order, retention
+from wms.db import (
+    audit_record,
+    canary,
+    ce_state,
+    dead_letter,
+    operator_order,
+    pilot,
+    pilot_order,
+    retention,
+    revocation,
+)
 from wms.db.database import Database, Transaction
 from wms.db.dead_letter import LetterRoom
 from wms.db.retention import Ages, RetentionRound
@@ -56,11 +66,15 @@ class Retention:
             "pilot_orders": await self._batches(
                 lambda tx: pilot_order.forget(tx, settings.ended_jobs_seconds, BATCH)
             ),
+            "audit_trail": await self._batches(
+                lambda tx: audit_record.forget(tx, settings.audit_trail_seconds, BATCH)
+            ),
             "canaries": await self._batches(lambda tx: canary.forget(tx, settings.ended_jobs_seconds, BATCH)),
         }
         async with self._db.transaction() as tx:
             counts["dead_letters"] = await dead_letter.forget(tx, settings.dead_letters_seconds)
             counts["orders"] = await operator_order.forget(tx, settings.ended_jobs_seconds)
+            counts["revocations"] = await revocation.forget(tx)
             counts["offsets"] = await retention.forget_offsets(tx, settings.offsets_seconds)
         async with self._db.transaction() as tx:
             counts["partitions"] = await retention.drop_partitions(tx)

@@ -6,9 +6,9 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from services.job_manager import pilot_orders, site_orders
+from services.job_manager import pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import rankings, reservations, shares, why
+from services.job_manager.queries import access, rankings, reservations, shares, why
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -274,4 +274,7 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListLimits: shares.list_limits,
     asked.ListPredictions: rankings.list_predictions,
     asked.ListReservations: reservations.list_reservations,
+    asked.WhoAmI: access.who_am_i,
+    asked.ListAuditTrail: access.list_audit_trail,
+    asked.ListRevocations: revoking.list_revocations,
 }

@@ -8,7 +8,7 @@ from typing import TypeVar, cast
 
 import msgspec
 
-from services.job_manager import dependencies
+from services.job_manager import audit_trail, dependencies
 from services.job_manager.answers import refuse
 from services.job_manager.submission import brokered_jobs, parameter_lists
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
@@ -85,6 +85,7 @@ class Submissions:
                 by_owner.setdefault((each.identity, each.credentials), []).append(each)
             else:
                 fault = Rejected("NOT_ALLOWED", "this token may not submit jobs", "ask for one that may")
+                await audit_trail.refused(tx, each.principal, each.command, fault)
                 refuse(tx, each.principal.owner, each.command.command_id, each.command.client, fault)
         for (identity, _), mine in sorted(by_owner.items(), key=itemgetter(0)):
             await self._take_from(tx, identity, mine)

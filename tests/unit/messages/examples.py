@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from tests.unit.messages import ranking_examples, reservation_examples
+from tests.unit.messages import access_examples, ranking_examples, reservation_examples
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.ids import AgreementId, AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
@@ -756,6 +756,7 @@ FULL: dict[str, msgspec.Struct] = {
     ),
     **ranking_examples.FULL,
     **reservation_examples.FULL,
+    **access_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -920,6 +921,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "pilot-orders": replies.PilotOrders(query_id="q", client="", orders=()),
     **ranking_examples.MINIMAL,
     **reservation_examples.MINIMAL,
+    **access_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 

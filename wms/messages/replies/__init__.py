@@ -1,6 +1,7 @@
 """The topics `wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`); a tool ignores answers to others."""
 
 from wms.ids import slug
+from wms.messages.replies.access import AuditLine, AuditTrail, RevocationLine, RevocationList, WhoYouAre
 from wms.messages.replies.commands import Controlled, Refused, Ruled, Submitted, Unchanged, ValuesKept
 from wms.messages.replies.explanations import CeVerdict, Forecast, Foreseen, JobWhy, Relaxation
 from wms.messages.replies.jobs import (
@@ -74,12 +75,17 @@ Reply = (
     | JobRanking
     | Calibrations
     | Reservations
+    | WhoYouAre
+    | AuditTrail
+    | RevocationList
 )
 
 __all__ = [
     "INBOX_PREFIX",
     "AgreementLine",
     "Attempt",
+    "AuditLine",
+    "AuditTrail",
     "CalibrationLine",
     "Calibrations",
     "CanaryLine",
@@ -119,6 +125,8 @@ __all__ = [
     "Reply",
     "ReservationLine",
     "Reservations",
+    "RevocationLine",
+    "RevocationList",
     "Ruled",
     "Share",
     "ShareLine",
@@ -132,5 +140,6 @@ __all__ = [
     "SweepPage",
     "Unchanged",
     "ValuesKept",
+    "WhoYouAre",
     "inbox",
 ]

@@ -1,0 +1,216 @@
+"""`wms whoami`, `wms audit-trail`, `wms revoke`: who one is, who ordered what, and who comes in no more."""
+
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common, Duration, Flag, Moment, Most, Within
+from wms.cli.printing import note, show, show_json, show_table
+from wms.cli.session import OK, with_client
+from wms.cli.table import ALWAYS, TableColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from wms.client import Client
+    from wms.messages.replies import AuditLine, RevocationLine, WhoYouAre
+
+TRAIL = (
+    TableColumn("WHEN", ALWAYS),
+    TableColumn("WHO", 1, "cut", 10),
+    TableColumn("ACTION", ALWAYS),
+    TableColumn("ON", 3, "wrap", 20),
+    TableColumn("ANSWER", 2, "wrap", 20),
+)
+REVOCATIONS = (
+    TableColumn("KIND", ALWAYS),
+    TableColumn("VALUE", ALWAYS),
+    TableColumn("BY", 2, "cut", 8),
+    TableColumn("UNTIL", 1),
+    TableColumn("WHY", 3, "wrap", 20),
+)
+JobId = Annotated[int | None, Parameter(validator=Within(0, 2**62), show_default=False)]
+Term = Annotated[Duration | None, Parameter(show_default=False)]
+
+
+def whoami(*, common: Common = USUAL) -> int:
+    """Show who you are to the system.
+
+    RIGHTS are those of your token or of the rules for its issuer. ACTIONS are the only ones that the token permits, if its scopes limit it.
+
+    For example:
+      wms whoami
+      wms whoami --json
+      wms whoami --token ./other.token
+    """
+
+    async def work(client: "Client") -> int:
+        found = await client.whoami()
+        show_json(found) if common.json else show_table(("CLAIM", "VALUE"), who_rows(found))
+        return OK
+
+    return with_client(common, work)
+
+
+def who_rows(found: "WhoYouAre") -> list[tuple[str, str]]:
+    """Return the table rows of an identity."""
+    from datetime import UTC, datetime
+
+    expires = datetime.fromtimestamp(found.expires_at, UTC)
+    return [
+        ("owner", found.owner),
+        ("kind", found.kind),
+        ("group", found.owner_group or "-"),
+        ("vo", found.vo or "-"),
+        ("rights", ", ".join(found.rights) or "-"),
+        *([] if found.actions is None else [("actions", ", ".join(found.actions) or "none")]),
+        ("token", found.token_id),
+        ("expires", f"{expires:%Y-%m-%d %H:%M:%S} UTC"),
+    ]
+
+
+def audit_trail(
+    job: Annotated[JobId, Parameter(help="A job that the order named by its id")] = None,
+    /,
+    *,
+    owner: str = "",
+    action: str = "",
+    site: str = "",
+    refused: Flag = False,
+    since: Moment | None = None,
+    limit: Most = 50,
+    common: Common = USUAL,
+) -> int:
+    """List orders and refusals, the newest first: who ordered what, on what, and the answer.
+
+    Each is written with what it did, and the database refuses to change it. You see your own; administrators see their VO's, operators all. With --json each line is one object.
+
+    For example:
+      wms audit-trail
+      wms audit-trail 17
+      wms audit-trail --refused --since 1d
+      wms audit-trail --action kill --owner alice --json
+
+    Parameters
+    ----------
+    owner
+        Orders of this owner.
+    action
+        Orders of this kind: kill, hold, edit, set-share, rule-site, revoke, ...
+    site
+        Orders on this site.
+    refused
+        Only what was refused.
+    since
+        Only since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00.
+    limit
+        The most lines to show; 0 shows all.
+    """
+
+    async def work(client: "Client") -> int:
+        sought = client.audit_trail(
+            owner=owner, action=action, site=site, job=job, refused=refused, since=since,
+            limit=limit + 1 if limit else None,
+        )  # fmt: skip
+        found = [each async for each in sought]
+        _show_trail(found[:limit] if limit else found, common)
+        if limit and len(found) > limit:
+            note(f"there are more than {limit:,}: --limit shows more, --limit 0 all")
+        return OK
+
+    return with_client(common, work)
+
+
+def _show_trail(lines: "list[AuditLine]", common: Common) -> None:
+    if common.json:
+        for each in lines:
+            show_json(each)
+    else:
+        show_table(TRAIL, trail_rows(lines), empty="nothing was ordered")
+
+
+def trail_rows(lines: "Iterable[AuditLine]") -> list[tuple[object, ...]]:
+    """Return the table rows of orders."""
+    return [
+        (
+            f"{each.at:%m-%d %H:%M:%S}",
+            each.owner,
+            each.action,
+            each.subject.strip("{}").replace('"', "") or "-",
+            f"{each.code}: {each.answer}" if each.code else each.answer,
+        )
+        for each in lines
+    ]
+
+
+def revoke(
+    kind: Annotated[
+        Literal["list", "token", "subject", "pilot"], Parameter(help="what to revoke, or list")
+    ] = "list",
+    value: Annotated[str, Parameter(help="the token's id, the owner, or the pilot's id")] = "",
+    /,
+    *,
+    reason: str = "",
+    duration: Annotated[Term, Parameter(name="--for")] = None,
+    lift: Flag = False,
+    common: Common = USUAL,
+) -> int:
+    """Have all services refuse a token, a subject or a pilot; or list what is revoked.
+
+    It holds within seconds everywhere, also after restarts. A token is named by its id (jti), which `wms whoami` and `wms audit-trail --json` show; a subject as its jobs' owner. The jobs and pilots of a revoked subject go on: kill them, and revoke pilots by their ids.
+
+    For example:
+      wms revoke
+      wms revoke subject alice --reason 'stolen laptop' --for 2d
+      wms revoke subject alice --lift
+      wms revoke token 0f3c2a --reason 'in a log file'
+      wms revoke pilot p-6f1d2c3b4a596877
+
+    Parameters
+    ----------
+    reason
+        The reason, which is kept.
+    duration
+        For so long: 2h, 7d. Without it a subject is revoked until that is lifted, a token or a pilot for 31 days, longer than any token lives.
+    lift
+        End the revocation.
+    """
+
+    async def work(client: "Client") -> int:
+        if kind == "list":
+            _show_revocations(await client.revocations(), common)
+            return OK
+        said = await client.revoke(kind, value, reason=reason, for_seconds=duration, lift=lift)
+        show_json({"said": said}) if common.json else show(said)
+        return OK
+
+    _check_value(kind, value)
+    return with_client(common, work)
+
+
+def _check_value(kind: str, value: str) -> None:
+    from wms.errors import Rejected
+
+    if kind != "list" and not value:
+        raise Rejected("BAD_OPTION", f"no {kind} is named", "`wms revoke --help` has examples")
+
+
+def _show_revocations(found: "tuple[RevocationLine, ...]", common: Common) -> None:
+    if common.json:
+        show_json(found)
+    else:
+        show_table(REVOCATIONS, revocation_rows(found), empty="nothing is revoked")
+
+
+def revocation_rows(found: "Iterable[RevocationLine]") -> list[tuple[object, ...]]:
+    """Return the table rows of revocations."""
+    return [
+        (
+            each.kind,
+            each.value,
+            each.revoked_by,
+            f"{each.expires_at:%m-%d %H:%M}" if each.expires_at else "lifted",
+            each.reason or "-",
+        )
+        for each in found
+    ]

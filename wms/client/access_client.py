@@ -1,0 +1,95 @@
+"""A client with the requests about access: who I am, who ordered what, and what is revoked."""
+
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Literal
+
+from wms.client.query_client import PAGES_LIMIT, QueryClient
+from wms.client.submission import new_id
+from wms.ids import CommandId
+from wms.messages import commands as ordered
+from wms.messages import queries as asked
+from wms.messages import replies
+
+
+class AccessClient(QueryClient):
+    """A user's connection to the system, with the calls about access."""
+
+    async def whoami(self) -> replies.WhoYouAre:
+        """Return who you are to the system: identity, rights, and the end of your token, as it verified them."""
+        query = asked.WhoAmI(query_id=new_id(), client=self._exchange.client)
+        return await self._ask(query, replies.WhoYouAre)
+
+    async def audit_trail(
+        self,
+        *,
+        owner: str = "",
+        action: str = "",
+        site: str = "",
+        job: int | None = None,
+        refused: bool = False,
+        since: datetime | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[replies.AuditLine]:
+        """Yield the orders and refusals that you may see, the newest first, at most `limit`.
+
+        They are fetched page by page. Each condition that is given must hold; `job` finds orders that named it by its id.
+        """
+        before: int | None = None
+        left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
+        while left > 0:
+            query = asked.ListAuditTrail(
+                query_id=new_id(),
+                client=self._exchange.client,
+                owner=owner,
+                action=action,
+                site=site,
+                job_id=job,
+                refused=refused,
+                since=since,
+                before=before,
+                limit=min(left, asked.PAGE_LIMIT),
+            )
+            page = await self._ask(query, replies.AuditTrail)
+            for line in page.lines:
+                yield line
+            if page.before is None:
+                return
+            before = page.before
+            left -= len(page.lines)
+
+    async def revocations(self) -> tuple[replies.RevocationLine, ...]:
+        """Return the revocations in force, the latest first. Rejected: you are no operator."""
+        lines: list[replies.RevocationLine] = []
+        after: int | None = 0
+        while after is not None and len(lines) < PAGES_LIMIT * asked.PAGE_LIMIT:
+            query = asked.ListRevocations(query_id=new_id(), client=self._exchange.client, after=after)
+            page = await self._ask(query, replies.RevocationList)
+            lines += page.revocations
+            after = page.after
+        return tuple(lines)
+
+    async def revoke(
+        self,
+        kind: Literal["token", "subject", "pilot"],
+        value: str,
+        *,
+        reason: str = "",
+        for_seconds: float | None = None,
+        lift: bool = False,
+    ) -> str:
+        """Have all services refuse a token (by its `jti`), a subject or a pilot within seconds; `lift` ends that. Return the state as text.
+
+        Operators may; and everybody may revoke the token in use.
+        """
+        order = ordered.Revoke(
+            command_id=CommandId(new_id()),
+            kind=kind,
+            value=value,
+            lift=lift,
+            for_seconds=for_seconds,
+            reason=reason,
+            client=self._exchange.client,
+        )
+        answer = await self._exchange.ask(ordered.TOPIC, order.command_id, order, replies.Ruled, self.timeout)
+        return answer.said

@@ -1,0 +1,78 @@
+"""Answers about who may come in, and who ordered what."""
+
+from datetime import datetime
+from typing import Annotated
+
+import msgspec
+
+from wms.bounds import Client, LongText, MessageId, StoredName, Timestamp, Total, Word
+from wms.messages.replies.bounds import Many, Position
+
+
+class WhoYouAre(msgspec.Struct, frozen=True, kw_only=True, tag="who-you-are"):
+    """Answers WhoAmI: the sender as its verified token says."""
+
+    query_id: MessageId
+    client: Client
+    kind: Word
+    owner: StoredName
+    owner_group: StoredName
+    vo: StoredName
+    rights: Annotated[tuple[Word, ...], Many] = ()
+    actions: Annotated[tuple[Word, ...], Many] | None = None
+    """The only actions that the token permits, by its capabilities; None if it is not limited so."""
+    shares_jobs: bool = False
+    """Whether the group's members share their jobs."""
+    token_id: StoredName
+    expires_at: Timestamp
+
+
+class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
+    """An order, or an attempt at one, with its answer."""
+
+    number: Total
+    at: datetime
+    owner: StoredName
+    owner_group: StoredName
+    vo: StoredName
+    token_id: StoredName
+    command_id: StoredName
+    action: Word
+    subject: LongText
+    """On what, as JSON: the command without its ids."""
+    site: StoredName
+    code: Word
+    """Why it was refused; empty if it was carried out."""
+    answer: LongText
+
+
+class AuditTrail(msgspec.Struct, frozen=True, kw_only=True, tag="audit-trail"):
+    """Answers ListAuditTrail: a page, the newest first."""
+
+    query_id: MessageId
+    client: Client
+    lines: Annotated[tuple[AuditLine, ...], Many]
+    before: Total | None = None
+    """Where the next page begins; None: there is none."""
+
+
+class RevocationLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A revocation, and who said so."""
+
+    kind: Word
+    value: StoredName
+    revoked_at: datetime
+    revoked_by: StoredName
+    reason: LongText
+    expires_at: datetime | None
+    """None: it holds until it is lifted."""
+
+
+class RevocationList(msgspec.Struct, frozen=True, kw_only=True, tag="revocation-list"):
+    """Answers ListRevocations."""
+
+    query_id: MessageId
+    client: Client
+    revocations: Annotated[tuple[RevocationLine, ...], Many]
+    after: Position | None = None
+    """Where the next page begins; None at the end."""
