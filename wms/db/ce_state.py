@@ -8,6 +8,7 @@ from wms.db.database import Transaction
 from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import CeId
+from wms.job.reasons import OF_FILES
 from wms.matching import canary
 from wms.messages import events
 from wms.messages.replies import SiteMove
@@ -93,7 +94,9 @@ async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
 
     `terms` has the thresholds.
     """
-    rows = await tx.fetch(SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures)
+    rows = await tx.fetch(
+        SQL["suspects"], terms.window_seconds, terms.quick_seconds, terms.failures, list(OF_FILES)
+    )
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
@@ -102,5 +105,7 @@ async def tried(tx: Transaction, terms: HealthPolicy) -> list[Tried]:
 
     Test jobs (canaries) are left out; `terms` sets what is recent.
     """
-    rows = await tx.fetch(SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER)
+    rows = await tx.fetch(
+        SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER, list(OF_FILES)
+    )
     return [Tried(**row) for row in rows]

@@ -37,24 +37,25 @@ delete from ce_move where ce_move_id = any (array(
 select pg_try_advisory_xact_lock(7105);
 
 -- name: suspects
--- Elements with at least $3 recent attempts that failed quickly, counted since they last became healthy.
+-- Elements with at least $3 recent attempts that failed quickly, counted since they last became healthy; a file's fault is not theirs.
 select a.site, a.ce
 from ended_attempt a left join ce_state s on s.site = a.site and s.ce = a.ce
 where a.outcome in ('failed', 'lost') and a.ended_at - coalesce(a.started_at, a.accepted_at) < interval '60 s'
   and a.ended_at > now() - make_interval(secs => $1)
   and a.ended_at - coalesce(a.started_at, a.accepted_at) < make_interval(secs => $2)
+  and a.reason <> all ($4::text[])
   and (s.state is null or s.state in ('healthy', 'backing-off') and (s.state <> 'healthy' or a.ended_at > s.since))
 group by a.site, a.ce having count(*) >= $3;
 
 -- name: tried
--- Outcomes of recent attempts at all elements, by element, task queue, kind of job and owner.
+-- Outcomes of recent attempts at all elements, by element, task queue, kind of job and owner; a file's fault is left out.
 with of_late as (
     select a.site, a.ce, j.tq_id, a.outcome,
            a.outcome in ('failed', 'lost')
                and a.ended_at - coalesce(a.started_at, a.accepted_at) < make_interval(secs => $2) as quick
     from ended_attempt a join job j using (job_id) left join ce_state s on s.site = a.site and s.ce = a.ce
     where a.ended_at > now() - make_interval(secs => $1) and a.outcome in ('done', 'failed', 'lost')
-      and a.accepted_at is not null and (s.state is distinct from 'healthy' or a.ended_at > s.since) and j.owner <> $3
+      and a.accepted_at is not null and a.reason <> all ($4::text[]) and (s.state is distinct from 'healthy' or a.ended_at > s.since) and j.owner <> $3
 )
 select o.site, o.ce, o.tq_id as queue, md5((q.requirements - '{owner,owner_group,certificate_subject,fqans}'::text[])::text) as kind, q.owner,
        count(*) as ended, count(*) filter (where o.quick) as quick

@@ -131,5 +131,8 @@ class Reason(msgspec.Struct, frozen=True):
 HOLDING = frozenset({Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.URL_REFUSED})
 """Codes of faults that only the user can mend. A job that meets one before its payload begins is Held."""
 
+OF_FILES = HOLDING | {Code.OUTPUT_FAILED}
+"""Reasons that tell of files by URL, and nothing of the element where they were to come or to go."""
+
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
 """Codes of attempts in which the pilot never accepted the job. They do not count towards a job's limit of losses before its start."""

@@ -1,6 +1,7 @@
 """An element that eats jobs gets none, is tried by canaries, and is trusted again; sites are banned, drained and tested."""
 
 import msgspec
+import pytest
 
 from tests.services.elements import Place
 from tests.services.world import user
@@ -39,6 +40,18 @@ async def test_why_it_is_avoided_is_told_to_whoever_asks(place: Place) -> None:
     (told,) = [each for each in facts if each["type"] == "element-state"]
     assert (told["ce"], told["state"], told["said_by"]) == ("hole", "quarantined", "pilot_submitter")
     assert [each.code for each in await place.world.look()] == ["ALL_AVOIDED"]
+
+
+@pytest.mark.parametrize(
+    "code", [Code.URL_REFUSED, Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.OUTPUT_FAILED]
+)
+async def test_files_that_cannot_come_or_go_blame_no_element(place: Place, code: Code) -> None:
+    """The same files fail quickly here and, being others', do well elsewhere: by that the element would be quarantined."""
+    await place.world.submitted(8)
+    assert len(await place.run("good", 4)) == 4
+    assert len(await place.run("hole", 4, code)) == 4
+    await place.look()
+    assert await place.states() == {"good": "healthy", "hole": "healthy"}
 
 
 async def test_one_users_broken_jobs_quarantine_nothing(place: Place) -> None:
