@@ -13,9 +13,10 @@ from urllib.parse import urljoin
 import aiohttp
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
+from yarl import URL
 
 from wms.errors import Rejected, Unavailable, shown
-from wms.transfer.access_rules import AccessRules
+from wms.transfer.access_rules import REFUSED, AccessRules
 from wms.transfer.file_url import FileUrl, redacted
 from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE
 from wms.web import WebIdentity
@@ -59,6 +60,7 @@ class WebExchange:
         try:
             for _ in range(self._rules.redirects + 1):
                 self._rules.check(place)
+                _check_host(place)
                 async with self._session.request(
                     method,
                     plain(place),
@@ -172,6 +174,23 @@ def _phrase(status: int) -> str:
         return HTTPStatus(status).phrase
     except ValueError:
         return ""
+
+
+def _check_host(place: FileUrl) -> None:
+    """Raise Rejected unless the web library reads the same host as the rules did: it takes other full stops and digits for ours."""
+    try:
+        read = URL(plain(place)).raw_host or ""
+    except ValueError:
+        raise Rejected(NO_ACCESS, f"{place} is no URL of the web") from None
+    if read != place.host and _address(read) != _address(place.host):
+        raise Rejected(REFUSED, f"{place} may be read as of another host, {read}", "write the host in ASCII")
+
+
+def _address(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | str:
+    try:
+        return ipaddress.ip_address(host)
+    except ValueError:
+        return host
 
 
 def _next(place: FileUrl, location: str) -> FileUrl:

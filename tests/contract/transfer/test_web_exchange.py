@@ -46,3 +46,17 @@ async def test_this_machine_is_no_storage_unless_the_site_says_so(nginx: Nginx, 
         refused = await refusal(fetcher(plain), tmp_path, f"http://{host}:{nginx.port}/in/good")
         assert refused.code == REFUSED, host
         assert "the node's own or of its link" in refused.message
+
+
+@pytest.mark.parametrize(
+    "host", ["127\u30020\u30020\u30021", "\uff11\uff12\uff17.0.0.1", "loc\u24d0lhost", "127%2E0.0.1"]
+)
+async def test_no_spelling_of_this_machine_is_taken_for_another(
+    nginx: Nginx, tmp_path: Path, host: str
+) -> None:
+    """The web library reads full stops and digits of other scripts as ours, after the rules have seen the host."""
+    nginx.write("in/good", b"good")
+    plain = TransferSettings(access=AccessRules(), limits=settings().limits)
+    refused = await refusal(fetcher(plain), tmp_path, f"http://{host}:{nginx.port}/in/good")
+    assert refused.code in (REFUSED, "FILE_UNAVAILABLE")
+    assert not (tmp_path / "f").exists()
