@@ -15,10 +15,11 @@ from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.carrying_out import Decided, carry_out
 from services.resource_broker.coallocation import Surroundings, group_step
 from services.resource_broker.config import BrokeringSettings
+from services.resource_broker.index_searches import KnownElements
 from services.resource_broker.input_data import replicas_of, sites_of
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
-from services.resource_broker.requested_indexes import IndexAnswer, RequestedIndexes, admitting
+from services.resource_broker.requested_indexes import IndexAnswer, RequestedIndexes
 from wms import faultpoint
 from wms.broker.candidate import Candidate
 from wms.db import job_record
@@ -128,7 +129,8 @@ class Brokering:
     def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
         """Return what the job's index servers answer; None if it names none."""
         servers = job.description.index_servers
-        return self._indexes.answer(servers, job.record.job_id) if servers else None
+        record = job.record
+        return self._indexes.answer(servers, record.identity, record.job_id) if servers else None
 
     def _decide(
         self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], landscape: Landscape
@@ -150,16 +152,13 @@ class Brokering:
             return ended(job.facts, "hold", Code.INDEX_REFUSED, answer.refusal)
         if answer and answer.known is None:
             return self._searching(job)
-        return self._next(job, answer and _places(job, answer), landscape)
+        return self._next(job, answer and answer.known, landscape)
 
-    def _next(
-        self, job: BrokeredJob, places: frozenset[tuple[str, str]] | None, landscape: Landscape
-    ) -> NextStep:
-        """Return the next step of a job; `places` are those that its index servers lead to, None if it names none."""
+    def _next(self, job: BrokeredJob, known: KnownElements | None, landscape: Landscape) -> NextStep:
+        """Return the next step of a job; `known` is what its index servers lead to, None if it names none."""
 
         def rejection(each: Candidate) -> str:
-            known = places is None or each.place in places
-            return "" if known else "NOT_INDEXED: none of the job's index servers leads there"
+            return known.rejection(each.place) if known else ""
 
         assess = assessment.assessor(job, landscape, rejection)
         if job.facts.group is not None:
@@ -179,9 +178,3 @@ class Brokering:
             reason="DISCOVERING",
             text="its index servers are being asked",
         )
-
-
-def _places(job: BrokeredJob, answer: IndexAnswer) -> frozenset[tuple[str, str]]:
-    """Return the elements that the job's index servers lead to and that admit its owner."""
-    elements = answer.known.elements if answer.known else ()
-    return frozenset((each.site, each.name) for each in admitting(elements, job.record.identity))

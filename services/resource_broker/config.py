@@ -48,6 +48,9 @@ class RequestedIndexSettings(Section, frozen=True, kw_only=True):
     patience_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 0.5
     """Seconds to wait for an index server whose previous answer can be used instead."""
     servers_at_once: Annotated[int, Meta(ge=1, le=1_000)] = 8
+    """Servers that are asked at a time for one user."""
+    document_bytes: Annotated[int, Meta(ge=1_000, le=8 * 1024 * 1024)] = 2 * 1024 * 1024
+    """The most bytes of one server's answer: a larger one is no answer."""
     fresh_seconds: Annotated[float, Meta(ge=0, le=86_400)] = 30.0
     """Seconds for which an index server's answer is used without asking again."""
 

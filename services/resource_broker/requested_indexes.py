@@ -1,47 +1,35 @@
-"""Discovery through the index servers that submissions name, in the background: no step of the broker waits for an answer.
+"""Discovery through the index servers that submissions name, for each user apart.
 
-Answers are cached for a limited time. Without one a search begins, and the job is looked at again when it ends. A search also
-begins when half of an answer's life is over. So a steady flow of jobs always finds a fresh answer.
+A step asks for what is known. Without a fresh answer a search begins beside it, and the job is looked at again when it ends. In the
+second half of an answer's life a search begins too, and nobody waits for it: jobs that keep coming always find a fresh answer.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections import OrderedDict
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from fnmatch import fnmatchcase
-from typing import NamedTuple, TypeAlias
-
-import structlog
+from typing import NamedTuple
 
 from services.resource_broker.config import RequestedIndexSettings
-from wms.bounded_cache import BoundedCache
-from wms.discovery.address import WEB, Address, address
-from wms.discovery.admission import Asker, admits
+from services.resource_broker.index_searches import IndexSearches, KnownElements, Servers
+from wms.discovery.address import WEB, address
 from wms.discovery.discovery import Discovery, DiscoveryLimits
 from wms.discovery.http import Web
 from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
-from wms.discovery.server_answers import FoundElement
-from wms.discovery.walk import Bounds, Found
+from wms.discovery.walk import Bounds
 from wms.errors import Rejected
 from wms.ids import Identity, JobId
 from wms.web import WebIdentity
 
-log = structlog.get_logger()
-
-Servers: TypeAlias = tuple[str, ...]
-"""The addresses of index servers, as a submission names them."""
-KNOWN_LIMIT = 1_000
-"""The most lists of index servers whose answers are cached."""
-SEARCHES_LIMIT = 64
-"""The most searches at the same time; further ones are begun when the job is looked at again."""
-
-
-class KnownElements(NamedTuple):
-    """What a search through index servers found, and when (monotonic seconds). `troubles` describe servers that did not answer."""
-
-    elements: tuple[FoundElement, ...]
-    at: float
-    troubles: tuple[str, ...]
+USERS_LIMIT = 200
+"""The most users whose searches are kept; those unused for longest go first."""
+ELEMENTS_LIMIT = 20_000
+"""The most elements of one search, and about what one user's memory holds."""
+SLOW_AT_ONCE = 16
+"""The most slow servers that are asked at a time for one user."""
 
 
 class IndexAnswer(NamedTuple):
@@ -61,31 +49,22 @@ class RequestedIndexes:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
+        self._sources = sources
         self._clock = clock
-        self._discovery = Discovery(
-            sources or _web(settings),
-            pace=DiscoveryLimits(
-                server_seconds=settings.server_seconds,
-                whole_seconds=settings.whole_seconds,
-                patience_seconds=settings.patience_seconds,
-                servers_at_once=settings.servers_at_once,
-            ),
-            bounds=Bounds(hosts=tuple(settings.hosts)),
-            terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds / 2),
-        )
-        self._known = BoundedCache[Servers, KnownElements](KNOWN_LIMIT)
-        self._searches: dict[Servers, asyncio.Task[None]] = {}
-        self._waiting: dict[Servers, set[JobId]] = {}
+        # One thread for all users: an expensive document takes half of the process at most, and the next is another user's.
+        self._reader = ThreadPoolExecutor(1, "index-reader")
+        self._users: OrderedDict[Identity, IndexSearches] = OrderedDict()
+        self._closing: set[asyncio.Task[None]] = set()
         self.found: set[JobId] = set()
         """Jobs whose searches have ended; whoever reads the set replaces it by an empty one."""
 
-    def answer(self, servers: Servers, job_id: JobId) -> IndexAnswer:
+    def answer(self, servers: Servers, identity: Identity, job_id: JobId) -> IndexAnswer:
         """Return the answer for a job, in the event loop: a search may begin, after which the job is in `found`."""
         why = self.refusal(servers)
-        return IndexAnswer(why, None if why else self.known(servers, job_id))
+        return IndexAnswer(why, None if why else self.known(servers, identity, job_id))
 
     def refusal(self, servers: Servers) -> str:
-        """Return why these index servers must not be asked, such as a host that is not allowed; empty if they may be asked."""
+        """Return why these servers are not asked; empty if they may be."""
         for text in servers:
             try:
                 root = address(text, "index")
@@ -97,60 +76,66 @@ class RequestedIndexes:
                 return f"{root.host}: the broker's `[indexes] hosts` allows no index server there"
         return ""
 
-    def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
-        """Return the elements behind these index servers, if a fresh answer is cached.
+    def known(self, servers: Servers, identity: Identity, job_id: JobId) -> KnownElements | None:
+        """Return what these servers lead to for a user; None while they are asked, after which the job is in `found`."""
+        return self._searches_of(identity).known(servers, job_id)
 
-        Otherwise return None and begin a search; after it the job's id is in `found`.
-        """
-        known, fresh = self._known.get(servers), self._settings.fresh_seconds
-        age = self._clock() - known.at if known else fresh
-        if known is None or age > fresh / 2:
-            self._begin(servers)
-        if known is not None and age <= fresh:
-            return known
-        self._waiting.setdefault(servers, set()).add(job_id)
-        return None
+    def _searches_of(self, identity: Identity) -> IndexSearches:
+        if identity not in self._users:
+            self._make_room()
+            self._users[identity] = IndexSearches(
+                identity, self._discovery(), self._settings.fresh_seconds, self._clock, self._tell
+            )
+        self._users.move_to_end(identity)
+        return self._users[identity]
 
-    def _begin(self, servers: Servers) -> None:
-        if servers not in self._searches and len(self._searches) < SEARCHES_LIMIT:
-            self._searches[servers] = asyncio.create_task(self._search(servers))
+    def _make_room(self) -> None:
+        while len(self._users) >= USERS_LIMIT:
+            _, unused = self._users.popitem(last=False)
+            task = asyncio.create_task(unused.close())
+            self._closing.add(task)
+            task.add_done_callback(self._closing.discard)
 
-    async def _search(self, servers: Servers) -> None:
-        try:
-            roots: Sequence[Address] = [address(each, "index") for each in servers]
-            found = await self._discovery.find(roots)
-            self._known[servers] = KnownElements(found.elements, self._clock(), _troubles(found))
-        finally:
-            del self._searches[servers]
-            self.found |= self._waiting.pop(servers, set())
+    def _tell(self, jobs: set[JobId]) -> None:
+        self.found |= jobs
+
+    def _discovery(self) -> Discovery:
+        settings = self._settings
+        return Discovery(
+            self._sources or self._web(),
+            pace=DiscoveryLimits(
+                server_seconds=settings.server_seconds,
+                whole_seconds=settings.whole_seconds,
+                patience_seconds=settings.patience_seconds,
+                servers_at_once=settings.servers_at_once,
+                slow_servers_at_once=SLOW_AT_ONCE,
+            ),
+            bounds=Bounds(hosts=tuple(settings.hosts), elements=ELEMENTS_LIMIT),
+            terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds / 2, elements=ELEMENTS_LIMIT),
+        )
+
+    def _web(self) -> dict[str, Source]:
+        settings = self._settings
+        web = Web(
+            WebIdentity(proxy_file=settings.proxy_file, authorities=settings.authorities),
+            size_limit=settings.document_bytes,
+            readers=self._reader,
+            read_at_once=1,
+        )
+        return {"https": web, "http": web}
 
     @property
     def seconds(self) -> float:
-        """Seconds after which a search that begins now has ended."""
+        """Seconds after which a search has ended."""
         return self._settings.whole_seconds + 1.0
 
     @property
     def searches(self) -> int:
-        """How many searches through index servers are under way."""
-        return len(self._searches)
+        """The number of searches under way."""
+        return sum(each.under_way for each in self._users.values())
 
     async def close(self) -> None:
-        """Cancel all searches through index servers that are under way."""
-        for each in list(self._searches.values()):
-            each.cancel()
-        await self._discovery.close()
-
-
-def admitting(elements: Iterable[FoundElement], identity: Identity) -> list[FoundElement]:
-    """Return the computing elements whose published access rules admit this owner, group and VO."""
-    asker = Asker(vo=identity.vo, group=identity.group, owner=identity.owner)
-    return [each for each in elements if admits(each, [asker])]
-
-
-def _troubles(found: Found) -> tuple[str, ...]:
-    return tuple(f"{each.url}: {each.outcome} {each.why}".strip() for each in found.unheard)
-
-
-def _web(settings: RequestedIndexSettings) -> dict[str, Source]:
-    web = Web(WebIdentity(proxy_file=settings.proxy_file, authorities=settings.authorities))
-    return {"https": web, "http": web}
+        """Cancel the searches."""
+        for each in self._users.values():
+            await each.close()
+        self._reader.shutdown(wait=False, cancel_futures=True)

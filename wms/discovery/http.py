@@ -6,8 +6,10 @@ The token is sent by https alone, and only to hosts that the configuration names
 
 import asyncio
 import ssl
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Executor
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 import aiohttp
@@ -25,10 +27,21 @@ INFORMATION = "rest/1.0/info"
 class Web:
     """A source of elements that asks indexes and ARC elements by http and https."""
 
-    def __init__(self, credential: WebIdentity, token_hosts: Sequence[str] = ()) -> None:
+    def __init__(
+        self,
+        credential: WebIdentity,
+        token_hosts: Sequence[str] = (),
+        *,
+        size_limit: int = SIZE_LIMIT,
+        readers: Executor | None = None,
+        read_at_once: int = 8,
+    ) -> None:
         """Take the credentials. The token of `credential` is sent only to hosts that match the patterns `token_hosts`."""
         self._credential = credential
         self._token_hosts = token_hosts
+        self._size_limit = size_limit
+        self._readers = readers
+        self._turns = asyncio.Semaphore(read_at_once)
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
 
     async def ask(self, address: Address) -> ServerAnswer:
@@ -38,9 +51,13 @@ class Web:
         """
         if address.kind == "index":
             data = await self._fetch(address, address.url)
-            return await asyncio.to_thread(read_index, data, address.url)
+            return await self._read(partial(read_index, data, address.url))
         data = await self._fetch(address, f"{address.url.rstrip('/')}/{INFORMATION}")
-        return await asyncio.to_thread(read_element, data, address)
+        return await self._read(partial(read_element, data, address))
+
+    async def _read(self, read: Callable[[], ServerAnswer]) -> ServerAnswer:
+        async with self._turns:
+            return await asyncio.get_running_loop().run_in_executor(self._readers, read)
 
     async def _fetch(self, address: Address, url: str) -> bytes:
         secure = address.scheme == "https"
@@ -58,7 +75,7 @@ class Web:
                     url, headers=self._headers(address, secure=secure), allow_redirects=False
                 ) as answer,
             ):
-                return await _body(answer, url)
+                return await _body(answer, url, self._size_limit)
         except (aiohttp.ClientError, OSError) as error:
             raise Unavailable(f"{url}: {error!r}") from None
 
@@ -81,9 +98,9 @@ class Web:
         return headers
 
 
-async def _body(answer: aiohttp.ClientResponse, url: str) -> bytes:
+async def _body(answer: aiohttp.ClientResponse, url: str, size_limit: int) -> bytes:
     if answer.status != 200:
         raise Unavailable(f"{url}: {answer.status} {answer.reason}")
     if answer.headers.get("Content-Encoding", "identity").lower() != "identity":
         raise Unavailable(f"{url}: sent compressed, which was not asked for")
-    return await body(answer, SIZE_LIMIT)
+    return await body(answer, size_limit)

@@ -1,14 +1,17 @@
 """Index servers that submissions name: asked beside the steps, within bounds, and remembered for a while."""
 
+import asyncio
+
 from services.resource_broker.config import RequestedIndexSettings
-from services.resource_broker.requested_indexes import RequestedIndexes, admitting
+from services.resource_broker.requested_indexes import USERS_LIMIT, RequestedIndexes
 from tests.waiting import eventually
 from wms.discovery.address import Address
 from wms.discovery.server_answers import FoundElement, ServerAnswer
 from wms.errors import Unavailable
 from wms.glue.glue1 import GlueComputingElement
-from wms.ids import Identity, JobId
+from wms.ids import CeId, Identity, JobId
 
+ALICE = Identity("alice", "physics", "lhcb")
 SERVERS = ("https://index.example.org/glue",)
 
 
@@ -40,43 +43,43 @@ def indexes(servers: Servers, now: list[float], *hosts: str) -> RequestedIndexes
 async def test_a_search_runs_beside_and_tells_whose_job_it_was_for() -> None:
     servers, now = Servers(), [0.0]
     each = indexes(servers, now)
-    assert each.known(SERVERS, JobId(1)) is None
-    assert each.known(SERVERS, JobId(2)) is None
+    assert each.known(SERVERS, ALICE, JobId(1)) is None
+    assert each.known(SERVERS, ALICE, JobId(2)) is None
     assert each.searches == 1
     await eventually(lambda: each.found == {1, 2})
-    known = each.known(SERVERS, JobId(1))
+    known = each.known(SERVERS, ALICE, JobId(1))
     assert known is not None
-    assert [found.name for found in known.elements] == ["ce"]
+    assert known.places == {CeId("A", "ce")}
     assert servers.asked == 1
     now[0] = 31.0
-    assert each.known(SERVERS, JobId(1)) is None
+    assert each.known(SERVERS, ALICE, JobId(1)) is None
     await each.close()
 
 
 async def test_an_answer_is_renewed_before_its_end_so_that_no_job_waits() -> None:
     now = [0.0]
     each = indexes(Servers(), now)
-    each.known(SERVERS, JobId(1))
+    each.known(SERVERS, ALICE, JobId(1))
     await eventually(lambda: each.found == {1})
-    assert each.known(SERVERS, JobId(2)) is not None
+    assert each.known(SERVERS, ALICE, JobId(2)) is not None
     assert each.searches == 0
     now[0] = 16.0
-    assert each.known(SERVERS, JobId(3)) is not None
+    assert each.known(SERVERS, ALICE, JobId(3)) is not None
     assert each.searches == 1
     await eventually(lambda: each.searches == 0)
     now[0] = 45.0
-    assert each.known(SERVERS, JobId(4)) is not None
+    assert each.known(SERVERS, ALICE, JobId(4)) is not None
     assert each.found == {1}, "nobody waited"
     await each.close()
 
 
 async def test_a_dead_server_is_told_and_leads_nowhere() -> None:
     each = indexes(Servers(dead=True), [0.0])
-    each.known(SERVERS, JobId(1))
+    each.known(SERVERS, ALICE, JobId(1))
     await eventually(lambda: each.found == {1})
-    known = each.known(SERVERS, JobId(1))
+    known = each.known(SERVERS, ALICE, JobId(1))
     assert known is not None
-    assert known.elements == ()
+    assert known.places == frozenset()
     assert "refused" in known.troubles[0]
     await each.close()
 
@@ -90,12 +93,30 @@ def test_only_hosts_that_the_configuration_allows_are_asked() -> None:
     assert each.refusal(("no address",))
 
 
-def test_elements_that_do_not_admit_the_owner_are_left_out() -> None:
-    alice = Identity("alice", "physics", "lhcb")
-    found = [
-        element("open"),
-        element("lhcb", "VO:lhcb"),
-        element("atlas", "VO:atlas"),
-        element("her", "alice"),
-    ]
-    assert [each.name for each in admitting(found, alice)] == ["open", "lhcb", "her"]
+class Deaf:
+    """Index servers that never answer, but for one host's."""
+
+    async def ask(self, address: Address) -> ServerAnswer:
+        if address.host.startswith("deaf"):
+            await asyncio.Event().wait()
+        return ServerAnswer(elements=(element("ce"),))
+
+
+async def test_a_user_whose_servers_never_answer_keeps_no_other_user_waiting() -> None:
+    settings = RequestedIndexSettings(hosts=["*"])
+    each = RequestedIndexes(settings, {"https": Deaf()})
+    for n in range(500):
+        leads = tuple(f"https://deaf-{n}-{m}.example.org/" for m in range(8))
+        each.known(leads, Identity("mallory", "orcs", "mordor"), JobId(n))
+    await asyncio.sleep(0)
+    each.known(SERVERS, ALICE, JobId(1_000))
+    await eventually(lambda: each.found == {1_000})
+    await each.close()
+
+
+async def test_users_unused_for_longest_are_forgotten() -> None:
+    each = indexes(Servers(), [0.0])
+    for n in range(USERS_LIMIT + 10):
+        each.known(SERVERS, Identity(f"user-{n}", "users", "vo"), JobId(n))
+    assert each.searches <= USERS_LIMIT
+    await each.close()

@@ -1,0 +1,112 @@
+"""The searches through the index servers that one user names: cached for a limited time, and never waited for by a step.
+
+Each user has searches, a memory and connections of its own: servers that are slow, large or lie cost nobody else a turn.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from wms.bounded_cache import BoundedCache
+from wms.discovery.address import address
+from wms.discovery.admission import Asker, admits
+from wms.discovery.discovery import Discovery
+from wms.discovery.server_answers import FoundElement
+from wms.discovery.walk import Found
+from wms.ids import CeId, Identity, JobId
+
+Servers: TypeAlias = tuple[str, ...]
+"""The addresses of index servers, as a submission names them."""
+KNOWN_LIMIT = 20
+"""The most lists of index servers of one user whose elements are remembered."""
+SEARCHES_LIMIT = 4
+"""The most searches of one user at a time; others wait their turn."""
+
+TROUBLES_TOLD = 2
+TROUBLE_LIMIT = 200
+"""The most characters that are told of one server without an answer."""
+
+
+class KnownElements(NamedTuple):
+    """The elements below some index servers that admit the user, when that was known, and the servers without answers.
+
+    `at` is in monotonic seconds.
+    """
+
+    places: frozenset[CeId]
+    at: float
+    troubles: tuple[str, ...]
+
+    def rejection(self, place: CeId) -> str:
+        """Return why a job does not go to an element, with what the servers without answers said; empty if it may."""
+        if place in self.places:
+            return ""
+        silent = "".join(f"; {each[:TROUBLE_LIMIT]}" for each in self.troubles[:TROUBLES_TOLD])
+        return f"NOT_INDEXED: none of the job's index servers leads there{silent}"
+
+
+class IndexSearches:
+    """What one user's index servers lead to. `clock` returns monotonic seconds; `tell` is told whose searches have ended."""
+
+    def __init__(
+        self,
+        identity: Identity,
+        discovery: Discovery,
+        fresh_seconds: float,
+        clock: Callable[[], float],
+        tell: Callable[[set[JobId]], None],
+    ) -> None:
+        self._identity = identity
+        self._discovery = discovery
+        self._fresh_seconds = fresh_seconds
+        self._clock = clock
+        self._tell = tell
+        self._known = BoundedCache[Servers, KnownElements](KNOWN_LIMIT)
+        self._searches: dict[Servers, asyncio.Task[None]] = {}
+        self._waiting: dict[Servers, set[JobId]] = {}
+
+    def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
+        """Return what these servers lead to; None if the job waits for a search, of whose end `tell` is told, or for a turn."""
+        known, fresh = self._known.get(servers), self._fresh_seconds
+        age = self._clock() - known.at if known else fresh
+        if known is None or age > fresh / 2:
+            self._begin(servers)
+        if known is not None and age <= fresh:
+            return known
+        if servers in self._searches:
+            self._waiting.setdefault(servers, set()).add(job_id)
+        return None
+
+    def _begin(self, servers: Servers) -> None:
+        if servers not in self._searches and len(self._searches) < SEARCHES_LIMIT:
+            self._searches[servers] = asyncio.create_task(self._search(servers))
+
+    async def _search(self, servers: Servers) -> None:
+        try:
+            found = await self._discovery.find([address(each, "index") for each in servers])
+            places = await asyncio.to_thread(admitting, found.elements, self._identity)
+            self._known[servers] = KnownElements(places, self._clock(), _troubles(found))
+        finally:
+            del self._searches[servers]
+            self._tell(self._waiting.pop(servers, set()))
+
+    @property
+    def under_way(self) -> int:
+        """The number of searches under way."""
+        return len(self._searches)
+
+    async def close(self) -> None:
+        """Cancel the searches."""
+        for each in list(self._searches.values()):
+            each.cancel()
+        await self._discovery.close()
+
+
+def admitting(elements: Sequence[FoundElement], identity: Identity) -> frozenset[CeId]:
+    """Return the elements whose published rules admit this owner, group and VO."""
+    asker = Asker(vo=identity.vo, group=identity.group, owner=identity.owner)
+    return frozenset(CeId(each.site, each.name) for each in elements if admits(each, [asker]))
+
+
+def _troubles(found: Found) -> tuple[str, ...]:
+    return tuple(f"{each.url}: {each.outcome} {each.why}".strip() for each in found.unheard)
