@@ -23,7 +23,7 @@ from wms.db.pilot import NewPilot
 from wms.db.placement import PlacedWork, Placement, PlacementFailure, PlacementMark
 from wms.dispatch.direct import DirectDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
-from wms.dispatch.reservation import RESERVING
+from wms.dispatch.reservation import RESERVING, WITHOUT_QUEUE
 from wms.ids import CeId, InstanceId, JobId, PilotId
 from wms.job.job import TEXT_LIMIT
 from wms.site import ComputingElement
@@ -68,8 +68,16 @@ class Placing:
         """Store and send pilots for ordered placements, and fail those that cannot be sent; return whether there may be more."""
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
-                taken = await placement.take(tx, self._instance_id, TAKEN_SECONDS, AT_ONCE, RESERVING)
-                shipments, failures = await self._stored(tx, taken) if taken else ([], [])
+                elements = {each.ce_id: each for each in await ad.fresh(tx)}
+                taken = await placement.take(
+                    tx,
+                    self._instance_id,
+                    TAKEN_SECONDS,
+                    AT_ONCE,
+                    keeping=RESERVING,
+                    most=_bounds(elements.values()),
+                )
+                shipments, failures = await self._stored(tx, taken, elements) if taken else ([], [])
                 # Pilots that are stored and not yet sent must not be taken as dead.
                 names.update(each.pilot.pilot_id for each in shipments)
             await self._fail(failures)
@@ -87,11 +95,10 @@ class Placing:
                 await placement.fail(tx, failures, SOURCE)
 
     async def _stored(
-        self, tx: Transaction, taken: Sequence[Placement]
+        self, tx: Transaction, taken: Sequence[Placement], elements: Mapping[CeId, ComputingElement]
     ) -> tuple[list[Shipment], list[PlacementFailure]]:
         """Store a pilot for each placement whose element takes one now; the other placements are to fail."""
         self._mark = self._mark or await pilot.mark(tx)
-        elements = {each.ce_id: each for each in await ad.fresh(tx)}
         work = await placement.work(tx, [each.job_id for each in taken])
         judged = [self._judged(each, elements.get(CeId(each.site, each.ce)), work) for each in taken]
         found = [each for each in judged if isinstance(each, Shipment)]
@@ -168,6 +175,11 @@ def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFail
         code=code,
         text=text[:TEXT_LIMIT],
     )
+
+
+def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
+    """Return the most bound pilots of elements that start whatever comes at once: one for each slot."""
+    return {each.ce_id: each.pilot_limit for each in elements if each.dispatcher in WITHOUT_QUEUE}
 
 
 def _by_door(shipments: Iterable[Shipment]) -> dict[CeEndpoint, list[Shipment]]:

@@ -165,7 +165,7 @@ def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlaceme
 
 def _pauses(code: str, failures: int) -> int | None:
     """Return for how many pauses an element is avoided after so many failures there; None: until a user acts."""
-    if code == PlacementFault.NOT_ARRIVED:
+    if code in (PlacementFault.NOT_ARRIVED, PlacementFault.RESERVATION_LOST):
         return failures - 1
     if code == PlacementFault.NOT_TOGETHER:
         return 0

@@ -4,11 +4,15 @@ import asyncpg
 import pytest
 
 from tests.services.placing import brokered, placed, placements
-from tests.services.world import World
+from tests.services.world import World, user
 from wms.broker.placement import PlacementEvent, PlacementState
 from wms.db import placement
 from wms.db.placement import PlacementMark
-from wms.ids import PilotId
+from wms.ids import CeId, PilotId
+
+PILOT = """insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, job_id) values ($1, 'A', 'ce', 'lhcb', 'local', 1, $2)"""
+AGREEMENT = """insert into agreement (agreement_id, job_id, vo, owner, "group", site, ce, cpus, duration_seconds, flexible,
+    expires_in_seconds, state, expires_at) values ('a-1', $1, 'lhcb', 'ann', 'physics', 'A', 'ce', 1, 900, true, 60, 'Requested', now())"""
 
 
 async def test_an_ordered_placement_is_taken_once_and_again_after_its_deadline(the_world: World) -> None:
@@ -23,6 +27,30 @@ async def test_an_ordered_placement_is_taken_once_and_again_after_its_deadline(t
         await placement.assign(tx, {(job_id, 1): PilotId("p-1")})
         await tx.execute("update placement set taken_until = now() - interval '1 s'")
         assert await placement.take(tx, "s-3", 30.0, 10) == [], "its pilot was stored"
+
+
+async def test_owners_take_turns_and_an_element_gets_no_more_than_its_bound(the_world: World) -> None:
+    """One owner's many placements are older than the one of another; two pilots may be there."""
+    many = await the_world.submitted(5, dispatch="pilot")
+    ((one, _),) = (await the_world.submit({"dispatch": "pilot"}, who=user("bob"))).ids
+    reserved = await brokered(the_world)
+    for job_id in (*many, one):
+        await placed(the_world, job_id)
+    await the_world.sql(AGREEMENT, reserved)
+    await placed(the_world, reserved, agreement_id="a-1")
+    place = CeId("A", "ce")
+    async with the_world.db.transaction() as tx:
+        taken = await placement.take(tx, "s-1", 30.0, 10, most={place: 2})
+        assert {each.job_id for each in taken} == {many[0], one, reserved}
+        for each in taken:
+            name = PilotId(f"p-{each.job_id}")
+            await tx.execute(PILOT, name, each.job_id)
+            await placement.assign(tx, {(each.job_id, 1): name})
+        assert await placement.take(tx, "s-1", 30.0, 10, most={place: 2}) == []
+        await tx.execute("update pilot set state = 'Done', ended_at = now() where job_id = $1", one)
+        (next_one,) = await placement.take(tx, "s-1", 30.0, 10, most={place: 2})
+        assert next_one.job_id == many[1]
+        assert len(await placement.take(tx, "s-1", 30.0, 10)) == 3, "an element with a queue of its own"
 
 
 async def test_marks_move_only_by_the_state_table(the_world: World) -> None:

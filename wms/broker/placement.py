@@ -69,6 +69,8 @@ class PlacementFault(StrEnum):
     """The pilot submitter died before it sent the pilot. The computing element is not at fault."""
     PILOT_ENDED = "PILOT_ENDED"
     """The pilot ended, or was lost, before the job started."""
+    RESERVATION_LOST = "RESERVATION_LOST"
+    """What was reserved for the job was over before it started: cancelled, unused for too long, or gone."""
     TOO_LATE = "TOO_LATE"
     """The latest start that the user allows passed before the job started."""
     NOT_TAKEN = "NOT_TAKEN"

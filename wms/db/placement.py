@@ -20,7 +20,7 @@ from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.job import JobMove
 from wms.db.sql import load
-from wms.ids import JobId, PilotId
+from wms.ids import CeId, JobId, PilotId
 from wms.job.job import TEXT_LIMIT, Job, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
@@ -130,14 +130,23 @@ async def give_up(tx: Transaction, job_ids: Collection[JobId], code: str, text: 
 
 
 async def take(
-    tx: Transaction, taker: str, seconds: float, limit: int, keeping: Sequence[str] = ()
+    tx: Transaction,
+    taker: str,
+    seconds: float,
+    limit: int,
+    *,
+    keeping: Sequence[str] = (),
+    most: Mapping[CeId, int] | None = None,
 ) -> list[Placement]:
-    """Take charge of up to `limit` Ordered placements, oldest first. `taker` is the pilot submitter's instance.
+    """Take charge of up to `limit` Ordered placements, by turns of their owners. `taker` is the pilot submitter's instance.
 
     After `seconds` seconds, others may take those that have no pilot yet. A placement with a later start is taken early only if the kind of
-    dispatcher of its computing element is in `keeping`: those whose batch system waits for reservations.
+    dispatcher of its element is in `keeping`: those whose batch system waits for reservations. `most` bounds the pilots of jobs without
+    reservations at some elements.
     """
-    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping)))
+    bounds = [(each.site, each.ce, count) for each, count in (most or {}).items()]
+    columns = [list(each) for each in zip(*bounds, strict=True)] or [[], [], []]
+    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping), *columns))
 
 
 class PlacedWork(NamedTuple):
@@ -218,6 +227,7 @@ async def doomed(tx: Transaction, limit: int) -> list[PlacementFailure]:
 _WORDS = {
     PlacementFault.NOT_ARRIVED: "its pilot has not arrived",
     PlacementFault.PILOT_ENDED: "its pilot has ended",
+    PlacementFault.RESERVATION_LOST: "what was reserved for it is over",
     PlacementFault.TOO_LATE: "its latest start has passed",
 }
 

@@ -24,19 +24,37 @@ where job_id = any ($1::bigint[]) and state = 'Started';
 
 -- name: take
 -- Take ordered placements that nobody carries out, or whose taker said nothing until its deadline. An element that is told of the
--- reservation keeps the job until its start; at any other it is sent then.
-update placement p
-set taken_by = $1, taken_until = now() + make_interval(secs => $2)
-from (
-    select o.job_id, o.attempt from placement o
+-- reservation keeps the job until its start; at any other it is sent then. Owners take turns. An element with a bound ($5 to $7) gets
+-- no more jobs without a reservation than leave it with so many bound pilots.
+with due as (
+    select o.job_id, o.attempt, o.site, o.ce, o.agreement_id is null as is_bounded, o.created_at,
+        row_number() over (partition by j.owner order by o.created_at, o.job_id) as turn
+    from placement o join job j using (job_id)
     where o.state = 'Ordered' and o.pilot_id is null and (o.taken_until is null or o.taken_until < now())
       and (o.start_at is null or o.reservation <> '' and exists (
           select from ad a where a.site = o.site and a.ce = o.ce and a.element ->> 'dispatcher' = any ($4::text[]))
           -- A flexible reservation may have been moved.
           or coalesce((select g.start_at from agreement g where g.agreement_id = o.agreement_id), o.start_at) <= now())
-    order by o.created_at limit $3 for update skip locked
-) t
-where p.job_id = t.job_id and p.attempt = t.attempt
+), there as (
+    select p.site, p.ce, count(*) as pilots from pilot t join placement p on p.job_id = t.job_id and p.pilot_id = t.pilot_id
+    where t.job_id is not null and t.ended_at is null and p.agreement_id is null
+    group by p.site, p.ce
+), room as (
+    select b.site, b.ce, b.most - coalesce(t.pilots, 0) as pilots
+    from unnest($5::text[], $6::text[], $7::bigint[]) as b(site, ce, most) left join there t using (site, ce)
+), fits as (
+    select d.job_id, d.attempt, d.turn, d.created_at, r.pilots as room,
+        row_number() over (partition by d.site, d.ce, d.is_bounded order by d.turn, d.created_at, d.job_id) as n
+    from due d left join room r on d.is_bounded and r.site = d.site and r.ce = d.ce
+), t as (
+    select p.job_id, p.attempt from placement p join fits f using (job_id, attempt)
+    where f.room is null or f.n <= f.room
+    order by f.turn, f.created_at limit $3 for update of p skip locked
+)
+update placement p
+set taken_by = $1, taken_until = now() + make_interval(secs => $2)
+from t
+where p.job_id = t.job_id and p.attempt = t.attempt and p.pilot_id is null
 returning p.job_id, p.attempt, p.rank, p.site, p.ce, p.dispatch, p.state, p.pilot_id, p.agreement_id, p.reservation, p.start_at,
     p.latest_start, p.walltime_seconds, p.reason, p.reason_text, p.predicted::text as predicted, p.created_at, p.changed_at;
 
@@ -73,18 +91,24 @@ from pilot t
 where p.pilot_id = t.pilot_id and p.dispatch = 'pilot' and p.state = 'Ordered' and t.state <> 'Submitting' and t.ended_at is null;
 
 -- name: doomed
--- Open placements of waiting jobs that cannot start any more: their pilots have ended, or their latest start has passed.
+-- Open placements of waiting jobs that cannot start any more: their pilots have ended, their latest start has passed, or what was
+-- reserved for them is over.
 select p.job_id, p.attempt, p.site, p.ce,
     case
         -- Its element never knew the pilot: it was stored, and not sent.
         when p.state = 'Ordered' and t.state = 'Aborted' then 'NOT_ARRIVED'
         when p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null) then 'PILOT_ENDED'
+        when a.is_over then 'RESERVATION_LOST'
         else 'TOO_LATE'
     end as reason,
-    case when t.ended_at is not null then t.reason else '' end as text
+    case when t.ended_at is not null then t.reason when a.is_over then a.why else '' end as text
 from placement p join job j using (job_id) left join pilot t on t.pilot_id = p.pilot_id
+left join lateral (
+    select g.state not in ('Requested', 'Temporary', 'Confirmed') as is_over, concat_ws(': ', g.state, g.code, nullif(g.text, '')) as why
+    from agreement g where g.agreement_id = p.agreement_id
+) a on true
 where p.state in ('Ordered', 'Sent') and j.state = 'Waiting'
-  and (p.latest_start < now() or p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null))
+  and (p.latest_start < now() or a.is_over or p.pilot_id is not null and (t.pilot_id is null or t.ended_at is not null))
 order by p.job_id limit $1;
 
 -- name: jobs

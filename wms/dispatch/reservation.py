@@ -9,6 +9,9 @@ _OPTIONS: Final[Mapping[str, str]] = {"slurm": "reservation", "lsf": "U"}
 RESERVING: Final = tuple(sorted(_OPTIONS))
 """The kinds of dispatcher whose batch system keeps a job until its reservation starts. At others, the job is sent when it starts."""
 
+WITHOUT_QUEUE: Final = ("local",)
+"""The kinds of dispatcher that start each pilot at once, since what they lead to has no queue."""
+
 
 def reservation_option(kind: str, name: str) -> dict[str, str]:
     """Return the submit option that puts a job into the reservation with this name, at a dispatcher of this kind.
