@@ -134,7 +134,7 @@ class Deciding:
             if refusal is not None:
                 refused[each.agreement_id] = refusal
             else:
-                amounts[each.vo] = amount.plus(each.cpus, each.duration_seconds)
+                amounts[each.vo] = amount.plus(each.cpus, each.duration_seconds, each.owner)
         return refused
 
     async def _decide(self, outlook: Outlook, offer: Agreement, now: datetime) -> Decision:

@@ -168,8 +168,8 @@ async def test_amounts_are_by_vo_and_lists_by_scope(the_world: World) -> None:
     await marked(the_world, E.DENY, "a-3", code=R.NO_ROOM)
     async with the_world.db.transaction() as tx:
         assert await agreement.reserved(tx, "A") == {
-            "lhcb": ReservedAmount(1, 2, 1_200.0),
-            "atlas": ReservedAmount(1, 2, 1_200.0),
+            "lhcb": ReservedAmount(1, 2, 1_200.0, {"ann": 1}),
+            "atlas": ReservedAmount(1, 2, 1_200.0, {"bob": 1}),
         }
         assert [each.agreement_id for each in await agreement.granted(tx, PLACE)] == ["a-1", "a-2"]
         assert await agreement.requested(tx, PLACE, 10) == []

@@ -167,10 +167,12 @@ async def granted(tx: Transaction, place: CeId) -> list[Agreement]:
 
 async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
     """Return the sums of the Temporary and Confirmed agreements of a site, by VO: their number, CPUs and CPU seconds."""
-    return {
-        row["vo"]: ReservedAmount(row["agreements"], row["cpus"], row["cpu_seconds"])
-        for row in await tx.fetch(SQL["reserved"], site)
-    }
+    found: dict[str, ReservedAmount] = {}
+    for row in await tx.fetch(SQL["reserved"], site):
+        count = row["agreements"]
+        theirs = ReservedAmount(count, row["cpus"], row["cpu_seconds"], {row["owner"]: count})
+        found[row["vo"]] = found.get(row["vo"], ReservedAmount()).together(theirs)
+    return found
 
 
 async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: bool = True) -> None:
@@ -184,6 +186,11 @@ async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: 
 async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
     """Give each agreement to another job of the same owner, group and VO: the job that runs in its reservation. Other pairs are ignored."""
     await tx.execute(SQL["hand_over"], list(jobs), list(jobs.values()))
+
+
+async def in_use(tx: Transaction, ids: Collection[str]) -> list[AgreementId]:
+    """Return those of these agreements in which their jobs have started."""
+    return [AgreementId(row["agreement_id"]) for row in await tx.fetch(SQL["in_use"], sorted(ids))]
 
 
 # --- ends -----------------------------------------------------------------------------------------

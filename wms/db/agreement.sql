@@ -45,9 +45,9 @@ select * from agreement where site = $1 and ce = $2 and state = 'Requested' orde
 select * from agreement where site = $1 and ce = $2 and state in ('Temporary', 'Confirmed');
 
 -- name: reserved
--- How much each VO has reserved at a site.
-select vo, count(*) as agreements, sum(cpus) as cpus, sum(cpus * duration_seconds) as cpu_seconds
-from agreement where site = $1 and state in ('Temporary', 'Confirmed') group by vo;
+-- How much each user of each VO has reserved at a site.
+select vo, owner, count(*) as agreements, sum(cpus) as cpus, sum(cpus * duration_seconds) as cpu_seconds
+from agreement where site = $1 and state in ('Temporary', 'Confirmed') group by vo, owner;
 
 -- name: intend
 -- Store that decisions begin, and before a batch system is asked, that it may hold reservations for these.
@@ -60,6 +60,13 @@ where a.agreement_id = i.agreement_id and a.state = 'Requested';
 update agreement a set job_id = j.job_id, changed_at = now()
 from unnest($1::text[], $2::bigint[]) as h(agreement_id, job_id) join job j using (job_id)
 where a.agreement_id = h.agreement_id and (a.owner, a."group", a.vo) = (j.owner, j.owner_group, j.vo);
+
+-- name: in_use
+-- Those of these agreements in which their jobs have started.
+select a.agreement_id from agreement a
+where a.agreement_id = any ($1::text[]) and exists (
+    select from placement p where p.job_id = a.job_id and p.agreement_id = a.agreement_id and p.state = 'Started'
+);
 
 -- name: overdue
 -- Living agreements of a site that may be over by now, locked; whether their jobs are.

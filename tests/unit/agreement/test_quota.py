@@ -21,3 +21,12 @@ def test_beyond_its_quota_it_may_not(quota: VoQuota) -> None:
     refusal = over_quota(terms(), HELD, quota)
     assert refusal is not None
     assert refusal.code is AgreementReason.QUOTA
+
+
+def test_one_user_may_not_have_all_that_its_vo_may() -> None:
+    held = reserved([(1, 60.0)]).plus(1, 60.0, "mallory")
+    quota = VoQuota(owner_agreements=1)
+    refusal = over_quota(terms(owner="mallory"), held, quota)
+    assert refusal is not None
+    assert "mallory of VO" in refusal.text
+    assert over_quota(terms(owner="innocent"), held, quota) is None
