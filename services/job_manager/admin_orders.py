@@ -1,11 +1,11 @@
-"""Carries out administrators' orders on shares, limits and sites, and users' orders for private pilots."""
+"""Carries out administrators' orders on shares, limits and sites, and users' orders on private pilots and reservations."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager import audit_trail, pilot_orders, revoking, site_orders
+from services.job_manager import audit_trail, pilot_orders, reservation_orders, revoking, site_orders
 from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from wms.auth.policy import allowed
@@ -18,6 +18,7 @@ from wms.matching.limits import LimitKey, LimitRule, compared
 from wms.matching.shares import GroupShare, VoGroup
 from wms.messages import replies
 from wms.messages.commands import (
+    CancelReservations,
     DropLimit,
     ResetShare,
     Revoke,
@@ -173,5 +174,6 @@ _RULES: dict[type[Any], Any] = {
     DropLimit: _drop_limit,
     StartPilots: pilot_orders.start,
     StopPilots: pilot_orders.stop,
+    CancelReservations: reservation_orders.cancel,
     Revoke: revoking.carry_out,
 }

@@ -44,9 +44,22 @@ QUICK: Mapping[str, Mapping[str, str]] = {
         "WMS_LEASE__LEASE_SECONDS": str(LEASE_SECONDS),
         "WMS_LEASE__OFFER_SECONDS": str(OFFER_SECONDS),
     },
-    # What one VO may reserve, for attacks in its name.
-    "agreement": {"WMS_QUOTAS__MORDOR__AGREEMENTS": "20", "WMS_QUOTAS__MORDOR__CPUS": "8"},
+    # What one VO may reserve, for attacks in its name, and what one user of any other.
+    "agreement": {
+        "WMS_QUOTAS__MORDOR__AGREEMENTS": "20",
+        "WMS_QUOTAS__MORDOR__CPUS": "8",
+        "WMS_QUOTAS__*__OWNER_AGREEMENTS": "4",
+    },
+    # Transfers that lie, drip or never end are to be given up within a test.
+    "pilot_submitter": {
+        "WMS_TRANSFERS__LIMITS__STALL_SECONDS": "2",
+        "WMS_TRANSFERS__LIMITS__FILE_SECONDS": "30",
+        "WMS_TRANSFERS__LIMITS__FILE_BYTES": "20000000",
+        "WMS_TRANSFERS__LIMITS__TRIES": "2",
+    },
 }
+INDEXES = '\n[indexes]\nhosts = ["127.0.0.1"]\n'
+"""What the broker is told besides, which no variable can: jobs may name index servers of this machine."""
 
 OWNER = "innocent"
 """Whose jobs are submitted and checked: of a fuzzer's and an expensive user's nothing is promised but that the audit holds."""
@@ -61,6 +74,9 @@ class _Quick(Supervisor):
 
     async def add(self, server: Server) -> None:
         server.environment |= QUICK.get(server.name, {})
+        if server.name == "resource_broker":
+            with (server.data_dir / "config.toml").open("a") as config:
+                config.write(INDEXES)
         await super().add(server)
 
 

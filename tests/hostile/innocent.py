@@ -26,9 +26,11 @@ class Innocent:
 
     owner = "innocent"
 
-    def __init__(self, client: Client, target: Target) -> None:
+    def __init__(self, client: Client, target: Target, job: JobDescription | None = None) -> None:
+        """`job` is what it runs again and again; a short job for any pilot by default."""
         self.client = client
         self.target = target
+        self.job = job or _sleeping(RUN_SECONDS)
         self.usual_seconds = 0.0
 
     async def learn_usual(self) -> None:
@@ -39,8 +41,7 @@ class Innocent:
     async def run_one(self) -> float:
         """Submit a job, wait until it is Done, and return after how many seconds it was."""
         began = time.monotonic()
-        job = _sleeping(RUN_SECONDS)
-        ids = (await self.client.submit(job)).ids
+        ids = (await self.client.submit(self.job)).ids
         counts = await self.client.wait(select(everything=False, jobs=[ids[0][0]]), timeout=PATIENCE_SECONDS)
         assert counts == {"Done": 1}, (await self.client.show(ids[0][0])).attempts
         return time.monotonic() - began

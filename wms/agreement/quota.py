@@ -10,7 +10,7 @@ from wms.agreement.terms import AgreementTerms
 
 
 class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The most that one VO's living reservations may hold at one site."""
+    """The most that one VO may have reserved at one site, over its undecided, temporary and confirmed agreements."""
 
     agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
     cpus: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000_000
@@ -47,7 +47,7 @@ class ReservedAmount(msgspec.Struct, frozen=True):
 
 
 def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
-    """Return the sum of reservations, each given by its CPUs and its duration in seconds."""
+    """Return the sum over reservations, each given as its CPUs and its duration in seconds."""
     total = ReservedAmount()
     for cpus, seconds in held:
         total = total.plus(cpus, seconds)

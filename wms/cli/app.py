@@ -70,7 +70,7 @@ COMMANDS = (
         LOOK,
         "reservations",
         "reservations:reservations",
-        "List the reservations of CPUs for jobs, the newest first.",
+        "List or cancel the reservations of CPUs for jobs.",
     ),
     (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),

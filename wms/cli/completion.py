@@ -87,9 +87,8 @@ def candidates(words: Sequence[str], live: Live) -> list[str]:
         return _beginning(_values(before[-1], options[before[-1]] or (), live), current)
     if current.startswith("-"):
         return _beginning([*options, "--help"], current)
-    if below:
-        return _beginning(below, current)
-    return _beginning(_arguments(name, given, live), current)
+    subcommands = [] if given else below
+    return _beginning([*subcommands, *_arguments(name, given, live)], current)
 
 
 def _commands_of(command: App) -> list[str]:

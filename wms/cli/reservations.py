@@ -1,11 +1,11 @@
-"""`wms reservations`: what is reserved for jobs, where and when, and why offers were denied."""
+"""`wms reservations`: what is reserved for jobs, where and when, why offers were denied; and their cancellation."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 
 from wms.cli.options import USUAL, Common, Flag, Most, Within
-from wms.cli.printing import note, show_json, show_table
+from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
@@ -33,9 +33,26 @@ StateName = Literal[
     "Requested", "Temporary", "Confirmed", "Denied", "Cancelled", "Expired", "NoShow", "Ended"
 ]
 JobId = Annotated[int | None, Parameter(validator=Within(0, 2**62), show_default=False)]
+AgreementIds = Annotated[tuple[str, ...], Parameter(help="The ids of reservations, as the list has them")]
+
+reservations = App(
+    name="reservations",
+    help="""List or cancel the reservations of CPUs for jobs.
+
+The broker asks several sites for a reservation of each job that wants one, confirms one and cancels the others. An unconfirmed one (Temporary) expires by itself; a confirmed one is over with its job, or when nobody uses it in time (NoShow). `wms hold` or `wms kill` of a job gives up what is reserved for it.
+
+For example:
+  wms reservations
+  wms reservations 17 --ended
+  wms reservations cancel 17-2-1-1
+
+Each of list and cancel has --help with more examples.""",
+)
 
 
-def reservations(
+@reservations.default
+@reservations.command(name="list")
+def list_reservations(
     job: Annotated[JobId, Parameter(help="A job's id; without one, all jobs that you may see")] = None,
     /,
     *,
@@ -49,11 +66,11 @@ def reservations(
 ) -> int:
     """List the reservations of CPUs for jobs, the newest first.
 
-    The broker asks several sites for a reservation of each job that wants one, confirms one and cancels the others. An unconfirmed one (Temporary) expires by itself; a confirmed one is over with its job, or when nobody uses it in time (NoShow). `wms hold` or `wms kill` of a job gives up what is reserved for it. With --json each line is one object.
+    With --json each line is one object.
 
     For example:
-      wms reservations
-      wms reservations 17 --ended
+      wms reservations list
+      wms reservations list 17 --ended
       wms reservations --site CERN --state Confirmed
       wms reservations --state Denied --limit 20 --json
 
@@ -81,6 +98,30 @@ def reservations(
             job=job, owner=owner, site=site, ce=ce, states=states, limit=limit + 1 if limit else None
         )
         await _show(sought, limit, common)
+        return OK
+
+    return with_client(common, work)
+
+
+@reservations.command(name="cancel")
+def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) -> int:
+    """Cancel reservations: all that are named, or none if one of them cannot be.
+
+    The jobs that wait for them are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. Owners of jobs, administrators of their VO and operators may.
+
+    For example:
+      wms reservations cancel 17-2-1-1
+      wms reservations cancel 17-2-1-1 18-2-1-1 --reason "the data are late"
+
+    Parameters
+    ----------
+    reason
+        Why, for the owners and the site.
+    """
+
+    async def work(client: "Client") -> int:
+        said = await client.cancel_reservations(ids, reason)
+        show_json({"said": said}) if common.json else show(said)
         return OK
 
     return with_client(common, work)

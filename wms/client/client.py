@@ -19,7 +19,7 @@ from wms.client.submission import Submission, check_id, new_id
 from wms.client.submitting import submit
 from wms.client.watching import JobWatch, counts_at_end, pinned
 from wms.errors import Rejected
-from wms.ids import CommandId
+from wms.ids import AgreementId, CommandId
 from wms.job.state import ENDED
 from wms.jobdesc.changes import read_changes
 from wms.jobdesc.description import JobDescription, SandboxRef
@@ -233,6 +233,16 @@ class Client(AccessClient):
         return await self._rule(
             ordered.StopPilots(command_id=CommandId(new_id()), orders=orders, client=client)
         )
+
+    async def cancel_reservations(self, agreements: Sequence[str], reason: str = "") -> str:
+        """Cancel reservations in which no job runs, all or none; return them as text. Their jobs are placed anew."""
+        order = ordered.CancelReservations(
+            command_id=CommandId(new_id()),
+            agreements=tuple(AgreementId(each) for each in agreements),
+            reason=reason,
+            client=self._exchange.client,
+        )
+        return await self._rule(order)
 
     async def set_limit(self, limit: LimitRule) -> str:
         """Set a limit, until it is lifted or reset; return the limit as text."""

@@ -129,6 +129,7 @@ class Client:
     pilot_orders = _blocking(AsyncClient.pilot_orders)
     start_pilots = _blocking(AsyncClient.start_pilots)
     stop_pilots = _blocking(AsyncClient.stop_pilots)
+    cancel_reservations = _blocking(AsyncClient.cancel_reservations)
     shares = _blocking(AsyncClient.shares)
     limits = _blocking(AsyncClient.limits)
     whoami = _blocking(AsyncClient.whoami)

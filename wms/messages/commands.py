@@ -19,7 +19,7 @@ from wms.bounds import (
     Reason,
     ShareOfGroup,
 )
-from wms.ids import CommandId
+from wms.ids import AgreementId, CommandId
 from wms.job.state import State
 from wms.messages.limits import Key, Kind, Limit
 
@@ -237,5 +237,24 @@ class Revoke(msgspec.Struct, frozen=True, kw_only=True, tag="revoke"):
     client: Client = ""
 
 
-Rule = SetShare | ResetShare | SetLimit | DropLimit | RuleSite | StartPilots | StopPilots | Revoke
+class CancelReservations(msgspec.Struct, frozen=True, kw_only=True, tag="cancel-reservations"):
+    """The end of reservations that no job runs in yet: all of them, or none. Their jobs are placed anew."""
+
+    command_id: CommandId
+    agreements: Annotated[tuple[AgreementId, ...], msgspec.Meta(min_length=1, max_length=100)]
+    reason: Reason = ""
+    client: Client = ""
+
+
+Rule = (
+    SetShare
+    | ResetShare
+    | SetLimit
+    | DropLimit
+    | RuleSite
+    | StartPilots
+    | StopPilots
+    | Revoke
+    | CancelReservations
+)
 Command = Submit | AddChunks | Control | Rule

@@ -420,6 +420,7 @@ WORDS = {
     **{f"site {each}": ["A", "--reason", "r"] for each in ("ban", "drain")},
     "shares set": ["v/g"],
     "shares reset": ["v/g"],
+    "reservations cancel": ["1-1-1-1"],
     "record": ["r.jsonl"],
     "token": ["create", "--owner", "a"],
 }

@@ -33,6 +33,7 @@ def known(kind: str) -> list[str]:
         (["site", "ban", "CERN", ""], ["ce01", "ce02"]),
         (["reservations", "--state", "Co"], ["Confirmed"]),
         (["reservations", "2"], ["201"]),
+        (["reservations", "c"], ["cancel"]),
         (["reservations", "201", ""], []),
         (["jobs", "--format", ""], ["table", "ids", "json"]),
         (["jobs", "--columns", "na"], ["name"]),

@@ -6,7 +6,8 @@ from typing import Any
 import msgspec
 
 from wms.agreement.state import AgreementState
-from wms.messages import queries, replies
+from wms.ids import AgreementId, CommandId
+from wms.messages import commands, queries, replies
 
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, tzinfo=UTC)
 LATER = datetime(2026, 3, 1, 13, 0, tzinfo=UTC)
@@ -41,6 +42,12 @@ CONFIRMED = replies.ReservationLine(
 )
 
 FULL: dict[str, msgspec.Struct] = {
+    "cancel-reservations": commands.CancelReservations(
+        command_id=CommandId("c-30"),
+        agreements=(AgreementId("4000000017-2-1-1"), AgreementId("4000000018-2-1-1")),
+        reason="the data are not there yet",
+        client="cli-7",
+    ),
     "list-reservations": queries.ListReservations(
         **ASKED,
         job_id=JOB,
@@ -54,6 +61,9 @@ FULL: dict[str, msgspec.Struct] = {
     "reservations": replies.Reservations(**ASKED, lines=(CONFIRMED,), after=CURSOR),
 }
 MINIMAL: dict[str, msgspec.Struct] = {
+    "cancel-reservations": commands.CancelReservations(
+        command_id=CommandId("c"), agreements=(AgreementId("a"),)
+    ),
     "list-reservations": queries.ListReservations(query_id="q"),
     "reservations": replies.Reservations(query_id="q", client="", lines=()),
 }
