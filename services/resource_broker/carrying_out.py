@@ -43,7 +43,13 @@ async def carry_out(
     agreements.cancel(tx, [(each, _cancelled(each, step, placed)) for each, step in steps.values()])
     agreements.confirm(tx, [(each, step.confirm) for each, step in steps.values()])
     agreements.request(
-        tx, [(each, one) for each, step in steps.values() for one in step.requests], lifetime_seconds
+        tx,
+        [
+            (each, agreements.with_moving(one, step.ranking or ()))
+            for each, step in steps.values()
+            for one in step.requests
+        ],
+        lifetime_seconds,
     )
     results = {job_id: _result(step, job_id, placed) for job_id, (_, step) in steps.items()}
     # What was decided for a group counts, and not that one of its jobs was to wait.

@@ -91,6 +91,8 @@ class AgreementRequest(msgspec.Struct, frozen=True):
     place: CeId
     start: datetime | None = None
     """The earliest start to ask for, which the site may not move later on; None: the job's own window applies."""
+    moving_seconds: float = 0.0
+    """The seconds to reserve for the job's files to come and go, beside the time in which its program runs."""
 
 
 class ChosenElement(msgspec.Struct, frozen=True):

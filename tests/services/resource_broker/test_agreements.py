@@ -31,6 +31,19 @@ async def test_an_offer_says_what_is_reserved_for_whom_and_when(
     assert (told.flexible, told.expires_in_seconds) == (False, 60.0)
 
 
+async def test_files_come_and_go_within_what_is_reserved(brokers: BrokerWorld, the_world: World) -> None:
+    """The pilot starts in its reservation and moves the files: their predicted seconds are reserved beside the program's."""
+    await brokers.advertise("A")
+    await the_world.sql(
+        "insert into agreement_element (site, ce, cpus, template, told_until) values ('A', 'ce', 8, '{}', now() + interval '1 h')"
+    )
+    wishes = {"stage_in_seconds": 600, "stage_out_seconds": 60}
+    await brokers.submitted(preferences=wishes, wall_time=3_600)
+    await brokers.step()
+    (told,) = map(_TO_SITE.decode, the_world.take(OFFERS_TOPIC))
+    assert 3_600 + 660 <= told.duration_seconds < 3_600 + 10 * 660
+
+
 async def test_an_agreement_of_no_known_site_is_not_spoken_of(brokers: BrokerWorld, the_world: World) -> None:
     await brokers.submitted()
     (job,) = await loaded(brokers, the_world)
