@@ -204,7 +204,7 @@ def _children(
 
 
 _BEATING = frozenset(
-    {"job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker"}
+    {"job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker", "gateway"}
 )
 """The services that send heartbeats. Such a service without a heartbeat counts as down."""
 

@@ -106,12 +106,24 @@ def _tell_up(system: "System", directory: Path, common: Common, isolation_fault:
         note(f"NOT SAFE ON A SHARED MACHINE: {system.exposed}")
     if common.json:
         isolation = isolation_fault or "namespaces"
-        show_json({"data": str(directory), "pid": state.pid, "parts": state.children, "isolation": isolation})
+        show_json(
+            {
+                "data": str(directory),
+                "pid": state.pid,
+                "parts": state.children,
+                "isolation": isolation,
+                "gateway": system.gateway_url,
+            }
+        )
     else:
         show(f"up: {', '.join(state.children)}")
         show(
             f"  data in {directory}; `wms submit -- echo hello` from another terminal; Ctrl-C or `wms down` ends it"
         )
+        if system.gateway_url:
+            show(
+                f"  gateway at {system.gateway_url}, for whoever has a token: {system.gateway_url}/api/v1/jobs"
+            )
         if isolation_fault:
             show(
                 f"  WARNING: jobs are not isolated here ({isolation_fault}): they can read this system's keys and each other's files"

@@ -5,7 +5,7 @@ import binascii
 import os
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -30,6 +30,25 @@ class UserCredential(msgspec.Struct, frozen=True):
         if now >= self.expires_at:
             ended = datetime.fromtimestamp(self.expires_at, UTC)
             raise Rejected("TOKEN_EXPIRED", f"your token expired at {ended:%Y-%m-%d %H:%M:%S} UTC", REMEDY)
+
+
+class TokenSource(Protocol):
+    """Where the user's token comes from, read anew for each request."""
+
+    def read(self, now: float) -> UserCredential:
+        """Return the token in use. Rejected: there is none, or it has expired at `now`, in seconds since 1970."""
+
+
+class HeldToken:
+    """A token that its bearer has handed over for one connection."""
+
+    def __init__(self, credential: UserCredential) -> None:
+        self._credential = credential
+
+    def read(self, now: float) -> UserCredential:
+        """Return the token. Rejected: it has expired."""
+        self._credential.check(now)
+        return self._credential
 
 
 class TokenFile:

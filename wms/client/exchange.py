@@ -17,7 +17,7 @@ from wms.bus.inbox import Inbox
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.reader import Reader
 from wms.bus.topics import SHARED, Topic, user_inbox
-from wms.client.credential import TokenFile
+from wms.client.credential import TokenSource
 from wms.errors import Rejected, Unavailable
 from wms.messages import commands, queries
 from wms.messages.replies import Refused, Reply
@@ -67,7 +67,7 @@ class BrokerConnection:
 class Exchange:
     """A client's channel to the services, which sends requests with the user's token and returns the answers."""
 
-    def __init__(self, settings: BrokerSettings, tokens: TokenFile) -> None:
+    def __init__(self, settings: BrokerSettings, tokens: TokenSource) -> None:
         self.client = uuid.uuid4().hex
         """The random id of this client, which is the key of the answers sent to it."""
         self._settings = settings

@@ -13,7 +13,15 @@ from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
 """The environment variable that says how pilots on this machine isolate payloads, if the configuration does not."""
-SERVICES = ("job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker")
+SERVICES = (
+    "job_manager",
+    "matcher",
+    "advertiser",
+    "pilot_submitter",
+    "agreement",
+    "resource_broker",
+    "gateway",
+)
 """The services that `wms up` runs, in the order in which they start."""
 
 
@@ -85,10 +93,17 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     tools_url: str = ""
     """The URL of Postgres for clients; empty if it is that of the services."""
     slots: int
+    gateway_port: int = 0
+    """The port of 127.0.0.1 on which the gateway listens."""
     site: str = "local"
     log_level: str = "info"
     pilots: Table = {}
     """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
+
+    @property
+    def gateway_url(self) -> str:
+        """The address of the gateway."""
+        return f"http://127.0.0.1:{self.gateway_port}"
 
 
 def service(name: str, facts: Facts) -> Program:
@@ -131,6 +146,8 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
         case "advertiser":
             element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
+        case "gateway":
+            return {"gateway": {"host": "127.0.0.1", "port": facts.gateway_port}}
         case "agreement":
             reservable: dict[str, Value] = {"ce": "local", "cpus": facts.slots}
             return {"agreement": {"site": facts.site}, "elements": [reservable]}

@@ -25,7 +25,7 @@ from wms.embedded.isolation import isolation
 from wms.embedded.layout import SERVICES, Facts, Layout
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.postgres import Postgres
-from wms.embedded.server import KafkaServer
+from wms.embedded.server import KafkaServer, settle_port
 from wms.embedded.supervisor import Supervisor, SupervisorState
 from wms.embedded.watch import SystemWatch
 from wms.errors import Rejected, Unavailable
@@ -94,6 +94,7 @@ class System:
                 postgres_url=url,
                 tools_url=await self.postgres.tools_url("wms") if self.postgres is not None else "",
                 slots=self._slots,
+                gateway_port=self._gateway_port(),
                 log_level=self._log_level,
                 pilots=self._pilots,
             )
@@ -202,6 +203,17 @@ class System:
         told = self.broker.access
         # The embedded broker has no idempotent producers, and a new message does not end a fetch that waits.
         return {**told, "idempotent": False, "fetch_wait_ms": 0} if isinstance(self.broker, Broker) else told
+
+    def _gateway_port(self) -> int:
+        """Return the gateway's port, the same at each start if it is free."""
+        directory = self.layout.service("gateway")
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return settle_port(directory, 0)
+
+    @property
+    def gateway_url(self) -> str:
+        """The address of the gateway, which every user of this machine can reach with a token; empty without one."""
+        return self.facts.gateway_url if self.facts and "gateway" in self._services else ""
 
     @property
     def exposed(self) -> str:

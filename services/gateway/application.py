@@ -1,0 +1,91 @@
+"""The application: routes, their endpoints, and problem details for whatever goes wrong."""
+
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeAlias
+
+import msgspec
+import structlog
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import BaseRoute
+from starlette.routing import Route as Path
+
+from services.gateway.asking import Asking, Desk
+from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
+from services.gateway.route import PREFIX
+from services.gateway.routes import ROUTES
+from services.gateway.submitting import Submitting
+from wms.errors import Rejected, Unavailable, WmsError
+
+log = structlog.get_logger()
+
+Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
+
+GZIP_BYTES = 1_000
+"""The size in bytes from which on answers are packed for those who take that."""
+
+
+def application(desk: Desk) -> Starlette:
+    """Return the application."""
+    handlers: Any = {WmsError: _refused, HTTPException: _not_served, Exception: _failed}
+    return Starlette(
+        routes=list(_paths(desk)),
+        exception_handlers=handlers,
+        middleware=[Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5)],
+    )
+
+
+def _paths(desk: Desk) -> Iterator[BaseRoute]:
+    """Yield the paths, each with all of its methods, so that the answer to another method names them."""
+    by_path: dict[str, dict[str, Endpoint]] = {"/jobs": {"POST": Submitting(desk).respond}}
+    for route in ROUTES:
+        by_path.setdefault(route.path, {})[route.method] = Asking(route, desk).respond
+    for path, endpoints in by_path.items():
+        yield Path(PREFIX + path, partial(_respond, endpoints), methods=list(endpoints))
+
+
+async def _respond(endpoints: Mapping[str, Endpoint], request: Request) -> Response:
+    return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+
+async def _refused(_: Request, fault: WmsError) -> Response:
+    assert isinstance(fault, Rejected | Unavailable)
+    problem = problem_of(fault)
+    return _response(problem, headers_of(fault, problem.status))
+
+
+async def _not_served(request: Request, fault: HTTPException) -> Response:
+    """Answer for what starlette refuses by itself: an unknown path, or a method that a path has not."""
+    code = "METHOD_NOT_ALLOWED" if fault.status_code == 405 else "NO_SUCH_ROUTE"
+    detail = f"nothing is served for {request.method} here"
+    problem = ProblemDetails(
+        title=TITLES.get(fault.status_code, "Not served"),
+        status=fault.status_code,
+        code=code,
+        detail=detail,
+        remedy=f"{PREFIX}/openapi.json lists all routes",
+    )
+    return _response(problem, dict(fault.headers or {}))
+
+
+async def _failed(_: Request, error: Exception) -> Response:
+    """Answer for a bug; the server's log has the traceback, and the answer nothing of it."""
+    log.error("request failed", error=repr(error))
+    return _response(
+        ProblemDetails(
+            title=TITLES[500],
+            status=500,
+            code="INTERNAL",
+            detail="the gateway failed; its log tells more",
+            remedy="tell its operators",
+        )
+    )
+
+
+def _response(problem: ProblemDetails, headers: dict[str, str] | None = None) -> Response:
+    return Response(msgspec.json.encode(problem), problem.status, headers, MEDIA_TYPE)

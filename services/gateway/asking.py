@@ -1,0 +1,71 @@
+"""Answers a request by asking a service: parameters become a message, and the service's reply the response."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway import received
+from services.gateway.callers import Callers
+from services.gateway.config import GatewaySettings
+from services.gateway.gate import Gate
+from services.gateway.route import Requester, Route
+from wms.client.exchange import Exchange
+from wms.messages import commands, queries
+from wms.messages.wire import Codec, encode
+
+JSON: Final = "application/json"
+_CODECS: Final[Mapping[str, Codec[Any]]] = {
+    commands.TOPIC: Codec(commands.Command),
+    queries.TOPIC: Codec(queries.Asked),
+}
+"""The services' own checks, so that what they could not read never leaves."""
+
+
+class Desk:
+    """What the endpoints share: the gate, the exchanges of the callers, and the settings."""
+
+    def __init__(self, settings: GatewaySettings, gate: Gate, callers: Callers) -> None:
+        self.settings = settings
+        self.gate = gate
+        self.callers = callers
+        self.handled = 0
+        """The number of requests that were let in."""
+
+
+class Asking:
+    """The endpoint of one route."""
+
+    def __init__(self, route: Route, desk: Desk) -> None:
+        self._route = route
+        self._desk = desk
+
+    async def respond(self, request: Request) -> Response:
+        """Return the response. Rejected, Unavailable: the application makes problem details of them."""
+        route, settings = self._route, self._desk.settings
+        credential = self._desk.gate.admit(request)
+        self._desk.handled += 1
+        given: list[Any] = [received.parameters(request, route.parameters)]
+        if route.body is not None:
+            given.append(await received.body(request, route, settings.read_seconds))
+        name = received.request_id(request)
+        async with self._desk.callers.exchange(credential) as exchange:
+            message = route.message(Requester(name, exchange.client), *given)
+            return json_response(await ask(exchange, route, name, message, settings.answer_seconds))
+
+
+async def ask(
+    exchange: Exchange, route: Route, request_id: str, message: msgspec.Struct, seconds: float
+) -> Any:
+    """Send a route's message, and return what the response shows. Rejected: it is malformed, or the service refuses it."""
+    _CODECS[route.topic].decode(encode(message))
+    kind = route.reply or route.answer
+    reply: Any = await exchange.ask(route.topic, request_id, message, kind, seconds)
+    return route.view(reply) if route.view else reply
+
+
+def json_response(value: Any, status: int = 200) -> Response:
+    """Return a response with this value as JSON."""
+    return Response(msgspec.json.encode(value), status, media_type=JSON)

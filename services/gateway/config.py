@@ -1,0 +1,71 @@
+"""The configuration of the gateway."""
+
+from ipaddress import ip_address
+from typing import Annotated
+
+from msgspec import Meta
+
+from wms.bounds import GivenName, Line
+from wms.runtime.config import Seconds, Section, ServiceConfig
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class GatewaySettings(Section, frozen=True, kw_only=True):
+    """Where the gateway listens, and how much it takes at a time."""
+
+    host: GivenName = "127.0.0.1"
+    """The address to listen on. Other machines reach it only with a certificate, or through a proxy that has one."""
+    port: Annotated[int, Meta(ge=1, le=65_535)] = 8480
+    certificate: Line = ""
+    """A file with the certificate and its chain; with it the gateway speaks HTTPS alone."""
+    private_key: Line = ""
+    """The file with the certificate's private key; empty if the certificate's file contains it."""
+    behind_proxy: bool = False
+    """Whether a proxy in front of it does TLS, so that it may listen on any address without a certificate."""
+    answer_seconds: Seconds = 30.0
+    """Seconds to wait for a service's answer."""
+    read_seconds: Seconds = 30.0
+    """Seconds to wait for the next piece of a request's body."""
+    users: Annotated[int, Meta(ge=1, le=100_000)] = 500
+    """The most tokens whose connections to the broker are open at a time."""
+    idle_seconds: Seconds = 60.0
+    """Seconds after the last request of a token until its connections are closed."""
+    connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 2_000
+    """The most connections at a time; further ones are told to come again."""
+
+    def __post_init__(self) -> None:
+        if not (self.certificate or self.behind_proxy or _is_loopback(self.host)):
+            raise ValueError(f"{self.host}: other machines would send tokens in clear; set `certificate`")
+
+    @property
+    def url(self) -> str:
+        """The address at which the gateway is reached, without a path."""
+        return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
+
+
+Rate = Annotated[float, Meta(gt=0, le=1e6)]
+
+
+class RequestLimits(Section, frozen=True, kw_only=True):
+    """How many requests one token, one owner and one address may make; further ones are told when to come again."""
+
+    token_per_second: Rate = 200.0
+    token_burst: Rate = 1_000.0
+    """How many it may make at once after a pause."""
+    owner_per_second: Rate = 400.0
+    owner_burst: Rate = 2_000.0
+    address_per_second: Rate = 1_000.0
+    address_burst: Rate = 4_000.0
+
+
+class Config(ServiceConfig, frozen=True, kw_only=True):
+    """The whole file."""
+
+    gateway: GatewaySettings = GatewaySettings()
+    requests: RequestLimits = RequestLimits()

@@ -1,0 +1,69 @@
+"""The gate: who asks, by a verified token, and whether they have asked too often."""
+
+import hashlib
+from ipaddress import IPv6Address, ip_address
+
+from starlette.requests import Request
+
+from services.gateway.config import RequestLimits
+from services.gateway.problem import TooMany
+from services.gateway.request_budget import RequestBudget
+from wms.auth.token import SIZE_LIMIT, Verifier
+from wms.client.credential import UserCredential
+from wms.errors import Rejected
+from wms.runtime import clock
+
+SCHEME = "bearer"
+
+
+class Gate:
+    """Lets requests in whose token is valid, as far as the budgets of token, owner and address reach."""
+
+    def __init__(self, verifier: Verifier, limits: RequestLimits) -> None:
+        self._verifier = verifier
+        self._by_token = RequestBudget(limits.token_per_second, limits.token_burst)
+        self._by_owner = RequestBudget(limits.owner_per_second, limits.owner_burst)
+        self._by_address = RequestBudget(limits.address_per_second, limits.address_burst)
+        self.refused = 0
+        """The number of requests that came too often."""
+
+    def admit(self, request: Request) -> UserCredential:
+        """Return the token of a request. Rejected: it is missing or invalid, or a budget is spent (TooMany)."""
+        now = clock.timestamp()
+        # Before the signature is checked, which takes longest.
+        self._spend(self._by_address, address_of(request), "this address", now)
+        token = bearer(request.headers.get("authorization", ""))
+        principal = self._verifier.verify(token, now)
+        digest = hashlib.sha256(token.encode("latin-1")).digest()
+        self._spend(self._by_token, digest, "this token", now)
+        self._spend(self._by_owner, principal.owner, "this user", now)
+        return UserCredential(token, principal.owner, principal.expires_at, {})
+
+    def _spend(self, budget: RequestBudget, key: object, whose: str, now: float) -> None:
+        wait = budget.spend(key, now)
+        if wait > 0:
+            self.refused += 1
+            raise TooMany(f"too many requests of {whose}", wait)
+
+
+def bearer(header: str) -> str:
+    """Return the token in an Authorization header. Rejected: there is none."""
+    scheme, _, token = header.partition(" ")
+    if scheme.lower() != SCHEME or not token:
+        raise Rejected(
+            "TOKEN_MISSING", "the request has no token", "send the header `Authorization: Bearer TOKEN`"
+        )
+    if len(token) > SIZE_LIMIT or not token.isascii():
+        raise Rejected("TOKEN_INVALID", "the token is refused: it is not a token of this system")
+    return token.strip()
+
+
+def address_of(request: Request) -> str:
+    """Return the sender's address; of IPv6 the network of 64 bits, which one person has whole."""
+    if request.client is None:
+        return ""
+    try:
+        address = ip_address(request.client.host)
+    except ValueError:
+        return request.client.host
+    return address.exploded[:19] if isinstance(address, IPv6Address) else str(address)

@@ -1,0 +1,71 @@
+"""The HTTP server as a loop of the host: it begins to listen with the host, and ends with it."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Iterator
+
+import uvicorn
+from starlette.applications import Starlette
+
+from services.gateway.config import GatewaySettings
+
+HEADER_BYTES = 32_768
+"""The most bytes of a request's line and headers together."""
+GRACE_SECONDS = 3
+"""Seconds that requests under way have when the gateway ends."""
+
+
+class HttpServer:
+    """Serves an application until it is cancelled, and then lets go of what the application holds (`release`)."""
+
+    name = "http"
+
+    def __init__(
+        self, application: Starlette, settings: GatewaySettings, release: Callable[[], Awaitable[None]]
+    ) -> None:
+        config = uvicorn.Config(
+            application,
+            host=settings.host,
+            port=settings.port,
+            # Its parser in Python bounds the headers; the other does not.
+            http="h11",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=settings.behind_proxy,
+            limit_concurrency=settings.connections,
+            timeout_keep_alive=30,
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            h11_max_incomplete_event_size=HEADER_BYTES,
+            ssl_certfile=settings.certificate or None,
+            ssl_keyfile=(settings.private_key or settings.certificate) or None,
+        )
+        self._server = _Server(config)
+        self._release = release
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether requests are taken."""
+        return self._server.started and not self._server.should_exit
+
+    async def run(self) -> None:
+        """Serve until cancelled; then requests under way are answered first."""
+        serving = asyncio.create_task(self._server.serve(), name="serve http")
+        try:
+            await asyncio.shield(serving)
+        except asyncio.CancelledError:
+            self._server.should_exit = True
+            await asyncio.wait([serving])
+            raise
+        finally:
+            await self._release()
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves the signals to its host."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield

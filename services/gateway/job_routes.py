@@ -1,0 +1,273 @@
+"""Routes of jobs: their lists, one job in full, and orders about them."""
+
+from datetime import datetime
+from typing import Annotated, Final, Literal
+
+import msgspec
+
+from services.gateway.route import Requester, Route
+from wms.bounds import Bytes, JobNumber, Name, Reason
+from wms.client.selector import normalised, select
+from wms.errors import Rejected
+from wms.ids import CommandId
+from wms.messages import commands as ordered
+from wms.messages import queries as asked
+from wms.messages import replies
+
+Words = Annotated[str, msgspec.Meta(max_length=100_000)]
+PageSize = Annotated[int, msgspec.Meta(ge=1, le=asked.PAGE_LIMIT)]
+
+
+class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The selection of the jobs that meet every given condition."""
+
+    jobs: Words = ""
+    """Ids and ranges of them: `7`, `100-200`, `1,5,9-12`."""
+    owner: Name | None = None
+    state: Words = ""
+    """States in any case, separated by commas; `ended` and `live` stand for all such states."""
+    site: Name | None = None
+    name: Name | None = None
+    """A pattern with `*` and `?`."""
+    group: Name | None = None
+    """The job group."""
+    submission: Name | None = None
+    """The id of a submission of yours."""
+    since: datetime | None = None
+    """The time, with its zone, since which a job must have been submitted or have changed its state."""
+    everything: bool = False
+    """Whether to select every job within your reach; never a default."""
+
+    def selector(self) -> ordered.Selector:
+        """Return the selector. Rejected: a condition is malformed."""
+        if self.since is not None and self.since.tzinfo is None:
+            raise Rejected("BAD_SELECTOR", "the time in `since` has no zone", "write 2026-01-31T12:00:00Z")
+        chosen = select(
+            self.jobs,
+            owner=self.owner,
+            state=self.state,
+            site=self.site,
+            name=self.name,
+            group=self.group,
+            submission=self.submission,
+            since=self.since,
+            everything=self.everything,
+        )
+        return normalised(chosen)
+
+
+class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page of the selected jobs."""
+
+    after: JobNumber | None = None
+    """The last id of the page before; its answer has it as `after`."""
+    newest: bool = False
+    """Whether to list by descending ids."""
+    limit: PageSize = 100
+    alone: bool = False
+    """Whether to list only jobs that belong to no sweep."""
+
+
+class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The selection of jobs to count."""
+
+    by_reason: bool = False
+    """Whether to count by reason too."""
+
+
+class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A page of sweeps."""
+
+    owner: Name | None = None
+    state: Words = ""
+    """States, separated by commas, of which a sweep must have a job in one."""
+    group: Name | None = None
+    since: datetime | None = None
+    after: JobNumber | None = None
+    newest: bool = False
+    limit: PageSize = 50
+
+
+class OneJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One job."""
+
+    job_id: JobNumber
+
+
+class LogPiece(OneJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A piece of what a job has printed."""
+
+    stream: Literal["stdout", "stderr"] = "stdout"
+    offset: Bytes | None = None
+    """The first byte; without it the last bytes are returned."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
+
+
+class JobOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """An action on the selected jobs."""
+
+    action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
+    """`stop_and_hold` stops running jobs too. `edit` changes requirements and the priority of jobs that wait or are held."""
+    selection: JobSelection
+    reason: Reason = ""
+    changes: ordered.Changes = {}
+    """For `edit` and `reschedule`: new values of fields of the description."""
+
+
+def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:
+    return asked.ListJobs(
+        query_id=sender.id,
+        client=sender.client,
+        selector=given.selector(),
+        after=given.after,
+        newest=given.newest,
+        limit=given.limit,
+        alone=given.alone,
+    )
+
+
+def _count_jobs(sender: Requester, given: JobTally) -> asked.CountJobs:
+    return asked.CountJobs(
+        query_id=sender.id, client=sender.client, selector=given.selector(), by_reason=given.by_reason
+    )
+
+
+def _list_sweeps(sender: Requester, given: SweepList) -> asked.ListSweeps:
+    return asked.ListSweeps(
+        query_id=sender.id,
+        client=sender.client,
+        owner=given.owner,
+        states=select(state=given.state).states,
+        after=given.after,
+        newest=given.newest,
+        limit=given.limit,
+        job_group=given.group,
+        changed_since=given.since,
+    )
+
+
+def _show_job(sender: Requester, given: OneJob) -> asked.ShowJob:
+    return asked.ShowJob(query_id=sender.id, client=sender.client, job_id=given.job_id)
+
+
+def _why_job(sender: Requester, given: OneJob) -> asked.WhyJob:
+    return asked.WhyJob(query_id=sender.id, client=sender.client, job_id=given.job_id)
+
+
+def _show_ranking(sender: Requester, given: OneJob) -> asked.ShowRanking:
+    return asked.ShowRanking(query_id=sender.id, client=sender.client, job_id=given.job_id)
+
+
+def _peek_job(sender: Requester, given: LogPiece) -> asked.PeekJob:
+    return asked.PeekJob(
+        query_id=sender.id,
+        client=sender.client,
+        job_id=given.job_id,
+        stream=given.stream,
+        offset=given.offset,
+        limit=given.limit,
+    )
+
+
+def _control(sender: Requester, _: msgspec.Struct, order: JobOrder) -> ordered.Control:
+    selector = order.selection.selector()
+    if selector == ordered.Selector():
+        raise Rejected(
+            "NOTHING_SELECTED", f"no job is named to {order.action}", "name jobs, or say everything"
+        )
+    return ordered.Control(
+        command_id=CommandId(sender.id),
+        action=order.action,
+        selector=selector,
+        reason=order.reason,
+        changes=order.changes,
+        client=sender.client,
+    )
+
+
+ROUTES: Final = (
+    Route(
+        method="GET",
+        path="/jobs",
+        summary="A page of the selected jobs; without a condition of none",
+        parameters=JobList,
+        message=_list_jobs,
+        answer=replies.JobPage,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/counts",
+        summary="How many of the selected jobs are in each state",
+        parameters=JobTally,
+        message=_count_jobs,
+        answer=replies.JobCounts,
+    ),
+    Route(
+        method="GET",
+        path="/sweeps",
+        summary="A page of sweeps, each with its jobs by state",
+        parameters=SweepList,
+        message=_list_sweeps,
+        answer=replies.SweepPage,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}",
+        summary="One job in full: description, attempts, history with reasons",
+        parameters=OneJob,
+        message=_show_job,
+        answer=replies.JobDetail,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}/attempts",
+        summary="The attempts of a job, the first one first",
+        parameters=OneJob,
+        message=_show_job,
+        reply=replies.JobDetail,
+        answer=tuple[replies.Attempt, ...],
+        view=lambda job: job.attempts,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}/timeline",
+        summary="Each move of a job with its time and its reason",
+        parameters=OneJob,
+        message=_show_job,
+        reply=replies.JobDetail,
+        answer=tuple[replies.HistoryLine, ...],
+        view=lambda job: job.history,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}/why",
+        summary="Why a job is in its state, and what would help",
+        parameters=OneJob,
+        message=_why_job,
+        answer=replies.JobWhy,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}/ranking",
+        summary="The record of a brokered job: elements, placements, agreements",
+        parameters=OneJob,
+        message=_show_ranking,
+        answer=replies.JobRanking,
+    ),
+    Route(
+        method="GET",
+        path="/jobs/{job_id}/logs",
+        summary="A piece of what a job has printed, from its pilot while it runs",
+        parameters=LogPiece,
+        message=_peek_job,
+        answer=replies.JobOutput,
+    ),
+    Route(
+        method="POST",
+        path="/orders",
+        summary="Kill, hold, release, reschedule, remove or edit the selected jobs",
+        body=JobOrder,
+        message=_control,
+        answer=replies.Controlled,
+    ),
+)

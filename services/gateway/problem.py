@@ -1,0 +1,111 @@
+"""Problem details (RFC 9457): what went wrong, for whom, and what would help."""
+
+from typing import Final
+
+import msgspec
+
+from wms.bounds import Word
+from wms.errors import Rejected, Unavailable, WmsError
+
+MEDIA_TYPE: Final = "application/problem+json"
+AGAIN_SECONDS: Final = 2
+"""Seconds after which a request may be made again that found a service away."""
+
+STATUS: Final = {
+    "NO_TOKEN": 401,
+    "NOT_ALLOWED": 403,
+    "NOT_SHARED": 403,
+    "NOT_FOR_VO": 403,
+    "NO_OUTPUT": 404,
+    "NO_SUCH_ROUTE": 404,
+    "METHOD_NOT_ALLOWED": 405,
+    "BODY_TOO_SLOW": 408,
+    "ID_IN_USE": 409,
+    "ID_REUSED": 409,
+    "NAME_TAKEN": 409,
+    "NOT_SET": 409,
+    "WAITING_LIMIT": 409,
+    "MEDIA_TYPE": 415,
+    "TOO_MANY_REQUESTS": 429,
+    "TOO_FAST": 429,
+}
+"""The status of refusals by code; those without one are the sender's to mend."""
+UNPROCESSABLE: Final = 422
+STATUSES: Final = (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
+"""What a route may answer beside its success."""
+
+TITLES: Final = {
+    401: "Not authenticated",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Method not allowed",
+    408: "Request too slow",
+    409: "In conflict",
+    413: "Too large",
+    415: "Media type not supported",
+    422: "Not acceptable as it is",
+    429: "Too many requests",
+    500: "A fault of the gateway",
+    503: "Not available now",
+}
+
+
+class ProblemDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong with a request."""
+
+    title: str
+    status: int
+    code: Word
+    """The fault, for programs; it stays the same in all versions."""
+    detail: str
+    remedy: str = ""
+    """What would help."""
+    places: tuple[str, ...] = ()
+    """One line a fault, each with its place in the request."""
+    type: str = "about:blank"
+
+
+class TooMany(Rejected):
+    """The refusal of a request that may succeed after `seconds`."""
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__("TOO_MANY_REQUESTS", message, f"ask again after {seconds:.1f} s")
+        self.seconds = seconds
+
+
+def status_of(code: str) -> int:
+    """Return the HTTP status for the code of a refusal."""
+    if code in STATUS:
+        return STATUS[code]
+    if code.startswith("TOKEN_"):
+        return 401
+    if code.startswith("NO_SUCH_"):
+        return 404
+    return 413 if code.endswith("TOO_LARGE") else UNPROCESSABLE
+
+
+def problem_of(fault: WmsError) -> ProblemDetails:
+    """Return the details of an error."""
+    if isinstance(fault, Rejected):
+        status = status_of(fault.code)
+        return ProblemDetails(
+            title=TITLES[status],
+            status=status,
+            code=fault.code,
+            detail=fault.message,
+            remedy=fault.remedy,
+            places=fault.details,
+        )
+    detail = fault.message if isinstance(fault, Unavailable) else ""
+    return ProblemDetails(
+        title=TITLES[503], status=503, code="UNAVAILABLE", detail=detail, remedy="make the same request again"
+    )
+
+
+def headers_of(fault: WmsError, status: int) -> dict[str, str]:
+    """Return the headers that go with a problem: when to ask again, and how to say who asks."""
+    if isinstance(fault, TooMany):
+        return {"Retry-After": str(max(1, round(fault.seconds + 0.5)))}
+    if status in (429, 503):
+        return {"Retry-After": str(AGAIN_SECONDS)}
+    return {"WWW-Authenticate": "Bearer"} if status == 401 else {}

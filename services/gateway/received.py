@@ -1,0 +1,98 @@
+"""What a request brings: its parameters and its body, bounded before they are parsed."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any, TypeVar
+
+import msgspec
+from starlette.requests import ClientDisconnect, Request
+
+from services.gateway.route import Route
+from wms.client.submission import check_id, new_id
+from wms.errors import Rejected
+from wms.messages.wire import PAYLOAD_LIMIT
+
+ID_HEADER = "idempotency-key"
+_PARSE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+P = TypeVar("P", bound=msgspec.Struct)
+
+
+def request_id(request: Request) -> str:
+    """Return the id under which a request takes effect once: that in its header, else a new one."""
+    said = request.headers.get(ID_HEADER)
+    if said is None:
+        return new_id()
+    check_id(said)
+    return said
+
+
+def parameters(request: Request, kind: type[P]) -> P:
+    """Return the parameters in path and query. Rejected: one is unknown, given twice, or of the wrong type."""
+    table: dict[str, Any] = {}
+    for name, value in (*request.path_params.items(), *request.query_params.multi_items()):
+        if name in table:
+            raise Rejected("BAD_PARAMETER", f"the parameter {name} is given twice")
+        table[name] = value
+    try:
+        return msgspec.convert(table, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise Rejected("BAD_PARAMETER", str(error), "docs/openapi.json describes each route") from None
+
+
+async def body(request: Request, route: Route, seconds: float) -> Any:
+    """Return the parsed body of a route's request. Rejected: it is too large, too slow or malformed."""
+    require_type(request, "application/json")
+    raw = await whole(request, PAYLOAD_LIMIT, seconds)
+    try:
+        return msgspec.json.decode(raw, type=route.body)
+    except _PARSE_ERRORS as error:
+        raise Rejected("BODY_INVALID", str(error), "docs/openapi.json describes each route") from None
+
+
+def media_type(request: Request) -> str:
+    """Return the type of the body, without its parameters, in lower case."""
+    return request.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+
+def require_type(request: Request, *types: str) -> str:
+    """Return the body's type. Rejected: it is none of these."""
+    found = media_type(request)
+    if found not in types:
+        raise Rejected(
+            "MEDIA_TYPE", "the body is of a type that is not read here", f"send {' or '.join(types)}"
+        )
+    return found
+
+
+async def whole(request: Request, limit: int, seconds: float) -> bytes:
+    """Return the body of at most `limit` bytes, each piece of which must come within `seconds`."""
+    said = request.headers.get("content-length", "")
+    if said.isdecimal() and int(said[:20]) > limit:
+        raise _too_large(limit)
+    read = bytearray()
+    async for piece in pieces(request, seconds):
+        read += piece
+        if len(read) > limit:
+            raise _too_large(limit)
+    return bytes(read)
+
+
+async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
+    """Yield the body as it comes. Rejected: a piece did not come within `seconds`, or the sender went away."""
+    stream = request.stream()
+    try:
+        while True:
+            async with asyncio.timeout(seconds):
+                piece = await anext(stream, None)
+            if piece is None:
+                return
+            yield piece
+    except TimeoutError:
+        raise Rejected("BODY_TOO_SLOW", f"no more of the body came within {seconds:g} s") from None
+    except ClientDisconnect:
+        raise Rejected("BODY_CUT", "the sender went away before the end of the body") from None
+
+
+def _too_large(limit: int) -> Rejected:
+    return Rejected("BODY_TOO_LARGE", f"the body is over {limit:,} bytes", "send it in parts")

@@ -1,0 +1,25 @@
+"""The gateway's loops and their parts."""
+
+from services.gateway.application import application
+from services.gateway.asking import Desk
+from services.gateway.callers import Callers
+from services.gateway.config import Config
+from services.gateway.gate import Gate
+from services.gateway.http_server import HttpServer
+from wms.runtime.host import Host
+
+CLOSE_SECONDS = 5.0
+"""Seconds between two looks for connections that nobody uses."""
+
+
+async def build(host: Host, config: Config) -> None:
+    """Build the gateway and add its loops to the host."""
+    settings = config.gateway
+    callers = Callers(config.kafka, settings.users, settings.idle_seconds)
+    desk = Desk(settings, Gate(host.verifier, config.requests), callers)
+    host.add(HttpServer(application(desk), settings, callers.close))
+    host.every("close idle", CLOSE_SECONDS, callers.close_idle)
+    host.show("url", lambda: settings.url)
+    host.show("users", lambda: callers.count)
+    host.show("requests", lambda: desk.handled)
+    host.show("refused", lambda: desk.gate.refused)

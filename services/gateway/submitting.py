@@ -1,0 +1,198 @@
+"""Submissions: one job, a list of them, or a stream of lines that is never held whole in memory."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Sequence
+from typing import Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway import received
+from services.gateway.asking import Desk, json_response
+from wms.client.exchange import Exchange
+from wms.client.submission import Submission
+from wms.client.submitting import submit
+from wms.errors import Rejected, Unavailable, WmsError
+from wms.jobdesc.description import JobDescription
+from wms.jobdesc.from_json import read_json
+
+JSON_LIMIT: Final = 8 * 1024 * 1024
+"""The most bytes of a submission that is no stream."""
+LINE_LIMIT: Final = 900_000
+"""The most bytes of a line: what fits into one message."""
+LINES: Final = 1_000
+"""The lines of a stream that are submitted together."""
+PART_BYTES: Final = 2_000_000
+AT_ONCE: Final = 4
+"""The parts of a stream that wait for their answers at a time."""
+TOLD_LIMIT: Final = 100
+"""The most warnings and the most jobs that could run nowhere, that are told of a stream."""
+CREATED: Final = 201
+LINES_TYPE: Final = "application/x-ndjson"
+
+_decoder = msgspec.json.Decoder(JobDescription)
+
+
+class SubmissionTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How jobs are submitted."""
+
+    strict: bool = False
+    """Whether to refuse all jobs if some job could run nowhere now; of a stream, all of a part."""
+    hold: bool = False
+    """Whether the jobs are Held until they are released."""
+
+
+class Submitting:
+    """The endpoint of submissions."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def respond(self, request: Request) -> Response:
+        """Return the response with the ids of the jobs, once all are taken and durable."""
+        settings = self._desk.settings
+        credential = self._desk.gate.admit(request)
+        self._desk.handled += 1
+        terms = received.parameters(request, SubmissionTerms)
+        name = received.request_id(request)
+        kind = received.require_type(request, "application/json", LINES_TYPE)
+        async with self._desk.callers.exchange(credential) as exchange:
+            stream = SubmissionStream(exchange, settings.answer_seconds, name, terms)
+            if kind == LINES_TYPE:
+                lines = received.pieces(request, settings.read_seconds)
+                return json_response(await stream.take(parts_of(lines)), CREATED)
+            raw = await received.whole(request, JSON_LIMIT, settings.read_seconds)
+            jobs = await asyncio.to_thread(read_json, raw, JSON_LIMIT)
+            return json_response(await stream.submit(jobs, name), CREATED)
+
+
+class SubmissionStream:
+    """One submission in parts, each under an id of its own, so that the whole can be sent again."""
+
+    def __init__(self, exchange: Exchange, seconds: float, name: str, terms: SubmissionTerms) -> None:
+        self._exchange = exchange
+        self._seconds = seconds
+        self._name = name
+        self._terms = terms
+
+    async def submit(self, jobs: Sequence[JobDescription], name: str) -> Submission:
+        """Submit the jobs of one part."""
+        return await submit(
+            self._exchange, self._seconds, jobs, name, strict=self._terms.strict, hold=self._terms.hold
+        )
+
+    async def take(self, parts: AsyncIterator[Sequence[JobDescription]]) -> Submission:
+        """Submit the parts as they come, a few at a time. A fault tells how much was taken before it."""
+        under_way = deque[asyncio.Task[Submission]]()
+        taken: list[Submission] = []
+        try:
+            await self._take(parts, under_way, taken)
+        except WmsError as fault:
+            # The others may have been taken, and the answer is to tell how much was.
+            rest = await asyncio.gather(*under_way, return_exceptions=True)
+            taken += [each for each in rest if isinstance(each, Submission)]
+            raise _partly(fault, self._name, taken) from None
+        finally:
+            for task in under_way:
+                task.cancel()
+        if not taken:
+            raise Rejected("NO_JOBS", "there is nothing to submit", "send a description a line")
+        return merged(self._name, taken)
+
+    async def _take(
+        self,
+        parts: AsyncIterator[Sequence[JobDescription]],
+        under_way: deque[asyncio.Task[Submission]],
+        taken: list[Submission],
+    ) -> None:
+        number = 0
+        async for jobs in parts:
+            part = self.submit(jobs, f"{self._name}/lines-{number}")
+            under_way.append(asyncio.create_task(part, name="submit part"))
+            number += 1
+            if len(under_way) >= AT_ONCE:
+                taken.append(await under_way.popleft())
+        while under_way:
+            taken.append(await under_way.popleft())
+
+
+async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[JobDescription]]:
+    """Yield the descriptions of a stream, many lines at a time. Rejected: a line is too long, or no description."""
+    lines: list[bytes] = []
+    size = number = 0
+    async for line in lines_of(pieces):
+        lines.append(line)
+        size += len(line)
+        if len(lines) >= LINES or size >= PART_BYTES:
+            yield descriptions(lines, number)
+            number += len(lines)
+            lines, size = [], 0
+    if lines:
+        yield descriptions(lines, number)
+
+
+async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """Yield the lines of a stream that are not empty. Rejected: one is longer than LINE_LIMIT."""
+    rest = b""
+    async for piece in pieces:
+        *whole, rest = (rest + piece).split(b"\n")
+        for line in whole:
+            if line and not line.isspace():
+                yield line
+        if len(rest) > LINE_LIMIT:
+            raise Rejected(
+                "LINE_TOO_LARGE", f"a line is over {LINE_LIMIT:,} bytes", "put files into `input_sandbox`"
+            )
+    if rest and not rest.isspace():
+        yield rest
+
+
+def descriptions(lines: Sequence[bytes], before: int) -> list[JobDescription]:
+    """Return the descriptions of these lines, `before` of which came earlier. Rejected: with each fault and its line."""
+    try:
+        return [_decoder.decode(line) for line in lines]
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # The reader of documents is slower, and tells each fault with its place.
+        found: list[JobDescription] = []
+        for number, line in enumerate(lines, before + 1):
+            try:
+                found += read_json(line, LINE_LIMIT)
+            except Rejected as fault:
+                raise Rejected(
+                    fault.code, f"line {number}: {fault.message}", fault.remedy, fault.details
+                ) from None
+        return found
+
+
+def merged(name: str, taken: Sequence[Submission]) -> Submission:
+    """Return one submission for its parts; ranges of ids that follow each other are one."""
+    return Submission(
+        id=name,
+        ids=_ranges([each for part in taken for each in part.ids]),
+        repeated=all(part.repeated for part in taken),
+        warnings=tuple(dict.fromkeys(each for part in taken for each in part.warnings))[:TOLD_LIMIT],
+        foreseen=tuple(each for part in taken for each in part.foreseen)[:TOLD_LIMIT],
+    )
+
+
+def _ranges(ids: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Join neighbours, and keep the order, which is that of the descriptions."""
+    found: list[tuple[int, int]] = []
+    for low, high in ids:
+        if found and found[-1][1] + 1 == low:
+            found[-1] = (found[-1][0], high)
+        else:
+            found.append((low, high))
+    return tuple(found)
+
+
+def _partly(fault: WmsError, name: str, taken: Sequence[Submission]) -> WmsError:
+    if not taken:
+        return fault
+    count = sum(part.count for part in taken)
+    so_far = f"; {count:,} jobs of the lines before are submitted, under the id {name}"
+    if isinstance(fault, Rejected):
+        return Rejected(fault.code, fault.message + so_far, fault.remedy, fault.details)
+    return Unavailable(f"{fault}{so_far}; the same lines with the same id submit nothing twice")

@@ -1,0 +1,62 @@
+"""A gateway in this process, beside a job manager that runs as one, a real broker and a real database."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest_asyncio
+
+from services.gateway.config import Config
+from services.gateway.http_server import HttpServer
+from services.gateway.service import build
+from tests.services.hosting import hosted
+from tests.system.place import Place, owner, place
+from tests.waiting import eventually
+from wms.embedded.process import free_port
+
+__all__ = ["owner", "place"]
+
+
+class Door:
+    """A running gateway, and requests to it."""
+
+    def __init__(self, place: Place, url: str, session: aiohttp.ClientSession) -> None:
+        self.place = place
+        self.url = url
+        self.session = session
+
+    def headers(self, owner: str, **more: str) -> dict[str, str]:
+        token = self.place.token(owner).read_text().strip()
+        return {"Authorization": f"Bearer {token}", **more}
+
+    async def ask(self, owner: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+        """Return the status and the parsed body of the answer."""
+        async with self.session.request(
+            method, f"{self.url}/api/v1{path}", json=body, headers=self.headers(owner)
+        ) as answer:
+            return answer.status, msgspec.json.decode(await answer.read())
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def door(place: Place) -> AsyncIterator[Door]:
+    port = free_port()
+    config = msgspec.convert(configuration(place.root, place.postgres, place.kafka(), port), Config)
+    async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
+        (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
+        serving = asyncio.create_task(server.run())
+        await eventually(lambda: server.is_listening, within=30)
+        yield Door(place, f"http://127.0.0.1:{port}", session)
+        serving.cancel()
+        await asyncio.wait([serving])
+
+
+def configuration(root: Path, postgres: str, kafka: dict[str, object], port: int) -> dict[str, Any]:
+    return {
+        "auth": {"jwks": str(root / "keys" / "jwks.json")},
+        "postgres": {"url": postgres},
+        "kafka": kafka,
+        "gateway": {"port": port},
+    }
