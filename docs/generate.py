@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from docs.pages import bounds, configuration, descriptions, messages, performance, schema, states
+from docs.pages import bounds, configuration, descriptions, messages, openapi, performance, schema, states
 from docs.pages.channels import CHANNELS
 
 FOLDER = Path(__file__).parent
@@ -25,6 +25,7 @@ def pages() -> dict[str, str]:
         **{name: MARK + text for name, text in marked.items()},
         performance.PLOT: performance.scaling_plot(),
         "asyncapi.json": schema.asyncapi(),
+        "openapi.json": openapi.page(),
         **{f"schema/{schema.file_name(each)}": schema.topic_schema(each) for each in CHANNELS},
     }
 

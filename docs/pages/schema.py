@@ -16,14 +16,14 @@ Json = dict[str, Any]
 def topic_schema(channel: Channel) -> str:
     """Return the JSON Schema (2020-12) of one topic's messages."""
     (union,), parts = msgspec.json.schema_components([channel.union], ref_template="#/$defs/{name}")
-    described = _described(parts, channel.kinds)
-    return _text(
+    named = described(parts, channel.kinds)
+    return text(
         {
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "title": channel.topic.name,
-            "description": _flat(prose(channel.module)),
+            "description": flat(prose(channel.module)),
             **union,
-            "$defs": described,
+            "$defs": named,
         }
     )
 
@@ -35,7 +35,7 @@ def file_name(channel: Channel) -> str:
 
 def asyncapi() -> str:
     """Return the AsyncAPI 3.0 document of all topics."""
-    return _text(
+    return text(
         {
             "asyncapi": "3.0.0",
             "info": {
@@ -60,7 +60,7 @@ def _name(channel: Channel) -> str:
 def _channel(channel: Channel) -> Json:
     said: Json = {
         "address": channel.topic.name,
-        "description": _flat(prose(channel.module)),
+        "description": flat(prose(channel.module)),
         "messages": {tag(kind): {"$ref": f"#/components/messages/{tag(kind)}"} for kind in channel.kinds},
         "bindings": {
             "kafka": {
@@ -92,7 +92,7 @@ def _message(channel: Channel, kind: Kind) -> Json:
     said: Json = {
         "name": tag(kind),
         "title": kind.__name__,
-        "description": _flat(prose(kind)),
+        "description": flat(prose(kind)),
         "payload": {"$ref": f"#/components/schemas/{kind.__name__}"},
     }
     if channel.bearer:
@@ -108,8 +108,8 @@ def _message(channel: Channel, kind: Kind) -> Json:
 def _schemas() -> Json:
     kinds = [kind for channel in CHANNELS for kind in channel.kinds]
     _, parts = msgspec.json.schema_components(kinds, ref_template="#/components/schemas/{name}")
-    described = _described(parts, tuple(kinds))
-    return {name: _draft_07(schema) for name, schema in described.items()}
+    named = described(parts, tuple(kinds))
+    return {name: _draft_07(schema) for name, schema in named.items()}
 
 
 def _draft_07(schema: Any) -> Any:
@@ -125,19 +125,21 @@ def _draft_07(schema: Any) -> Any:
     return said
 
 
-def _described(parts: Json, kinds: tuple[Kind, ...]) -> Json:
+def described(parts: Json, kinds: tuple[Kind, ...]) -> Json:
     """Add the fields' docstrings, which msgspec does not keep, and put all in the order of names."""
     structs = {each.__name__: each for kind in kinds for each in (kind, *below(kind))}
     for name, kind in structs.items():
-        parts[name]["description"] = _flat(prose(kind))
+        parts[name]["description"] = flat(prose(kind))
         for field, text in field_docs(kind).items():
             parts[name]["properties"][field]["description"] = text
     return dict(sorted(parts.items()))
 
 
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+def flat(prose_text: str) -> str:
+    """Return a docstring as one line."""
+    return " ".join(prose_text.split())
 
 
-def _text(document: Json) -> str:
+def text(document: Json) -> str:
+    """Return a document as it is written to its file."""
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"

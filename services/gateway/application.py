@@ -15,11 +15,13 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
+from services.gateway import about, passing, submitting
 from services.gateway.asking import Asking, Desk
+from services.gateway.openapi import document
+from services.gateway.operation import PREFIX, Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
-from services.gateway.route import PREFIX
-from services.gateway.routes import ROUTES
-from services.gateway.submitting import Submitting
+from services.gateway.route import Route
+from services.gateway.routes import OPERATIONS
 from wms.errors import Rejected, Unavailable, WmsError
 
 log = structlog.get_logger()
@@ -42,11 +44,25 @@ def application(desk: Desk) -> Starlette:
 
 def _paths(desk: Desk) -> Iterator[BaseRoute]:
     """Yield the paths, each with all of its methods, so that the answer to another method names them."""
-    by_path: dict[str, dict[str, Endpoint]] = {"/jobs": {"POST": Submitting(desk).respond}}
-    for route in ROUTES:
-        by_path.setdefault(route.path, {})[route.method] = Asking(route, desk).respond
+    by_path: dict[str, dict[str, Endpoint]] = {}
+    for each in OPERATIONS:
+        by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
     for path, endpoints in by_path.items():
         yield Path(PREFIX + path, partial(_respond, endpoints), methods=list(endpoints))
+
+
+def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
+    match operation:
+        case Route():
+            return Asking(operation, desk).respond
+        case submitting.SUBMIT:
+            return submitting.Submitting(desk).respond
+        case about.HEALTH:
+            return about.About(about.health(), desk).respond
+        case about.OPENAPI:
+            return about.About(document(OPERATIONS), desk).respond
+        case _:
+            return passing.Passing(operation, desk).respond
 
 
 async def _respond(endpoints: Mapping[str, Endpoint], request: Request) -> Response:

@@ -11,13 +11,14 @@ from services.gateway import received
 from services.gateway.callers import Callers
 from services.gateway.config import GatewaySettings
 from services.gateway.gate import Gate
+from services.gateway.operation import JSON_TYPE
 from services.gateway.route import Requester, Route
+from wms.client.credential import UserCredential
 from wms.client.exchange import Exchange
 from wms.messages import commands, queries
 from wms.messages.wire import Codec, encode
 
-JSON: Final = "application/json"
-_CODECS: Final[Mapping[str, Codec[Any]]] = {
+CODECS: Final[Mapping[str, Codec[Any]]] = {
     commands.TOPIC: Codec(commands.Command),
     queries.TOPIC: Codec(queries.Asked),
 }
@@ -34,6 +35,12 @@ class Desk:
         self.handled = 0
         """The number of requests that were let in."""
 
+    def admit(self, request: Request) -> UserCredential:
+        """Return the token of a request. Rejected: see `Gate.admit`."""
+        credential = self.gate.admit(request)
+        self.handled += 1
+        return credential
+
 
 class Asking:
     """The endpoint of one route."""
@@ -45,8 +52,7 @@ class Asking:
     async def respond(self, request: Request) -> Response:
         """Return the response. Rejected, Unavailable: the application makes problem details of them."""
         route, settings = self._route, self._desk.settings
-        credential = self._desk.gate.admit(request)
-        self._desk.handled += 1
+        credential = self._desk.admit(request)
         given: list[Any] = [received.parameters(request, route.parameters)]
         if route.body is not None:
             given.append(await received.body(request, route, settings.read_seconds))
@@ -60,7 +66,7 @@ async def ask(
     exchange: Exchange, route: Route, request_id: str, message: msgspec.Struct, seconds: float
 ) -> Any:
     """Send a route's message, and return what the response shows. Rejected: it is malformed, or the service refuses it."""
-    _CODECS[route.topic].decode(encode(message))
+    CODECS[route.topic].decode(encode(message))
     kind = route.reply or route.answer
     reply: Any = await exchange.ask(route.topic, request_id, message, kind, seconds)
     return route.view(reply) if route.view else reply
@@ -68,4 +74,4 @@ async def ask(
 
 def json_response(value: Any, status: int = 200) -> Response:
     """Return a response with this value as JSON."""
-    return Response(msgspec.json.encode(value), status, media_type=JSON)
+    return Response(msgspec.json.encode(value), status, media_type=JSON_TYPE)

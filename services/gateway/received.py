@@ -42,7 +42,7 @@ def parameters(request: Request, kind: type[P]) -> P:
 
 async def body(request: Request, route: Route, seconds: float) -> Any:
     """Return the parsed body of a route's request. Rejected: it is too large, too slow or malformed."""
-    require_type(request, "application/json")
+    require_type(request, *route.body_types)
     raw = await whole(request, PAYLOAD_LIMIT, seconds)
     try:
         return msgspec.json.decode(raw, type=route.body)

@@ -1,8 +1,17 @@
-"""All routes that ask a service."""
+"""All operations, and those of them that ask a service one question."""
 
 from typing import Final
 
-from services.gateway import job_routes, place_routes, rule_routes
+from services.gateway import about, job_routes, passing, place_routes, rule_routes, submitting
+from services.gateway.operation import Operation
 from services.gateway.route import Route
 
 ROUTES: Final[tuple[Route, ...]] = (*job_routes.ROUTES, *place_routes.ROUTES, *rule_routes.ROUTES)
+OPERATIONS: Final[tuple[Operation, ...]] = (
+    submitting.SUBMIT,
+    *ROUTES,
+    passing.QUERIES,
+    passing.COMMANDS,
+    about.HEALTH,
+    about.OPENAPI,
+)

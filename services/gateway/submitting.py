@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from services.gateway import received
 from services.gateway.asking import Desk, json_response
+from services.gateway.operation import JSON_TYPE, Operation
 from wms.client.exchange import Exchange
 from wms.client.submission import Submission
 from wms.client.submitting import submit
@@ -44,6 +45,18 @@ class SubmissionTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """Whether the jobs are Held until they are released."""
 
 
+SUBMIT: Final = Operation(
+    method="POST",
+    path="/jobs",
+    summary="Submit a job, a list of jobs, or a stream with one a line",
+    parameters=SubmissionTerms,
+    body=JobDescription | tuple[JobDescription, ...],
+    body_types=(JSON_TYPE, LINES_TYPE),
+    answer=Submission,
+    status=CREATED,
+)
+
+
 class Submitting:
     """The endpoint of submissions."""
 
@@ -53,11 +66,10 @@ class Submitting:
     async def respond(self, request: Request) -> Response:
         """Return the response with the ids of the jobs, once all are taken and durable."""
         settings = self._desk.settings
-        credential = self._desk.gate.admit(request)
-        self._desk.handled += 1
+        credential = self._desk.admit(request)
         terms = received.parameters(request, SubmissionTerms)
         name = received.request_id(request)
-        kind = received.require_type(request, "application/json", LINES_TYPE)
+        kind = received.require_type(request, *SUBMIT.body_types)
         async with self._desk.callers.exchange(credential) as exchange:
             stream = SubmissionStream(exchange, settings.answer_seconds, name, terms)
             if kind == LINES_TYPE:

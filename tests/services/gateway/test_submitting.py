@@ -1,6 +1,7 @@
 """Streams of descriptions are submitted in parts, and never held whole in memory."""
 
 from collections.abc import AsyncIterator
+from typing import Any
 
 import msgspec
 
@@ -13,7 +14,9 @@ async def lines(count: int, *, broken_at: int | None = None) -> AsyncIterator[by
         yield b"{]\n" if n == broken_at else b'{"executable": "echo", "arguments": ["%d"]}\n' % n
 
 
-async def stream(door: Door, owner: str, body: AsyncIterator[bytes], key: str = "") -> tuple[int, dict]:
+async def stream(
+    door: Door, owner: str, body: AsyncIterator[bytes], key: str = ""
+) -> tuple[int, dict[str, Any]]:
     more = {"Content-Type": LINES_TYPE} | ({"Idempotency-Key": key} if key else {})
     headers = door.headers(owner, **more)
     async with door.session.post(f"{door.url}/api/v1/jobs", data=body, headers=headers) as answer:

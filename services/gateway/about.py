@@ -1,0 +1,47 @@
+"""What the gateway tells of itself: that it is there, and what it serves."""
+
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway.asking import Desk, json_response
+from services.gateway.operation import Operation
+from wms import __version__
+
+
+class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """The gateway takes requests."""
+
+    version: str
+
+
+HEALTH: Final = Operation(
+    method="GET",
+    path="/health",
+    summary="Whether the gateway takes requests, for load balancers",
+    answer=GatewayHealth,
+    is_public=True,
+)
+OPENAPI: Final = Operation(
+    method="GET", path="/openapi.json", summary="This document", answer=dict[str, Any], is_public=True
+)
+
+
+class About:
+    """The endpoint of one text that stays the same."""
+
+    def __init__(self, said: object, desk: Desk) -> None:
+        self._said = said
+        self._desk = desk
+
+    async def respond(self, request: Request) -> Response:
+        """Return the text."""
+        self._desk.gate.admit_anyone(request)
+        return json_response(self._said)
+
+
+def health() -> GatewayHealth:
+    """Return the answer of HEALTH."""
+    return GatewayHealth(version=__version__)

@@ -1,0 +1,144 @@
+"""The OpenAPI 3.1 document of all operations, made from the structs that requests and answers are parsed into."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from services.gateway.operation import JSON_TYPE, PREFIX, Operation
+from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
+from services.gateway.received import ID_HEADER
+from wms import __version__
+
+Json = dict[str, Any]
+REF: Final = "#/components/schemas/{name}"
+OF_BODIES: Final = frozenset({408, 413, 415})
+"""Statuses of requests with a body alone."""
+
+
+def document(operations: Sequence[Operation]) -> Json:
+    """Return the document; the same operations give the same document."""
+    paths: dict[str, Json] = {}
+    for each in operations:
+        paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "wms",
+            "version": __version__,
+            "description": "The gateway: submit jobs, follow them, and order about them, under your own token.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
+            "responses": {str(status): _problem(status) for status in sorted(STATUSES)},
+            "schemas": _schemas(operations),
+        },
+    }
+
+
+def _operation(each: Operation) -> Json:
+    said: Json = {
+        "operationId": name_of(each),
+        "summary": each.summary,
+        "tags": [each.path.split("/")[1]],
+        "parameters": _parameters(each),
+        "responses": {str(each.status): _answer(each), **_problems(each)},
+    }
+    if each.body is not None:
+        said["requestBody"] = {
+            "required": True,
+            "content": {kind: _content(kind, each.body) for kind in each.body_types},
+        }
+    if each.is_public:
+        said["security"] = []
+    return said
+
+
+def name_of(each: Operation) -> str:
+    """Return the operation's id: its method and the words of its path."""
+    words = [word.strip("{}").replace("-", "_") for word in each.path.split("/") if word]
+    return "_".join([each.method.lower(), *(word.replace(".", "_") for word in words)])
+
+
+def _parameters(each: Operation) -> list[Json]:
+    _, parts = msgspec.json.schema_components([each.parameters], ref_template=REF)
+    table = parts[each.parameters.__name__]
+    found = [_parameter(each, name, schema) for name, schema in table.get("properties", {}).items()]
+    return found if each.method == "GET" else [*found, _ID]
+
+
+_ID: Final[Json] = {
+    "name": ID_HEADER,
+    "in": "header",
+    "description": "The id under which the request takes effect once.",
+    "schema": {"type": "string", "minLength": 1, "maxLength": 180, "pattern": "^[ -~]+$"},
+}
+
+
+def _parameter(each: Operation, name: str, schema: Json) -> Json:
+    in_path = name in each.in_path
+    return {
+        "name": name,
+        "in": "path" if in_path else "query",
+        **({"required": True} if in_path else {}),
+        "schema": _single(schema),
+    }
+
+
+def _single(schema: Json) -> Json:
+    """Return the schema of a value that is left out, and never null."""
+    if "anyOf" not in schema:
+        return schema
+    (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
+    return {**kind, **{key: value for key, value in schema.items() if key not in {"anyOf", "default"}}}
+
+
+def _answer(each: Operation) -> Json:
+    said: Json = {"description": each.summary}
+    if each.status != 204:
+        said["content"] = {each.answer_type: _content(each.answer_type, each.answer)}
+    return said
+
+
+def _content(media_type: str, kind: Any) -> Json:
+    if media_type != JSON_TYPE or kind is None:
+        return {"schema": {"type": "string"}}
+    (schema,), _ = msgspec.json.schema_components([kind], ref_template=REF)
+    return {"schema": schema}
+
+
+def _problems(each: Operation) -> Json:
+    statuses: Sequence[int] = (
+        STATUSES if each.body is not None else [one for one in STATUSES if one not in OF_BODIES]
+    )
+    if each.is_public:
+        statuses = (429,)
+    return {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses}
+
+
+def _problem(status: int) -> Json:
+    said: Json = {
+        "description": TITLES[status],
+        "content": {MEDIA_TYPE: {"schema": {"$ref": REF.format(name=ProblemDetails.__name__)}}},
+    }
+    if status in (429, 503):
+        what = "Seconds after which to ask again"
+        said["headers"] = {"Retry-After": {"description": what, "schema": {"type": "integer"}}}
+    return said
+
+
+def kinds_of(operations: Sequence[Operation]) -> list[Any]:
+    """Return the types of all bodies and answers, each once."""
+    kinds: dict[str, Any] = {repr(ProblemDetails): ProblemDetails}
+    for each in operations:
+        kinds.update({repr(kind): kind for kind in (each.body, each.answer) if kind is not None})
+    return list(kinds.values())
+
+
+def _schemas(operations: Sequence[Operation]) -> Json:
+    _, parts = msgspec.json.schema_components(kinds_of(operations), ref_template=REF)
+    return dict(sorted(parts.items()))

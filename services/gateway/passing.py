@@ -1,0 +1,63 @@
+"""Messages of the clients' protocol, passed on as they are: `wms.client` speaks so over HTTPS."""
+
+from typing import Any, Final
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway import received
+from services.gateway.asking import CODECS, Desk, json_response
+from services.gateway.operation import JSON_TYPE, Operation
+from wms.messages import commands, queries, replies
+from wms.messages.wire import PAYLOAD_LIMIT
+
+
+class PassingTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How a message is passed on."""
+
+    in_order: bool = True
+    """Whether it is handled after all earlier messages of the user."""
+
+
+QUERIES: Final = Operation(
+    method="POST",
+    path="/queries",
+    summary="Ask a query of the clients' protocol; nothing is changed",
+    parameters=PassingTerms,
+    body=queries.Asked,
+    answer=replies.Reply,
+)
+COMMANDS: Final = Operation(
+    method="POST",
+    path="/commands",
+    summary="Give a command of the clients' protocol, which takes effect once under its id",
+    parameters=PassingTerms,
+    body=commands.Command,
+    answer=replies.Reply,
+)
+_TOPICS: Final = {QUERIES.path: queries.TOPIC, COMMANDS.path: commands.TOPIC}
+
+
+class Passing:
+    """The endpoint of one topic."""
+
+    def __init__(self, operation: Operation, desk: Desk) -> None:
+        self._topic = _TOPICS[operation.path]
+        self._desk = desk
+
+    async def respond(self, request: Request) -> Response:
+        """Return the service's answer."""
+        settings = self._desk.settings
+        credential = self._desk.admit(request)
+        terms = received.parameters(request, PassingTerms)
+        received.require_type(request, JSON_TYPE)
+        raw = await received.whole(request, PAYLOAD_LIMIT, settings.read_seconds)
+        message: Any = CODECS[self._topic].decode(raw)
+        name = getattr(message, "command_id", "") or getattr(message, "query_id", "")
+        async with self._desk.callers.exchange(credential) as exchange:
+            ours = msgspec.structs.replace(message, client=exchange.client)
+            reply: Any = await exchange.ask(
+                self._topic, name, ours, msgspec.Struct, settings.answer_seconds, in_order=terms.in_order
+            )
+        return json_response(reply)
