@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from services.gateway import about, passing, submitting
+from services.gateway import about, event_stream, passing, submitting
 from services.gateway.asking import Asking, Desk
 from services.gateway.openapi import document
 from services.gateway.operation import PREFIX, Operation
@@ -57,6 +57,8 @@ def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
             return Asking(operation, desk).respond
         case submitting.SUBMIT:
             return submitting.Submitting(desk).respond
+        case event_stream.EVENTS:
+            return event_stream.EventStreams(desk).respond
         case about.HEALTH:
             return about.About(about.health(), desk).respond
         case about.OPENAPI:

@@ -1,5 +1,6 @@
 """Answers a request by asking a service: parameters become a message, and the service's reply the response."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -10,9 +11,11 @@ from starlette.responses import Response
 from services.gateway import received
 from services.gateway.callers import Callers
 from services.gateway.config import GatewaySettings
+from services.gateway.event_feed import EventFeed
 from services.gateway.gate import Gate
 from services.gateway.operation import JSON_TYPE
 from services.gateway.route import Requester, Route
+from wms.auth.principal import Principal
 from wms.client.credential import UserCredential
 from wms.client.exchange import Exchange
 from wms.messages import commands, queries
@@ -26,20 +29,32 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
 
 
 class Desk:
-    """What the endpoints share: the gate, the exchanges of the callers, and the settings."""
+    """What the endpoints share: the gate, the exchanges of the callers, the feed of events, and the settings."""
 
-    def __init__(self, settings: GatewaySettings, gate: Gate, callers: Callers) -> None:
+    def __init__(self, settings: GatewaySettings, gate: Gate, callers: Callers, feed: EventFeed) -> None:
         self.settings = settings
         self.gate = gate
         self.callers = callers
+        self.feed = feed
+        self.ending = asyncio.Event()
+        """Set once the gateway ends, so that streams end too."""
         self.handled = 0
         """The number of requests that were let in."""
 
+    def end(self) -> None:
+        """End the streams: nothing new comes in."""
+        self.ending.set()
+        self.feed.wake()
+
     def admit(self, request: Request) -> UserCredential:
         """Return the token of a request. Rejected: see `Gate.admit`."""
-        credential = self.gate.admit(request)
+        return self.admit_as(request)[0]
+
+    def admit_as(self, request: Request) -> tuple[UserCredential, Principal]:
+        """Return the token of a request and who it names. Rejected: see `Gate.admit`."""
+        admitted = self.gate.admit(request)
         self.handled += 1
-        return credential
+        return admitted
 
 
 class Asking:

@@ -8,6 +8,7 @@ from starlette.requests import Request
 from services.gateway.config import RequestLimits
 from services.gateway.problem import TooMany
 from services.gateway.request_budget import RequestBudget
+from wms.auth.principal import Principal
 from wms.auth.token import SIZE_LIMIT, Verifier
 from wms.client.credential import UserCredential
 from wms.errors import Rejected
@@ -27,8 +28,8 @@ class Gate:
         self.refused = 0
         """The number of requests that came too often."""
 
-    def admit(self, request: Request) -> UserCredential:
-        """Return the token of a request. Rejected: it is missing or invalid, or a budget is spent (TooMany)."""
+    def admit(self, request: Request) -> tuple[UserCredential, Principal]:
+        """Return the token of a request and who it names. Rejected: it is missing or invalid, or a budget is spent (TooMany)."""
         # Before the signature is checked, which takes longest.
         self.admit_anyone(request)
         now = clock.timestamp()
@@ -37,7 +38,7 @@ class Gate:
         digest = hashlib.sha256(token.encode("latin-1")).digest()
         self._spend(self._by_token, digest, "this token", now)
         self._spend(self._by_owner, principal.owner, "this user", now)
-        return UserCredential(token, principal.owner, principal.expires_at, {})
+        return UserCredential(token, principal.owner, principal.expires_at, {}), principal
 
     def admit_anyone(self, request: Request) -> None:
         """Let a request in without a token. TooMany: the address has asked too often."""

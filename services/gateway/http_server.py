@@ -16,13 +16,18 @@ GRACE_SECONDS = 3
 
 
 class HttpServer:
-    """Serves an application until it is cancelled, and then lets go of what the application holds (`release`)."""
+    """Serves an application until it is cancelled."""
 
     name = "http"
 
     def __init__(
-        self, application: Starlette, settings: GatewaySettings, release: Callable[[], Awaitable[None]]
+        self,
+        application: Starlette,
+        settings: GatewaySettings,
+        end: Callable[[], None],
+        release: Callable[[], Awaitable[None]],
     ) -> None:
+        """`end` is called when the server is to end, `release` once it has ended."""
         config = uvicorn.Config(
             application,
             host=settings.host,
@@ -43,6 +48,7 @@ class HttpServer:
             ssl_keyfile=(settings.private_key or settings.certificate) or None,
         )
         self._server = _Server(config)
+        self._end = end
         self._release = release
 
     @property
@@ -56,6 +62,7 @@ class HttpServer:
         try:
             await asyncio.shield(serving)
         except asyncio.CancelledError:
+            self._end()
             self._server.should_exit = True
             await asyncio.wait([serving])
             raise

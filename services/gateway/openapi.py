@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from services.gateway.operation import JSON_TYPE, PREFIX, Operation
+from services.gateway.operation import JSON_TYPE, PREFIX, STREAM_TYPE, Operation
 from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
 from services.gateway.received import ID_HEADER
 from wms import __version__
@@ -68,6 +68,8 @@ def _parameters(each: Operation) -> list[Json]:
     _, parts = msgspec.json.schema_components([each.parameters], ref_template=REF)
     table = parts[each.parameters.__name__]
     found = [_parameter(each, name, schema) for name, schema in table.get("properties", {}).items()]
+    if each.answer_type == STREAM_TYPE:
+        found.append(_LAST_EVENT)
     return found if each.method == "GET" else [*found, _ID]
 
 
@@ -76,6 +78,14 @@ _ID: Final[Json] = {
     "in": "header",
     "description": "The id under which the request takes effect once.",
     "schema": {"type": "string", "minLength": 1, "maxLength": 180, "pattern": "^[ -~]+$"},
+}
+
+
+_LAST_EVENT: Final[Json] = {
+    "name": "last-event-id",
+    "in": "header",
+    "description": "The id of the last event that was received; what came after it is sent.",
+    "schema": {"type": "string", "pattern": "^[0-9a-f]{8}(-[0-9]{1,18}){4}$"},
 }
 
 

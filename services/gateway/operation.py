@@ -10,6 +10,7 @@ import msgspec
 Method = Literal["GET", "POST", "PUT", "DELETE"]
 PREFIX: Final = "/api/v1"
 JSON_TYPE: Final = "application/json"
+STREAM_TYPE: Final = "text/event-stream"
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

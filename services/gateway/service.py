@@ -4,8 +4,11 @@ from services.gateway.application import application
 from services.gateway.asking import Desk
 from services.gateway.callers import Callers
 from services.gateway.config import Config
+from services.gateway.event_feed import EventFeed
 from services.gateway.gate import Gate
 from services.gateway.http_server import HttpServer
+from wms.bus.topics import find
+from wms.messages.events import TOPIC
 from wms.runtime.host import Host
 
 CLOSE_SECONDS = 5.0
@@ -16,8 +19,10 @@ async def build(host: Host, config: Config) -> None:
     """Build the gateway and add its loops to the host."""
     settings = config.gateway
     callers = Callers(config.kafka, settings.users, settings.idle_seconds)
-    desk = Desk(settings, Gate(host.verifier, config.requests), callers)
-    host.add(HttpServer(application(desk), settings, callers.close))
+    feed = EventFeed(host.kafka, find(TOPIC))
+    desk = Desk(settings, Gate(host.verifier, config.requests), callers, feed)
+    host.add(feed)
+    host.add(HttpServer(application(desk), settings, desk.end, callers.close))
     host.every("close idle", CLOSE_SECONDS, callers.close_idle)
     host.show("url", lambda: settings.url)
     host.show("users", lambda: callers.count)

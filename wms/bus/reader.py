@@ -174,6 +174,10 @@ class Reader:
                 found += [_message(record) for record in one[place]]
         return found
 
+    async def positions(self) -> dict[int, int]:
+        """Return the offset of the next record of each assigned partition. Raise Unavailable if the broker fails."""
+        return {place.partition: await self._position(place) for place in self._consumer.assignment()}
+
     async def _position(self, place: TopicPartition) -> int:
         try:
             async with asyncio.timeout(20):

@@ -1,6 +1,7 @@
 """A gateway in this process, beside a job manager that runs as one, a real broker and a real database."""
 
 import asyncio
+import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import msgspec
 import pytest_asyncio
 
 from services.gateway.config import Config
+from services.gateway.event_feed import EventFeed
 from services.gateway.http_server import HttpServer
 from services.gateway.service import build
 from tests.services.hosting import hosted
@@ -42,21 +44,36 @@ class Door:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def door(place: Place) -> AsyncIterator[Door]:
+    async with a_gateway(place) as door:
+        yield door
+
+
+@contextlib.asynccontextmanager
+async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
+    """Run a gateway, and end it as its host does."""
     port = free_port()
-    config = msgspec.convert(configuration(place.root, place.postgres, place.kafka(), port), Config)
+    config = msgspec.convert(
+        configuration(place.root, place.postgres, place.kafka(), {"port": port, **said}), Config
+    )
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
+        (feed,) = [each for each in host._loops if isinstance(each, EventFeed)]
         serving = asyncio.create_task(server.run())
+        feeding = asyncio.create_task(feed.run())
         await eventually(lambda: server.is_listening, within=30)
-        yield Door(place, f"http://127.0.0.1:{port}", session)
+        yield Door(place, config.gateway.url, session)
         serving.cancel()
         await asyncio.wait([serving])
+        feeding.cancel()
+        await asyncio.wait([feeding])
 
 
-def configuration(root: Path, postgres: str, kafka: dict[str, object], port: int) -> dict[str, Any]:
+def configuration(
+    root: Path, postgres: str, kafka: dict[str, object], gateway: dict[str, Any]
+) -> dict[str, Any]:
     return {
         "auth": {"jwks": str(root / "keys" / "jwks.json")},
         "postgres": {"url": postgres},
         "kafka": kafka,
-        "gateway": {"port": port},
+        "gateway": gateway,
     }

@@ -1,0 +1,45 @@
+"""The place of a reader in the events of jobs, as the id of a server-sent event: the next offset of each partition.
+
+Offsets are the broker's, so that any gateway can go on where another ended. They count for one cluster, whose mark is in the id.
+"""
+
+import hashlib
+import re
+
+import msgspec
+
+from wms.messages.events import LANES
+
+_FORM = re.compile(rf"([0-9a-f]{{8}})((?:-[0-9]{{1,18}}){{{LANES}}})")
+
+
+class EventCursor(msgspec.Struct, frozen=True):
+    """Where a reader is: the offsets of the next records, by partition."""
+
+    cluster: str
+    """The mark of the cluster."""
+    offsets: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return "-".join([self.cluster, *map(str, self.offsets)])
+
+    def past(self, partition: int, offset: int) -> "EventCursor":
+        """Return the place behind a record."""
+        offsets = list(self.offsets)
+        offsets[partition] = offset + 1
+        return EventCursor(self.cluster, tuple(offsets))
+
+    def back(self, records: int) -> "EventCursor":
+        """Return the place so many records before, in each partition."""
+        return EventCursor(self.cluster, tuple(max(0, each - records) for each in self.offsets))
+
+
+def mark_of(cluster_id: str) -> str:
+    """Return the mark of a cluster."""
+    return hashlib.sha256(cluster_id.encode()).hexdigest()[:8]
+
+
+def cursor_of(text: str) -> EventCursor | None:
+    """Return the cursor that an event's id says; None if it is none."""
+    found = _FORM.fullmatch(text)
+    return EventCursor(found[1], tuple(map(int, found[2][1:].split("-")))) if found else None

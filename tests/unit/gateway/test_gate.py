@@ -1,0 +1,82 @@
+"""Who is let in, and how often."""
+
+from pathlib import Path
+
+import pytest
+
+from services.gateway.config import RequestLimits
+from services.gateway.gate import Gate, address_of, bearer
+from services.gateway.problem import TooMany
+from tests.unit.gateway.requested import a_request
+from wms.auth.keys import generate_keys, load_key
+from wms.auth.token import Claims, Verifier, mint
+from wms.errors import Rejected
+from wms.runtime import clock
+
+
+@pytest.fixture(scope="module")
+def keys(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("keys") / "keys"
+    generate_keys(place)
+    return place
+
+
+def token(keys: Path, owner: str) -> str:
+    claims = Claims(kind="user", owner=owner, group="users", vo="atlas")
+    return mint(load_key(keys / "issuer.pem"), claims, 3600, clock.timestamp())
+
+
+def gate(keys: Path, **limits: float) -> Gate:
+    return Gate(Verifier.from_file(keys / "jwks.json"), RequestLimits(**limits))
+
+
+def test_a_valid_token_is_let_in_as_its_owner(keys: Path) -> None:
+    credential, principal = gate(keys).admit(a_request(authorization=f"Bearer {token(keys, 'alice')}"))
+    assert (credential.owner, principal.owner, principal.vo) == ("alice", "alice", "atlas")
+
+
+@pytest.mark.parametrize(
+    ("limits", "whose"),
+    [
+        ({"token_per_second": 0.01, "token_burst": 1.0}, "this token"),
+        ({"owner_per_second": 0.01, "owner_burst": 1.0}, "this user"),
+        ({"address_per_second": 0.01, "address_burst": 1.0}, "this address"),
+    ],
+)
+def test_who_asks_too_often_is_told_when_to_come_again(
+    keys: Path, limits: dict[str, float], whose: str
+) -> None:
+    door = gate(keys, **limits)
+    request = a_request(authorization=f"Bearer {token(keys, 'alice')}")
+    door.admit(request)
+    with pytest.raises(TooMany, match=whose) as refused:
+        door.admit(request)
+    assert 0 < refused.value.seconds <= 100
+    assert door.refused == 1
+
+
+def test_one_user_does_not_use_up_the_budget_of_another(keys: Path) -> None:
+    door = gate(keys, owner_per_second=0.01, owner_burst=1.0)
+    door.admit(a_request(authorization=f"Bearer {token(keys, 'alice')}"))
+    door.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
+
+
+def test_forged_tokens_use_up_the_budget_of_their_address(keys: Path) -> None:
+    door = gate(keys, address_per_second=0.01, address_burst=3.0)
+    for _ in range(3):
+        with pytest.raises(Rejected, match="TOKEN_INVALID"):
+            door.admit(a_request(authorization="Bearer a.b.c"))
+    with pytest.raises(TooMany):
+        door.admit(a_request(authorization="Bearer a.b.c"))
+
+
+@pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic eA==", "token"])
+def test_a_header_without_a_token_is_told_so(header: str) -> None:
+    with pytest.raises(Rejected, match="TOKEN_MISSING"):
+        bearer(header)
+
+
+def test_a_network_of_ipv6_is_one_address() -> None:
+    one, two = a_request(client="2001:db8:1:2::5"), a_request(client="2001:db8:1:2:9::6")
+    assert address_of(one) == address_of(two) != address_of(a_request(client="2001:db8:1:3::5"))
+    assert address_of(a_request(client="192.0.2.7")) == "192.0.2.7"
