@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import time
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from wms.bus.inbox import Inbox
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.reader import Reader
 from wms.bus.topics import SHARED, Topic, user_inbox
+from wms.client.channel import Channel
 from wms.client.credential import TokenSource
 from wms.errors import Rejected, Unavailable
 from wms.messages import commands, queries
@@ -33,8 +34,6 @@ RECONNECT_SECONDS = 0.3
 PAUSES = (5.0, 10.0, 15.0)
 """Seconds between sending a request and sending it again; the last value repeats."""
 CONNECT_SECONDS = 15.0
-IN_FLIGHT = 16
-"""The number of requests of one call that may wait for answers at a time, so that a service always has the next one."""
 
 _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
 
@@ -64,8 +63,8 @@ class BrokerConnection:
                     raise
 
 
-class Exchange:
-    """A client's channel to the services, which sends requests with the user's token and returns the answers."""
+class Exchange(Channel):
+    """A client's channel over Kafka, which sends requests with the user's token and returns the answers."""
 
     def __init__(self, settings: BrokerSettings, tokens: TokenSource) -> None:
         self.client = uuid.uuid4().hex
@@ -110,12 +109,7 @@ class Exchange:
         *,
         in_order: bool = True,
     ) -> A:
-        """Send a request until it is answered, and return the answer.
-
-        With `in_order` it is handled after all earlier requests of the user. Rejected: the service refused it, with a reason.
-        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same id, it takes
-        effect once.
-        """
+        """Send a request under the same id until it is answered, and return the answer. The errors are those of the port."""
         credential = self._tokens.read(clock.timestamp())
         payload = encode(request)
         key = credential.owner if in_order else request_id
@@ -131,27 +125,6 @@ class Exchange:
                 if time.monotonic() >= deadline:
                     break
         raise Unavailable(f"no answer within {timeout:g} s: {await self._guess()}")
-
-    async def ask_all(
-        self,
-        topic: str,
-        requests: Sequence[tuple[str, msgspec.Struct]],
-        answer: type[A],
-        timeout: float,
-        *,
-        in_order: bool = True,
-    ) -> list[A | Rejected | Unavailable]:
-        """Send several requests concurrently; return the answer or the error of each, in the order of the requests."""
-        gate = asyncio.Semaphore(IN_FLIGHT)
-
-        async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
-            async with gate:
-                try:
-                    return await self.ask(topic, request_id, request, answer, timeout, in_order=in_order)
-                except (Rejected, Unavailable) as fault:
-                    return fault
-
-        return await asyncio.gather(*(one(*each) for each in requests))
 
     async def end_of(self, topic: Topic) -> Reader:
         """Return a reader of a topic from its end on. Unavailable: the broker does not let this client read it."""

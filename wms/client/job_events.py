@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Self
 
 from wms.bus.topics import find
-from wms.client.exchange import Exchange
+from wms.client.channel import Channel
 from wms.errors import Rejected, Unavailable
 from wms.messages.events import TOPIC, ElementState, Fact, JobEvent, JobsMoved, WaitReason
 from wms.messages.wire import Codec
@@ -26,7 +26,7 @@ Ranges = tuple[tuple[int, int], ...]
 class JobEvents:
     """A context manager that reads the topic of events and signals state changes of jobs in its ranges of ids."""
 
-    def __init__(self, exchange: Exchange, ranges: Ranges) -> None:
+    def __init__(self, exchange: Channel, ranges: Ranges) -> None:
         self._exchange = exchange
         self._ranges = ranges
         self._moved = asyncio.Event()

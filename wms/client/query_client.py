@@ -11,8 +11,10 @@ from typing import Literal, Self, TypeAlias, TypeVar
 import msgspec
 
 from wms.agreement.state import AgreementState
+from wms.client.channel import Channel
 from wms.client.credential import TokenFile, UserCredential
 from wms.client.exchange import Exchange
+from wms.client.gateway_channel import GatewayChannel
 from wms.client.job_description import description_of
 from wms.client.selector import normalised
 from wms.client.settings import ClientSettings, read_settings
@@ -50,7 +52,7 @@ SWEEPS_PAGE = 50
 class QueryClient:
     """A user's connection to the system, with the calls that change nothing. `Client` adds the calls with changes."""
 
-    def __init__(self, settings: ClientSettings, exchange: Exchange, timeout: float) -> None:
+    def __init__(self, settings: ClientSettings, exchange: Channel, timeout: float) -> None:
         self.settings = settings
         self.timeout = timeout
         self._exchange = exchange
@@ -72,7 +74,7 @@ class QueryClient:
         """
         if not isinstance(settings, ClientSettings):
             settings = read_settings(settings)
-        exchange = Exchange(settings.kafka, TokenFile(Path(settings.auth.token_file)))
+        exchange = _channel(settings)
         await exchange.open(min(timeout, patience))
         try:
             yield cls(settings, exchange, timeout)
@@ -322,3 +324,9 @@ class QueryClient:
             alone=alone,
         )
         return await self._ask(query, replies.JobPage)
+
+
+def _channel(settings: ClientSettings) -> Channel:
+    """Return the way to the system: over its gateway if the settings name one, else over its broker."""
+    tokens = TokenFile(Path(settings.auth.token_file))
+    return GatewayChannel(settings.gateway, tokens) if settings.gateway else Exchange(settings.kafka, tokens)

@@ -7,6 +7,7 @@ from pathlib import Path
 from msgspec import to_builtins
 from msgspec.structs import replace
 
+from wms.bounds import Line
 from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected
 from wms.files import to_toml, write_secret
@@ -16,6 +17,10 @@ FILE = "client.toml"
 VARIABLE = "WMS_DATA"
 TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
 """The environment variable with the path of the token's file."""
+URL_VARIABLE = "WMS_URL"
+"""The environment variable with the address of a gateway, which goes before the settings of a data directory."""
+AUTHORITIES_VARIABLE = "WMS_AUTHORITIES"
+"""The environment variable with the file of the authorities that the gateway's certificate is judged by."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """The default data directory, relative to the home directory."""
@@ -46,6 +51,15 @@ class OperatorSettings(Section, frozen=True, kw_only=True):
     url: str
 
 
+class GatewayAddress(Section, frozen=True, kw_only=True):
+    """The address of a gateway, for clients that reach neither broker nor database."""
+
+    url: Line
+    """`https://host:port`; without TLS only to this machine."""
+    authorities: Line = ""
+    """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
+
+
 class ClientSettings(Section, frozen=True, kw_only=True):
     """The settings of a client."""
 
@@ -53,6 +67,8 @@ class ClientSettings(Section, frozen=True, kw_only=True):
     kafka: BrokerSettings = BrokerSettings()
     sandboxes: StoreSettings | None = None
     postgres: OperatorSettings | None = None
+    gateway: GatewayAddress | None = None
+    """With a gateway the client speaks HTTPS with it alone."""
 
 
 def data_directory(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -71,11 +87,15 @@ def read_settings(
 ) -> ClientSettings:
     """Return the settings of the system in a data directory. Rejected: there is no system; the text contains the remedy.
 
+    `WMS_URL` names a gateway instead; of the directory only the token is used then.
+
     Variables such as `WMS_KAFKA__BOOTSTRAP` override the file. The token's file is `token`, else the path in `WMS_TOKEN`, else the one in
     the settings, relative to their directory.
     """
     place = data_directory(directory, environment)
     path = place / FILE
+    if url := environment.get(URL_VARIABLE):
+        return _of_gateway(url, place, environment, token)
     if not path.is_file():
         raise Rejected(
             "NO_SYSTEM",
@@ -87,6 +107,14 @@ def read_settings(
     chosen = token or (Path(said) if said else None)
     file = chosen.expanduser().absolute() if chosen else place / settings.auth.token_file
     return replace(settings, auth=replace(settings.auth, token_file=str(file)))
+
+
+def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Path | None) -> ClientSettings:
+    """Return the settings for the gateway that the environment names; the data directory then has the token at most."""
+    said = environment.get(TOKEN_VARIABLE)
+    chosen = token or (Path(said) if said else place / TOKEN_FILE)
+    gateway = GatewayAddress(url=url, authorities=environment.get(AUTHORITIES_VARIABLE, ""))
+    return ClientSettings(auth=TokenSettings(token_file=str(chosen.expanduser().absolute())), gateway=gateway)
 
 
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:

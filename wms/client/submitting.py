@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from wms.client.exchange import Exchange
+from wms.client.channel import Channel
 from wms.client.submission import Submission, messages, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import joined
@@ -12,7 +12,7 @@ from wms.messages import replies
 
 
 async def submit(
-    exchange: Exchange,
+    exchange: Channel,
     timeout: float,
     jobs: Sequence[JobDescription],
     submission_id: str,
@@ -44,7 +44,7 @@ async def submit(
 
 
 async def _keep_values(
-    exchange: Exchange, timeout: float, values: Sequence[ordered.AddChunks], submission_id: str
+    exchange: Channel, timeout: float, values: Sequence[ordered.AddChunks], submission_id: str
 ) -> None:
     asked_for = [(part.command_id, part) for part in values]
     for answer in await exchange.ask_all(
@@ -55,7 +55,7 @@ async def _keep_values(
 
 
 async def _ask_parts(
-    exchange: Exchange, timeout: float, parts: Sequence[ordered.Submit]
+    exchange: Channel, timeout: float, parts: Sequence[ordered.Submit]
 ) -> Sequence[replies.Submitted | WmsError]:
     asked_for = [(part.command_id, part) for part in parts]
     return await exchange.ask_all(ordered.TOPIC, asked_for, replies.Submitted, timeout)

@@ -51,7 +51,7 @@ async def door(place: Place) -> AsyncIterator[Door]:
 @contextlib.asynccontextmanager
 async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     """Run a gateway, and end it as its host does."""
-    port = free_port()
+    port = said.pop("port", 0) or free_port()
     config = msgspec.convert(
         configuration(place.root, place.postgres, place.kafka(), {"port": port, **said}), Config
     )

@@ -1,0 +1,67 @@
+"""Events of a gateway, as signals."""
+
+import asyncio
+from typing import Any
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from wms.client.event_reader import EventReader
+from wms.errors import Unavailable
+
+
+async def served(handler: Any) -> tuple[web.AppRunner, str]:
+    app = web.Application()
+    app.router.add_get("/events", handler)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    site = web.TCPSite(runner, "127.0.0.1", 0)
+    await site.start()
+    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/events"
+
+
+async def test_facts_are_read_and_the_end_of_the_stream_is_told() -> None:
+    async def stream(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await answer.prepare(request)
+        await answer.write(b'id: 1\n\nid: 2\nevent: job-event\ndata: {"a": 1}\n\n')
+        return answer
+
+    runner, url = await served(stream)
+    async with aiohttp.ClientSession() as session:
+        reader = EventReader(session, url, {})
+        await reader.start()
+        (event,) = await reader.poll(30, 10)
+        assert event.payload == b'{"a": 1}'
+        with pytest.raises(Unavailable, match="ended"):
+            await reader.poll(30, 10)
+        await reader.close()
+    await runner.cleanup()
+
+
+async def test_nothing_comes_in_time() -> None:
+    async def silent(request: web.Request) -> web.StreamResponse:
+        answer = web.StreamResponse()
+        await answer.prepare(request)
+        await asyncio.sleep(3_600)
+        return answer
+
+    runner, url = await served(silent)
+    async with aiohttp.ClientSession() as session:
+        reader = EventReader(session, url, {})
+        await reader.start()
+        assert await reader.poll(0.01, 10) == []
+        await reader.close()
+    await runner.cleanup()
+
+
+async def test_a_gateway_that_refuses_has_no_events() -> None:
+    async def refuses(request: web.Request) -> web.StreamResponse:
+        return web.Response(status=401)
+
+    runner, url = await served(refuses)
+    async with aiohttp.ClientSession() as session:
+        with pytest.raises(Unavailable, match="401"):
+            await EventReader(session, url, {}).start()
+    await runner.cleanup()

@@ -1,0 +1,92 @@
+"""The port between a client and the services: requests and their answers, over Kafka (`exchange`) or HTTPS (`gateway_channel`)."""
+
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol, TypeVar
+
+import msgspec
+
+from wms.bus.topics import Topic
+from wms.errors import Rejected, Unavailable
+
+A = TypeVar("A", bound=msgspec.Struct)
+
+IN_FLIGHT = 16
+"""The number of requests of one call that may wait for answers at a time, so that a service always has the next one."""
+
+
+class TopicRecord(Protocol):
+    """A record of a topic."""
+
+    @property
+    def payload(self) -> bytes:
+        """The message."""
+
+
+class TopicReader(Protocol):
+    """A reader of a topic from its end on."""
+
+    async def poll(self, timeout_seconds: float, limit: int) -> Sequence[TopicRecord]:
+        """Return new messages; empty if none came in time. Raise Unavailable if they cannot be read."""
+
+    async def close(self) -> None:
+        """Disconnect; never raises."""
+
+
+class Channel(ABC):
+    """A client's way to the services: it sends requests with the user's token and returns the answers."""
+
+    client: str
+    """The random id of this client."""
+
+    @abstractmethod
+    async def open(self, timeout: float) -> None:
+        """Connect. Rejected: the token is invalid. Unavailable: nobody answers within `timeout` seconds."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Disconnect and give up the requests that wait for an answer."""
+
+    @abstractmethod
+    async def ask(
+        self,
+        topic: str,
+        request_id: str,
+        request: msgspec.Struct,
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
+    ) -> A:
+        """Send a request until it is answered, and return the answer.
+
+        With `in_order` it is handled after all earlier requests of the user. Rejected: the service refused it, with a reason.
+        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same id, it takes
+        effect once.
+        """
+
+    @abstractmethod
+    async def end_of(self, topic: Topic) -> TopicReader:
+        """Return a reader of a topic from its end on. Unavailable: this client may not read it."""
+
+    async def ask_all(
+        self,
+        topic: str,
+        requests: Sequence[tuple[str, msgspec.Struct]],
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
+    ) -> list[A | Rejected | Unavailable]:
+        """Send several requests concurrently; return the answer or the error of each, in the order of the requests."""
+        gate = asyncio.Semaphore(IN_FLIGHT)
+
+        async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:
+            async with gate:
+                try:
+                    return await self.ask(topic, request_id, request, answer, timeout, in_order=in_order)
+                except (Rejected, Unavailable) as fault:
+                    return fault
+
+        return await asyncio.gather(*(one(*each) for each in requests))

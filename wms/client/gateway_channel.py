@@ -1,0 +1,191 @@
+"""Requests and their answers over HTTPS, through a gateway: the same messages as over Kafka, under the same ids.
+
+A request is sent again until it is answered or its time is over, as gateways and services may be restarted meanwhile. Each id takes
+effect once. Redirections are not followed, since they would carry the token elsewhere.
+"""
+
+import asyncio
+import contextlib
+import ssl
+import time
+import uuid
+from ipaddress import ip_address
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from wms.bus.topics import Topic
+from wms.client.channel import A, Channel
+from wms.client.credential import TokenSource
+from wms.client.event_reader import EventReader
+from wms.client.settings import GatewayAddress
+from wms.errors import Rejected, Unavailable
+from wms.messages import commands, events, queries
+from wms.messages.replies import Reply
+from wms.messages.wire import Codec, encode
+from wms.runtime import clock
+from wms.web import body
+
+PREFIX: Final = "/api/v1"
+PATHS: Final = {queries.TOPIC: "/queries", commands.TOPIC: "/commands"}
+ANSWER_LIMIT: Final = 4_000_000
+PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0)
+"""Seconds between two attempts; the last value repeats."""
+AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
+"""Statuses of gateways, and of proxies before them, that may be others the next time."""
+
+
+class RefusedRequest(msgspec.Struct, frozen=True):
+    """What a gateway says of a request that it refuses."""
+
+    code: str
+    detail: str = ""
+    remedy: str = ""
+    places: tuple[str, ...] = ()
+
+
+class GatewayChannel(Channel):
+    """A client's channel over HTTPS."""
+
+    def __init__(self, address: GatewayAddress, tokens: TokenSource) -> None:
+        """Rejected: the address is none, or the token would cross a network in clear."""
+        self.client = uuid.uuid4().hex
+        self._url = checked_url(address.url)
+        self._authorities = address.authorities
+        self._tokens = tokens
+        self._codec: Codec[Reply] = Codec(Reply, rules=False)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def open(self, timeout: float) -> None:
+        """Connect, and look whether a gateway answers there."""
+        self._tokens.read(clock.timestamp())
+        connector = aiohttp.TCPConnector(limit=64, ssl=self._trusted())
+        self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
+        try:
+            await self._ask_until(time.monotonic() + timeout, "GET", "/health", b"")
+        except BaseException:
+            await self.close()
+            raise
+
+    async def close(self) -> None:
+        """Disconnect."""
+        if self._session is not None:
+            await self._session.close()
+
+    async def ask(
+        self,
+        topic: str,
+        request_id: str,  # noqa: ARG002 - the request has it too
+        request: msgspec.Struct,
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
+    ) -> A:
+        """Post a request until it is answered, and return the answer. The errors are those of the port."""
+        path = PATHS[topic] + ("" if in_order else "?in_order=false")
+        raw = await self._ask_until(time.monotonic() + timeout, "POST", path, encode(request))
+        reply = self._codec.decode(raw)
+        if not isinstance(reply, answer):
+            raise TypeError(f"{type(reply).__name__} answers what only {answer.__name__} should")
+        return reply
+
+    async def end_of(self, topic: Topic) -> EventReader:
+        """Return a reader of the user's own events; of another topic nothing comes this way."""
+        if topic.name != events.TOPIC:
+            raise Unavailable(f"a gateway does not tell of {topic.name}")
+        reader = EventReader(self._opened(), f"{self._url}{PREFIX}/events", self._headers())
+        await reader.start()
+        return reader
+
+    def _opened(self) -> aiohttp.ClientSession:
+        assert self._session is not None, "open() comes first"
+        return self._session
+
+    def _headers(self) -> dict[str, str]:
+        token = self._tokens.read(clock.timestamp()).token
+        return {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+
+    def _trusted(self) -> ssl.SSLContext:
+        try:
+            return ssl.create_default_context(cafile=self._authorities or None)
+        except (OSError, ssl.SSLError) as error:
+            raise Rejected(
+                "BAD_AUTHORITIES", f"no certificates in {self._authorities}: {error}", "name a file in PEM"
+            ) from None
+
+    async def _ask_until(self, deadline: float, method: str, path: str, raw: bytes) -> bytes:
+        """Send a request until it is answered. Rejected: it is refused. Unavailable: the time is over."""
+        fault = Unavailable(f"no gateway answers at {self._url}")
+        attempt = 0
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    return await self._ask_once(method, path, raw)
+            except ssl.SSLCertVerificationError as error:
+                raise _untrusted(self._url, error) from None
+            except aiohttp.ClientConnectorCertificateError as error:
+                raise _untrusted(self._url, error.certificate_error) from None
+            except (aiohttp.ClientError, OSError, TimeoutError) as error:
+                fault = Unavailable(
+                    f"no gateway answers at {self._url}: {str(error) or type(error).__name__}"
+                )
+            except Unavailable as error:
+                fault = error
+            pause = PAUSE_SECONDS[min(attempt, len(PAUSE_SECONDS) - 1)]
+            await asyncio.sleep(min(pause, max(0.0, deadline - time.monotonic())))
+            attempt += 1
+        raise fault
+
+    async def _ask_once(self, method: str, path: str, raw: bytes) -> bytes:
+        async with self._opened().request(
+            method, f"{self._url}{PREFIX}{path}", data=raw, headers=self._headers(), allow_redirects=False
+        ) as answer:
+            read = await body(answer, ANSWER_LIMIT)
+            if answer.status in (200, 201):
+                return read
+            raise refusal(answer.status, read)
+
+
+def refusal(status: int, read: bytes) -> Rejected | Unavailable:
+    """Return the error that a gateway's answer tells of. Unavailable: the same request may succeed later."""
+    said = RefusedRequest(code="")
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+        said = msgspec.json.decode(read, type=RefusedRequest)
+    # Our own request may still be waiting at the gateway, whose answer was lost.
+    if status in AGAIN or said.code == "ID_IN_USE":
+        return Unavailable(said.detail or f"the gateway answers with status {status}")
+    if not said.code:
+        return Rejected("NO_GATEWAY", f"no gateway: the answer has status {status}", "look at the address")
+    return Rejected(said.code, said.detail, said.remedy, said.places)
+
+
+def checked_url(url: str) -> str:
+    """Return the address without a slash at its end. Rejected: it is none, or without TLS and not on this machine."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if not host or parts.scheme not in {"https", "http"} or parts.query or parts.username or port == 0:
+        raise Rejected("BAD_GATEWAY", "that is no address of a gateway", "write https://HOST:PORT")
+    if parts.scheme == "http" and not _is_here(host):
+        raise Rejected("BAD_GATEWAY", f"your token would go to {host} in clear", f"write https://{host}")
+    return url.rstrip("/")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _untrusted(url: str, error: Any) -> Rejected:
+    return Rejected(
+        "GATEWAY_UNTRUSTED",
+        f"the certificate of {url} is not trusted: {error}",
+        "name its authorities in WMS_AUTHORITIES, or `authorities` in [gateway]",
+    )
