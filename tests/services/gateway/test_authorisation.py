@@ -1,0 +1,195 @@
+"""Who may do what through the gateway, from one table: each operation by each kind of token, on a job and on what is everybody's.
+
+The gateway decides nothing of this. The table shows that the services' rules hold through it, for every operation there is.
+"""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+import pytest
+import pytest_asyncio
+
+from services.gateway.openapi import name_of
+from services.gateway.operation import Operation
+from services.gateway.routes import OPERATIONS
+from tests.services.gateway.conftest import Door
+from wms.auth.keys import load_key
+from wms.auth.token import Claims, mint
+from wms.runtime import clock
+
+USER: dict[str, Any] = {"kind": "user", "owner": "alice", "group": "higgs", "vo": "atlas"}
+BEARERS: dict[str, tuple[str, dict[str, Any]]] = {
+    "owner": ("issuer.pem", USER),
+    "other group": ("issuer.pem", USER | {"group": "top"}),
+    "group mate": ("issuer.pem", USER | {"owner": "bob"}),
+    "vo mate": ("issuer.pem", USER | {"owner": "carol", "group": "top"}),
+    "stranger": ("issuer.pem", USER | {"owner": "dave", "vo": "cms"}),
+    "monitor": ("issuer.pem", USER | {"owner": "mona", "group": "top", "rights": ["job_monitor"]}),
+    "administrator": (
+        "issuer.pem",
+        USER | {"owner": "anna", "group": "top", "rights": ["job_administrator"]},
+    ),
+    "foreign administrator": (
+        "issuer.pem",
+        USER | {"owner": "fred", "vo": "cms", "rights": ["job_administrator"]},
+    ),
+    "operator": ("issuer.pem", USER | {"owner": "olga", "vo": "cms", "rights": ["operator"]}),
+    "pilot": ("pilots.pem", USER | {"kind": "pilot", "pilot_id": "p1", "site": "cern", "ce": "ce1"}),
+    "site": ("sites.pem", {"kind": "site", "owner": "advertiser", "site": "cern"}),
+}
+EVERYBODY = frozenset(BEARERS)
+USERS = EVERYBODY - {"pilot", "site"}
+DETAIL = frozenset({"owner", "administrator", "operator"})
+"""Who sees a job in full, and may act on it."""
+SEES = DETAIL | {"monitor"}
+"""Who sees that the job exists."""
+
+REFUSED = {401, 403, 404}
+NOTHING_TO_DO = {"NO_SUCH_SITE", "NOT_SET"}
+"""Codes of services that would have done it, and found nothing to do."""
+
+ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
+    # operation: who may, the path, the body
+    "get_jobs_job_id": (DETAIL, "/jobs/{job}", None),
+    "get_jobs_job_id_attempts": (DETAIL, "/jobs/{job}/attempts", None),
+    "get_jobs_job_id_timeline": (DETAIL, "/jobs/{job}/timeline", None),
+    "get_jobs_job_id_why": (DETAIL, "/jobs/{job}/why", None),
+    "get_jobs_job_id_logs": (DETAIL, "/jobs/{job}/logs", None),
+    "get_sites": (EVERYBODY, "/sites", None),
+    "get_plans": (EVERYBODY, "/plans", None),
+    "get_queues": (EVERYBODY, "/queues", None),
+    "get_pilots": (EVERYBODY, "/pilots", None),
+    "get_pilot_orders": (EVERYBODY, "/pilot-orders", None),
+    "get_shares": (EVERYBODY, "/shares", None),
+    "get_limits": (EVERYBODY, "/limits", None),
+    "get_sweeps": (EVERYBODY, "/sweeps", None),
+    "get_reservations": (EVERYBODY, "/reservations", None),
+    "get_predictions": (EVERYBODY, "/predictions", None),
+    "post_sites_site_orders": (frozenset({"operator"}), "/sites/cern/orders", {"action": "ban"}),
+    "put_shares_vo_group": (
+        frozenset({"administrator", "operator"}),
+        "/shares/atlas/higgs",
+        {"background": False},
+    ),
+    "delete_shares_vo_group": (frozenset({"administrator", "operator"}), "/shares/atlas/higgs", None),
+    "put_limits": (frozenset({"operator"}), "/limits", {"site": "cern", "most": 5}),
+    "post_limits_drop": (
+        frozenset({"operator"}),
+        "/limits/drop",
+        {"kind": "running", "key": ["cern", "", "any", ""]},
+    ),
+    "post_jobs": (USERS, "/jobs", {"executable": "echo"}),
+    "get_events": (USERS, "/events", None),
+    # What the answer holds is tested below.
+    "get_jobs": (EVERYBODY, "/jobs?everything=true", None),
+    "get_jobs_counts": (EVERYBODY, "/jobs/counts?everything=true", None),
+    "post_orders": (USERS, "/orders", {"action": "hold", "selection": {"jobs": "{job}"}}),
+    "post_queries": (DETAIL, "/queries", {"type": "show-job", "query_id": "q", "job_id": "{job}"}),
+    "post_commands": (
+        USERS,
+        "/commands",
+        {"type": "control", "command_id": "{id}", "action": "hold", "selector": {"ids": ["{range}"]}},
+    ),
+}
+OF_NOTHING_HERE = {
+    # There is no such thing in this system, so that the answer is the same for all.
+    "get_jobs_job_id_ranking": "/jobs/{job}/ranking",
+    "get_sites_site": "/sites/nowhere",
+    "get_pilots_pilot_id": "/pilots/none",
+    "delete_pilot_orders_order": "/pilot-orders/999999",
+    "post_pilot_orders": "/pilot-orders",
+}
+
+
+@pytest.fixture(scope="module")
+def tokens(door: Door) -> dict[str, str]:
+    found = {}
+    for name, (key, claims) in BEARERS.items():
+        signing = load_key(door.place.root / "keys" / key)
+        found[name] = mint(signing, msgspec.convert(_renamed(claims), Claims), 3_600, clock.timestamp())
+    return found
+
+
+def _renamed(claims: dict[str, Any]) -> dict[str, Any]:
+    return {("sub" if name == "owner" else name): value for name, value in claims.items()}
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def job(door: Door, tokens: dict[str, str]) -> AsyncIterator[int]:
+    _, taken = await asked(door, tokens["owner"], "POST", "/jobs", {"executable": "echo"})
+    yield taken["ids"][0][0]
+
+
+async def asked(door: Door, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    headers = {"Authorization": f"Bearer {token}"} if token else {}
+    async with door.session.request(method, f"{door.url}/api/v1{path}", json=body, headers=headers) as answer:
+        if answer.content_type == "text/event-stream":
+            return answer.status, None
+        return answer.status, msgspec.json.decode(await answer.read())
+
+
+def filled(body: Any, job_id: int, name: str) -> Any:
+    """Put the job into a body of the table."""
+    text = msgspec.json.encode(body).decode()
+    text = text.replace('"{range}"', f"[{job_id},{job_id}]").replace('"job_id":"{job}"', f'"job_id":{job_id}')
+    return msgspec.json.decode(text.replace("{job}", str(job_id)).replace("{id}", name))
+
+
+PROTECTED = [each for each in OPERATIONS if not each.is_public]
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=name_of)
+async def test_each_operation_is_open_to_whom_the_table_says(
+    door: Door, tokens: dict[str, str], job: int, operation: Operation
+) -> None:
+    name = name_of(operation)
+    if name in OF_NOTHING_HERE:
+        pytest.skip("there is nothing of that kind here")
+    may, path, body = ALLOWED[name]
+    seen = set()
+    for bearer, token in tokens.items():
+        sent = None if body is None else filled(body, job, f"{name}-{bearer}-{job}")
+        status, answer = await asked(door, token, operation.method, path.format(job=job), sent)
+        done = status == operation.status or (answer or {}).get("code") in NOTHING_TO_DO
+        assert done or status in REFUSED, (bearer, answer)
+        if done:
+            seen.add(bearer)
+    assert seen == may
+
+
+@pytest.mark.parametrize("operation", PROTECTED, ids=name_of)
+async def test_no_operation_is_open_without_a_valid_token(
+    door: Door, tokens: dict[str, str], operation: Operation
+) -> None:
+    name = name_of(operation)
+    path = OF_NOTHING_HERE.get(name) or ALLOWED[name][1]
+    owners = tokens["owner"]
+    head, claims, signature = owners.split(".")
+    others = tokens["operator"].split(".")[1]
+    for forged in ("", "a.b.c", f"{head}.{others}.{signature}", f"{head}.{claims}.", owners + "A"):
+        status, problem = await asked(door, forged, operation.method, path.format(job=1))
+        assert status == 401, (forged[:10], problem)
+
+
+async def test_lists_and_counts_hold_what_their_reader_may_see(
+    door: Door, tokens: dict[str, str], job: int
+) -> None:
+    for bearer, token in tokens.items():
+        _, page = await asked(door, token, "GET", f"/jobs?jobs={job}")
+        _, counts = await asked(door, token, "GET", f"/jobs/counts?jobs={job}")
+        assert (bearer, bool(page.get("jobs"))) == (bearer, bearer in SEES)
+        assert (bearer, bool(counts.get("counts"))) == (bearer, bearer in SEES)
+
+
+async def test_orders_change_nothing_that_is_anothers(door: Door, tokens: dict[str, str], job: int) -> None:
+    order = {"action": "kill", "selection": {"jobs": str(job)}}
+    for bearer in sorted(EVERYBODY - DETAIL):
+        status, done = await asked(door, tokens[bearer], "POST", "/orders", order)
+        assert status in {200, 403, 404}
+        assert (bearer, done.get("changed", 0)) == (bearer, 0)
+    assert (await asked(door, tokens["administrator"], "POST", "/orders", order))[1]["changed"] == 1
+
+
+def test_the_table_is_of_all_operations() -> None:
+    assert {name_of(each) for each in PROTECTED} == ALLOWED.keys() | OF_NOTHING_HERE.keys()
