@@ -15,9 +15,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from services.gateway import about, event_stream, passing, submitting
+from services.gateway import about, event_stream, passing, sandboxes, submitting
 from services.gateway.asking import Asking, Desk
-from services.gateway.openapi import document
+from services.gateway.openapi import document, name_of
 from services.gateway.operation import PREFIX, Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
 from services.gateway.route import Route
@@ -52,19 +52,20 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
 
 
 def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
-    match operation:
-        case Route():
-            return Asking(operation, desk).respond
-        case submitting.SUBMIT:
-            return submitting.Submitting(desk).respond
-        case event_stream.EVENTS:
-            return event_stream.EventStreams(desk).respond
-        case about.HEALTH:
-            return about.About(about.health(), desk).respond
-        case about.OPENAPI:
-            return about.About(document(OPERATIONS), desk).respond
-        case _:
-            return passing.Passing(operation, desk).respond
+    if isinstance(operation, Route):
+        return Asking(operation, desk).respond
+    files = sandboxes.SandboxTransfers(desk)
+    others: dict[str, Endpoint] = {
+        name_of(submitting.SUBMIT): submitting.Submitting(desk).respond,
+        name_of(sandboxes.UPLOAD): files.upload,
+        name_of(sandboxes.OUTPUT): files.output,
+        name_of(event_stream.EVENTS): event_stream.EventStreams(desk).respond,
+        name_of(passing.QUERIES): passing.Passing(passing.QUERIES, desk).respond,
+        name_of(passing.COMMANDS): passing.Passing(passing.COMMANDS, desk).respond,
+        name_of(about.HEALTH): about.About(about.health(), desk).respond,
+        name_of(about.OPENAPI): about.About(document(OPERATIONS), desk).respond,
+    }
+    return others[name_of(operation)]
 
 
 async def _respond(endpoints: Mapping[str, Endpoint], request: Request) -> Response:

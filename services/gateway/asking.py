@@ -20,6 +20,7 @@ from wms.client.credential import UserCredential
 from wms.client.exchange import Exchange
 from wms.messages import commands, queries
 from wms.messages.wire import Codec, encode
+from wms.transfer import SandboxStore
 
 CODECS: Final[Mapping[str, Codec[Any]]] = {
     commands.TOPIC: Codec(commands.Command),
@@ -31,11 +32,19 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
 class Desk:
     """What the endpoints share: the gate, the exchanges of the callers, the feed of events, and the settings."""
 
-    def __init__(self, settings: GatewaySettings, gate: Gate, callers: Callers, feed: EventFeed) -> None:
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        gate: Gate,
+        callers: Callers,
+        feed: EventFeed,
+        store: SandboxStore | None = None,
+    ) -> None:
         self.settings = settings
         self.gate = gate
         self.callers = callers
         self.feed = feed
+        self.store = store
         self.ending = asyncio.Event()
         """Set once the gateway ends, so that streams end too."""
         self.handled = 0

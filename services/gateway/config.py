@@ -49,6 +49,13 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
 
 
+class GatewayStore(Section, frozen=True, kw_only=True):
+    """The sandbox store that input archives go to, and outputs come from."""
+
+    url: Line = ""
+    """`file:///absolute/directory`; empty for none, so that no files go through the gateway."""
+
+
 Rate = Annotated[float, Meta(gt=0, le=1e6)]
 
 
@@ -69,3 +76,4 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
 
     gateway: GatewaySettings = GatewaySettings()
     requests: RequestLimits = RequestLimits()
+    sandboxes: GatewayStore = GatewayStore()

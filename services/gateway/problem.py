@@ -17,6 +17,7 @@ STATUS: Final = {
     "NOT_SHARED": 403,
     "NOT_FOR_VO": 403,
     "NO_OUTPUT": 404,
+    "NO_STORE": 404,
     "NOT_BROKERED": 404,
     "NO_SUCH_ROUTE": 404,
     "METHOD_NOT_ALLOWED": 405,

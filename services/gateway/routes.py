@@ -2,7 +2,16 @@
 
 from typing import Final
 
-from services.gateway import about, event_stream, job_routes, passing, place_routes, rule_routes, submitting
+from services.gateway import (
+    about,
+    event_stream,
+    job_routes,
+    passing,
+    place_routes,
+    rule_routes,
+    sandboxes,
+    submitting,
+)
 from services.gateway.operation import Operation
 from services.gateway.route import Route
 
@@ -10,6 +19,8 @@ ROUTES: Final[tuple[Route, ...]] = (*job_routes.ROUTES, *place_routes.ROUTES, *r
 OPERATIONS: Final[tuple[Operation, ...]] = (
     submitting.SUBMIT,
     *ROUTES,
+    sandboxes.UPLOAD,
+    sandboxes.OUTPUT,
     event_stream.EVENTS,
     passing.QUERIES,
     passing.COMMANDS,

@@ -10,6 +10,7 @@ from services.gateway.http_server import HttpServer
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 from wms.runtime.host import Host
+from wms.transfer import open_store
 
 CLOSE_SECONDS = 5.0
 """Seconds between two looks for connections that nobody uses."""
@@ -20,7 +21,8 @@ async def build(host: Host, config: Config) -> None:
     settings = config.gateway
     callers = Callers(config.kafka, settings.users, settings.idle_seconds)
     feed = EventFeed(host.kafka, find(TOPIC))
-    desk = Desk(settings, Gate(host.verifier, config.requests), callers, feed)
+    store = open_store(config.sandboxes.url) if config.sandboxes.url else None
+    desk = Desk(settings, Gate(host.verifier, config.requests), callers, feed, store)
     host.add(feed)
     host.add(HttpServer(application(desk), settings, desk.end, callers.close))
     host.every("close idle", CLOSE_SECONDS, callers.close_idle)

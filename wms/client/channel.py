@@ -9,6 +9,7 @@ import msgspec
 
 from wms.bus.topics import Topic
 from wms.errors import Rejected, Unavailable
+from wms.transfer import Objects
 
 A = TypeVar("A", bound=msgspec.Struct)
 
@@ -69,6 +70,10 @@ class Channel(ABC):
     @abstractmethod
     async def end_of(self, topic: Topic) -> TopicReader:
         """Return a reader of a topic from its end on. Unavailable: this client may not read it."""
+
+    def sandboxes(self, job_id: int | None) -> Objects | None:  # noqa: ARG002 - it is the other way's
+        """Return where sandboxes are kept behind this channel; None if the client reaches their store by itself."""
+        return None
 
     async def ask_all(
         self,

@@ -28,7 +28,7 @@ from wms.messages import commands as ordered
 from wms.messages import limits as limited
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
-from wms.transfer import SandboxStore, open_store, upload
+from wms.transfer import Objects, open_store, upload
 
 Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 
@@ -384,11 +384,14 @@ class Client(AccessClient):
         Rejected: the job has no output sandbox, or `dest` exists and `overwrite` is false.
         """
         digest = output_of(await self.show(job_id))
-        return await fetch(self._store(), job_id, digest, dest, overwrite=overwrite)
+        return await fetch(self._store(job_id), job_id, digest, dest, overwrite=overwrite)
 
     # --- below here: how -------------------------------------------------------------------------------------------
 
-    def _store(self) -> SandboxStore:
+    def _store(self, job_id: int | None = None) -> Objects:
+        """Return where sandboxes are; through a gateway those of a job alone can be fetched."""
+        if (remote := self._exchange.sandboxes(job_id)) is not None:
+            return remote
         if self.settings.sandboxes is None:
             raise Rejected(
                 "NO_STORE", "this system's settings name no sandbox store", "set url in [sandboxes]"

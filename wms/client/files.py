@@ -12,7 +12,7 @@ import msgspec
 
 from wms.errors import Rejected
 from wms.messages.replies import JobDetail
-from wms.transfer import SandboxStore, download
+from wms.transfer import Objects, download
 
 MEMBERS_LIMIT = 10_000
 
@@ -83,7 +83,7 @@ def output_of(job: JobDetail) -> str:
     )
 
 
-async def fetch(store: SandboxStore, job_id: int, digest: str, dest: Path, *, overwrite: bool) -> Fetched:
+async def fetch(store: Objects, job_id: int, digest: str, dest: Path, *, overwrite: bool) -> Fetched:
     """Unpack a sandbox into the directory `dest`, all its files or none.
 
     If `dest` exists, `overwrite` replaces its files of the same names and keeps all others.

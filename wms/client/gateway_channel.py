@@ -5,7 +5,6 @@ effect once. Redirections are not followed, since they would carry the token els
 """
 
 import asyncio
-import contextlib
 import ssl
 import time
 import uuid
@@ -20,6 +19,8 @@ from wms.bus.topics import Topic
 from wms.client.channel import A, Channel
 from wms.client.credential import TokenSource
 from wms.client.event_reader import EventReader
+from wms.client.gateway_refusal import refusal
+from wms.client.gateway_sandboxes import GatewaySandboxes
 from wms.client.settings import GatewayAddress
 from wms.errors import Rejected, Unavailable
 from wms.messages import commands, events, queries
@@ -33,17 +34,6 @@ PATHS: Final = {queries.TOPIC: "/queries", commands.TOPIC: "/commands"}
 ANSWER_LIMIT: Final = 4_000_000
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0)
 """Seconds between two attempts; the last value repeats."""
-AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses of gateways, and of proxies before them, that may be others the next time."""
-
-
-class RefusedRequest(msgspec.Struct, frozen=True):
-    """What a gateway says of a request that it refuses."""
-
-    code: str
-    detail: str = ""
-    remedy: str = ""
-    places: tuple[str, ...] = ()
 
 
 class GatewayChannel(Channel):
@@ -100,6 +90,10 @@ class GatewayChannel(Channel):
         await reader.start()
         return reader
 
+    def sandboxes(self, job_id: int | None) -> GatewaySandboxes:
+        """Return the store behind the gateway."""
+        return GatewaySandboxes(self._opened(), f"{self._url}{PREFIX}", self._headers(), job_id)
+
     def _opened(self) -> aiohttp.ClientSession:
         assert self._session is not None, "open() comes first"
         return self._session
@@ -147,19 +141,6 @@ class GatewayChannel(Channel):
             if answer.status in (200, 201):
                 return read
             raise refusal(answer.status, read)
-
-
-def refusal(status: int, read: bytes) -> Rejected | Unavailable:
-    """Return the error that a gateway's answer tells of. Unavailable: the same request may succeed later."""
-    said = RefusedRequest(code="")
-    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-        said = msgspec.json.decode(read, type=RefusedRequest)
-    # Our own request may still be waiting at the gateway, whose answer was lost.
-    if status in AGAIN or said.code == "ID_IN_USE":
-        return Unavailable(said.detail or f"the gateway answers with status {status}")
-    if not said.code:
-        return Rejected("NO_GATEWAY", f"no gateway: the answer has status {status}", "look at the address")
-    return Rejected(said.code, said.detail, said.remedy, said.places)
 
 
 def checked_url(url: str) -> str:

@@ -15,7 +15,7 @@ from wms.client.files import members
 from wms.errors import Rejected
 from wms.jobdesc.array import INDEX, PLACEHOLDER, as_value, filler, is_array, jobs_in
 from wms.jobdesc.description import JobDescription, SandboxRef
-from wms.transfer import SandboxStore, upload
+from wms.transfer import Objects, upload
 
 PARAMETER = "wms_input"
 ARCHIVES_LIMIT = 20_000
@@ -67,7 +67,7 @@ def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]
 
 
 async def upload_archives(
-    store: SandboxStore, paths: Iterable[tuple[str, ...]], progress: Progress | None
+    store: Objects, paths: Iterable[tuple[str, ...]], progress: Progress | None
 ) -> dict[tuple[str, ...], SandboxRef]:
     """Upload one archive for each distinct tuple of paths, and return the references by tuple. Rejected as by `archives`."""
     packed = await asyncio.to_thread(archives, paths)

@@ -147,7 +147,10 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
             element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
         case "gateway":
-            return {"gateway": {"host": "127.0.0.1", "port": facts.gateway_port}}
+            return {
+                "gateway": {"host": "127.0.0.1", "port": facts.gateway_port},
+                "sandboxes": {"url": layout.sandboxes.as_uri()},
+            }
         case "agreement":
             reservable: dict[str, Value] = {"ce": "local", "cpus": facts.slots}
             return {"agreement": {"site": facts.site}, "elements": [reservable]}

@@ -3,12 +3,13 @@
 from wms.transfer.archive import MAX_ARCHIVE, ArchiveLimits, pack, unpack
 from wms.transfer.patterns import Selection, UnmatchedFiles, left_behind, select
 from wms.transfer.sandbox import download, keep, upload
-from wms.transfer.store import Collected, SandboxStore, TornSandbox, digest_of, open_store
+from wms.transfer.store import Collected, Objects, SandboxStore, TornSandbox, digest_of, open_store
 
 __all__ = [
     "MAX_ARCHIVE",
     "ArchiveLimits",
     "Collected",
+    "Objects",
     "SandboxStore",
     "Selection",
     "TornSandbox",

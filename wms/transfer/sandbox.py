@@ -11,13 +11,13 @@ from pathlib import Path
 from wms.errors import Rejected
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.archive import MIB, ArchiveLimits, pack, unpack
-from wms.transfer.store import SandboxStore
+from wms.transfer.store import Objects
 
 # Up to here an archive is made in memory and put from there.
 SMALL = 4 * MIB
 
 
-async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
+async def upload(store: Objects, members: Mapping[str, Path | bytes]) -> SandboxRef:
     """Pack these members and store the archive; return its reference. Keys are names in the archive, values are paths or bytes.
 
     Raise Rejected for a member that cannot be packed or an archive over the store's limit, Unavailable if the store fails.
@@ -25,7 +25,7 @@ async def upload(store: SandboxStore, members: Mapping[str, Path | bytes]) -> Sa
     return await asyncio.to_thread(keep, store, members)
 
 
-def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef:
+def keep(store: Objects, members: Mapping[str, Path | bytes]) -> SandboxRef:
     """Pack these members and store the archive, as `upload` does, but block meanwhile."""
     if _size_of(members) <= SMALL:
         return store.keep(_packed(members))
@@ -36,7 +36,7 @@ def keep(store: SandboxStore, members: Mapping[str, Path | bytes]) -> SandboxRef
 
 
 async def download(
-    store: SandboxStore,
+    store: Objects,
     sha256: str,
     dest: Path,
     limits: ArchiveLimits | None = None,

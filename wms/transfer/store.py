@@ -14,7 +14,7 @@ import re
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import BinaryIO, Protocol, TypeVar
 from urllib.parse import unquote, urlsplit
 
 import msgspec
@@ -65,6 +65,20 @@ def open_store(url: str, *, max_object: int = MAX_OBJECT) -> "SandboxStore":
             "BAD_STORE", f"not an address of a sandbox store: {url}", "give file:///absolute/directory"
         )
     return SandboxStore(Path(path), max_object=max_object)
+
+
+class Objects(Protocol):
+    """Where clients keep sandboxes: a store itself, or the way to one through a gateway."""
+
+    @property
+    def max_object(self) -> int:
+        """The size in bytes of the largest object that is taken and returned."""
+
+    def keep(self, source: Path | bytes) -> SandboxRef:
+        """Store these bytes, or the content of this file; return the reference. It blocks. The errors are those of `SandboxStore.put`."""
+
+    async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        """Copy the object to `to_path` after its bytes are verified. The errors are those of `SandboxStore.fetch`."""
 
 
 class SandboxStore:

@@ -76,4 +76,5 @@ def configuration(
         "postgres": {"url": postgres},
         "kafka": kafka,
         "gateway": gateway,
+        "sandboxes": {"url": (root / "sandboxes").as_uri()},
     }

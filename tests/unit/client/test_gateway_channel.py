@@ -1,10 +1,9 @@
-"""The channel over HTTPS: addresses that tokens may go to, and what refusals tell."""
+"""The channel over HTTPS: addresses that tokens may go to."""
 
-import msgspec
 import pytest
 
-from wms.client.gateway_channel import checked_url, refusal
-from wms.errors import Rejected, Unavailable
+from wms.client.gateway_channel import checked_url
+from wms.errors import Rejected
 
 
 @pytest.mark.parametrize(
@@ -38,36 +37,3 @@ def test_a_gateway_is_spoken_to_by_tls_or_on_this_machine(url: str) -> None:
 def test_a_token_goes_nowhere_else(url: str) -> None:
     with pytest.raises(Rejected, match="BAD_GATEWAY"):
         checked_url(url)
-
-
-def test_a_refusal_is_the_services_own() -> None:
-    said = {
-        "code": "NO_SUCH_JOB",
-        "detail": "there is no job 7",
-        "remedy": "look",
-        "places": ["here"],
-        "status": 404,
-    }
-    fault = refusal(404, msgspec.json.encode(said))
-    assert isinstance(fault, Rejected)
-    assert (fault.code, fault.message, fault.remedy, fault.details) == (
-        "NO_SUCH_JOB",
-        "there is no job 7",
-        "look",
-        ("here",),
-    )
-
-
-@pytest.mark.parametrize("status", [429, 502, 503, 504])
-def test_what_passes_is_asked_again(status: int) -> None:
-    assert isinstance(refusal(status, b"<html>bad gateway</html>"), Unavailable)
-
-
-def test_a_request_that_still_waits_is_asked_again() -> None:
-    assert isinstance(refusal(409, b'{"code": "ID_IN_USE"}'), Unavailable)
-
-
-def test_another_server_is_no_gateway() -> None:
-    fault = refusal(404, b"<html>not found</html>")
-    assert isinstance(fault, Rejected)
-    assert fault.code == "NO_GATEWAY"

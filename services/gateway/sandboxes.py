@@ -1,0 +1,106 @@
+"""Sandboxes through the gateway: input archives of submissions, and outputs of jobs that their reader may see in full."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from starlette.background import BackgroundTask
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response
+
+from services.gateway import received
+from services.gateway.asking import Desk, json_response
+from services.gateway.job_routes import OneJob
+from services.gateway.operation import NoParameters, Operation
+from wms.auth.policy import scope
+from wms.client.files import output_of
+from wms.client.submission import new_id
+from wms.errors import Rejected
+from wms.jobdesc.description import SandboxRef
+from wms.messages import queries, replies
+from wms.transfer import SandboxStore
+
+ARCHIVE: Final = "application/gzip"
+CREATED: Final = 201
+
+UPLOAD: Final = Operation(
+    method="POST",
+    path="/sandboxes",
+    summary="Keep an archive (tar, gzip) for the `input_sandbox` of a submission",
+    body=bytes,
+    body_types=(ARCHIVE,),
+    answer=SandboxRef,
+    status=CREATED,
+)
+OUTPUT: Final = Operation(
+    method="GET",
+    path="/jobs/{job_id}/output",
+    summary="The output archive (tar, gzip) of a job's last attempt that has one",
+    parameters=OneJob,
+    answer=None,
+    answer_type=ARCHIVE,
+)
+
+
+class SandboxTransfers:
+    """The endpoints of sandboxes."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def upload(self, request: Request) -> Response:
+        """Keep an archive under the digest of its bytes; an equal one is kept once."""
+        _, principal = self._desk.admit_as(request)
+        if scope(principal, "submit").reach == "nothing":
+            raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token submits no jobs", "use a user's token")
+        received.parameters(request, NoParameters)
+        received.require_type(request, ARCHIVE)
+        store = self._opened()
+        with tempfile.NamedTemporaryFile(prefix="wms-upload-") as file:
+            size = 0
+            async for piece in received.pieces(request, self._desk.settings.read_seconds):
+                size += len(piece)
+                if size > store.max_object:
+                    raise Rejected("SANDBOX_TOO_LARGE", f"the archive is over {store.max_object:,} bytes")
+                await asyncio.to_thread(file.write, piece)
+            await asyncio.to_thread(file.flush)
+            return json_response(await store.put(Path(file.name)), CREATED)
+
+    async def output(self, request: Request) -> Response:
+        """Return the archive; ranges of it may be asked for."""
+        settings = self._desk.settings
+        credential = self._desk.admit(request)
+        given = received.parameters(request, OneJob)
+        store = self._opened()
+        async with self._desk.callers.exchange(credential) as exchange:
+            query = queries.ShowJob(query_id=new_id(), client=exchange.client, job_id=given.job_id)
+            job = await exchange.ask(
+                queries.TOPIC, query.query_id, query, replies.JobDetail, settings.answer_seconds
+            )
+        digest = output_of(job)
+        aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
+        try:
+            await store.fetch(digest, aside / "output")
+        except BaseException:
+            await asyncio.to_thread(_remove, aside)
+            raise
+        return FileResponse(
+            aside / "output",
+            media_type=ARCHIVE,
+            filename=f"{given.job_id}.tar.gz",
+            headers={"ETag": f'"{digest}"', "Cache-Control": "private, no-cache"},
+            background=BackgroundTask(_remove, aside),
+        )
+
+    def _opened(self) -> SandboxStore:
+        if self._desk.store is None:
+            raise Rejected(
+                "NO_STORE", "this gateway has no sandbox store", "its operators set url in [sandboxes]"
+            )
+        return self._desk.store
+
+
+def _remove(aside: Path) -> None:
+    (aside / "output").unlink(missing_ok=True)
+    aside.rmdir()

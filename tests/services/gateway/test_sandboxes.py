@@ -1,0 +1,80 @@
+"""Files go up and come down through the gateway, by their digests and to whom they belong."""
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from tests.services.gateway.conftest import Door
+from tests.system.place import Place
+from wms.client import Client, ClientSettings, JobDescription, Rejected
+from wms.client.credential import TokenFile
+from wms.client.gateway_channel import GatewayChannel
+from wms.client.settings import GatewayAddress
+from wms.db.database import Database
+from wms.transfer import open_store, upload
+
+HELLO = JobDescription(executable="echo", output_sandbox=("*.txt",))
+
+
+@pytest.fixture
+def settings(place: Place, door: Door, owner: str) -> ClientSettings:
+    gateway = GatewayAddress(url=door.url)
+    return msgspec.structs.replace(place.settings(owner), gateway=gateway, sandboxes=None)
+
+
+async def test_files_of_a_submission_go_through_the_gateway(place: Place, settings: ClientSettings) -> None:
+    async with Client.connect(settings) as client:
+        small = await client.upload({"a.txt": b"hello"})
+        large = await client.upload({"b.bin": bytes(range(256)) * 40_000})
+        assert await client.upload({"a.txt": b"hello"}) == small
+    store = open_store((place.root / "sandboxes").as_uri())
+    assert await store.exists(small.sha256)
+    assert await store.exists(large.sha256)
+
+
+async def test_the_output_of_a_job_comes_to_its_owner_alone(
+    place: Place, door: Door, settings: ClientSettings, owner: str
+) -> None:
+    store = open_store((place.root / "sandboxes").as_uri())
+    kept = await upload(store, {"result.txt": b"42"})
+    async with Client.connect(settings) as client:
+        job_id = (await client.submit(HELLO)).ids[0][0]
+        with pytest.raises(Rejected, match="NO_OUTPUT"):
+            await client.output(job_id, place.root / f"none-{job_id}")
+        await _ended_with(place, job_id, kept.sha256)
+        fetched = await client.output(job_id, place.root / f"out-{job_id}")
+    assert (fetched.files, (place.root / f"out-{job_id}" / "result.txt").read_bytes()) == (1, b"42")
+
+    url = f"{door.url}/api/v1/jobs/{job_id}/output"
+    async with door.session.get(url, headers=door.headers(owner, Range="bytes=0-9")) as answer:
+        assert (answer.status, len(await answer.read())) == (206, 10)
+        assert answer.headers["ETag"] == f'"{kept.sha256}"'
+    async with door.session.get(url, headers=door.headers(f"{owner}-other")) as answer:
+        assert answer.status == 404
+
+
+async def _ended_with(place: Place, job_id: int, digest: str) -> None:
+    """Write an attempt of the job that stored this output."""
+    db = await Database.connect(place.postgres, size=1, application="test")
+    try:
+        async with db.transaction() as tx:
+            await tx.execute(
+                "insert into ended_attempt (job_id, epoch, pilot_id, site, ce, offered_at, ended_at, outcome, output_sha256)"
+                " values ($1, 1, 'p', 'A', 'ce', now(), now(), 'done', $2)",
+                job_id,
+                digest,
+            )
+    finally:
+        await db.close()
+
+
+async def test_an_archive_over_the_limit_is_refused(door: Door, settings: ClientSettings) -> None:
+    channel = GatewayChannel(GatewayAddress(url=door.url), TokenFile(Path(settings.auth.token_file)))
+    await channel.open(15)
+    try:
+        store = channel.sandboxes(None)
+        with pytest.raises(Rejected, match="SANDBOX_TOO_LARGE"):
+            await store._put(b"x" * (store.max_object + 1))
+    finally:
+        await channel.close()

@@ -1,0 +1,94 @@
+"""The sandbox store behind a gateway: archives go up for a submission, and come down as the output of a job."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Final
+
+import aiohttp
+import msgspec
+
+from wms.client.gateway_refusal import refusal
+from wms.errors import Rejected, Unavailable
+from wms.jobdesc.description import SandboxRef
+from wms.transfer.store import CHUNK, MAX_OBJECT, TornSandbox
+from wms.web import body
+
+ANSWER_LIMIT: Final = 100_000
+TIMEOUT: Final = aiohttp.ClientTimeout(total=3_600, sock_connect=15, sock_read=60)
+ARCHIVE: Final = "application/gzip"
+
+
+class GatewaySandboxes:
+    """The store as one user reaches it; only the output of the job `job_id` can be fetched."""
+
+    def __init__(
+        self, session: aiohttp.ClientSession, url: str, headers: dict[str, str], job_id: int | None
+    ) -> None:
+        self._session = session
+        self._url = url
+        self._headers = headers | {"Content-Type": ARCHIVE}
+        self._job_id = job_id
+        self._loop = asyncio.get_running_loop()
+
+    @property
+    def max_object(self) -> int:
+        """The size in bytes of the largest archive."""
+        return MAX_OBJECT
+
+    def keep(self, source: Path | bytes) -> SandboxRef:
+        """Send an archive. It blocks, in a thread beside the client's loop. Rejected: it is refused. Unavailable: it may be sent again."""
+        return asyncio.run_coroutine_threadsafe(self._put(source), self._loop).result()
+
+    async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        """Copy the output archive of the job to `to_path`, after its bytes are verified."""
+        url = f"{self._url}/jobs/{self._job_id}/output"
+        try:
+            async with self._session.get(
+                url, headers=self._headers, timeout=TIMEOUT, allow_redirects=False
+            ) as answer:
+                if answer.status != 200:
+                    raise refusal(answer.status, await body(answer, ANSWER_LIMIT))
+                found = await _written(answer.content.iter_chunked(CHUNK), to_path)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unavailable(f"the output of job {self._job_id} did not come: {error!r}") from None
+        if found.sha256 != sha256:
+            await asyncio.to_thread(to_path.unlink, missing_ok=True)
+            raise TornSandbox(f"the output of job {self._job_id} is not what its attempt stored")
+        return found
+
+    async def _put(self, source: Path | bytes) -> SandboxRef:
+        try:
+            async with self._session.post(
+                f"{self._url}/sandboxes",
+                data=source if isinstance(source, bytes) else _pieces(source),
+                headers=self._headers,
+                timeout=TIMEOUT,
+                allow_redirects=False,
+            ) as answer:
+                read = await body(answer, ANSWER_LIMIT)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise Unavailable(f"the files could not be sent: {error!r}") from None
+        if answer.status != 201:
+            raise refusal(answer.status, read)
+        return msgspec.json.decode(read, type=SandboxRef)
+
+
+async def _pieces(source: Path) -> AsyncIterator[bytes]:
+    with source.open("rb") as file:
+        while piece := await asyncio.to_thread(file.read, CHUNK):
+            yield piece
+
+
+async def _written(pieces: AsyncIterator[bytes], to_path: Path) -> SandboxRef:
+    """Write the pieces to a file. Rejected: they are more than a sandbox may have."""
+    hasher, size = hashlib.sha256(), 0
+    with to_path.open("xb") as file:
+        async for piece in pieces:
+            size += len(piece)
+            if size > MAX_OBJECT:
+                raise Rejected("SANDBOX_TOO_LARGE", f"the output is over {MAX_OBJECT:,} bytes")
+            hasher.update(piece)
+            await asyncio.to_thread(file.write, piece)
+    return SandboxRef(sha256=hasher.hexdigest(), size=size)
