@@ -2,8 +2,10 @@
 
 import base64
 import hashlib
+import html
 import json
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -13,6 +15,7 @@ from typing import Any
 import aiohttp
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
+from yarl import URL
 
 from tests.waiting import eventually
 from wms.embedded.process import free_port
@@ -20,6 +23,10 @@ from wms.embedded.process import free_port
 FILES = Path(__file__).parent / "data" / "oidc"
 INSTALL_SECONDS = 240
 RESOURCE = "urn:wms"
+PAGES = 10
+FORM = re.compile(r"<form.*?</form>", re.DOTALL)
+ACTION = re.compile(r'action="([^"]*)"')
+FIELD = re.compile(r'<input type="hidden" name="([^"]*)" value="([^"]*)"')
 
 
 class OpenIdProvider:
@@ -73,6 +80,22 @@ class OpenIdProvider:
             said = await answer.json()
             assert answer.status == 200, said
             return str(said["access_token"])
+
+    async def confirm(self, url: str, name: str) -> None:
+        """Confirm a code as a user in a browser does: follow the pages, log in by a name, and agree to everything."""
+        async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as browser:
+            method, form = "GET", dict[str, str]()
+            for _ in range(PAGES):
+                async with browser.request(method, url, data=form or None) as answer:
+                    assert answer.status == 200, url
+                    page, at = await answer.text(), answer.url
+                if (found := FORM.search(page)) is None:
+                    return
+                action = ACTION.search(found[0])
+                method, url = "POST", str(at.join(URL(html.unescape(action[1])))) if action else str(at)
+                form = {key: html.unescape(value) for key, value in FIELD.findall(found[0])}
+                form |= {"login": name, "password": "any"} if 'name="login"' in found[0] else {}
+        raise AssertionError("the pages of the provider do not end")
 
     async def _answers(self) -> bool:
         assert self._process is not None

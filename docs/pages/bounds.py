@@ -6,7 +6,7 @@ from wms.auth import issuer_keys, token
 from wms.bus import expansion, reader
 from wms.classad import limits as classad
 from wms.cli import describing, scenario_file
-from wms.client import credential
+from wms.client import credential, login
 from wms.discovery import address
 from wms.discovery import document as discovery
 from wms.dispatch import arc_rest, commands, mapping_script, port
@@ -49,6 +49,7 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
         "wms/runtime/issuer_fetch.py",
         [("bytes", issuer_fetch.KEYS_BYTES), ("keys", issuer_keys.KEYS_LIMIT)],
     ),
+    ("an answer of a provider at a login (JSON)", "wms/client/login.py", [("bytes", login.ANSWER_BYTES)]),
     ("a token file of a user", "wms/client/credential.py", [("bytes", credential.LIMIT)]),
     (
         "a ClassAd or an expression",

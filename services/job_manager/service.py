@@ -10,6 +10,7 @@ from services.job_manager.maintenance.broker_orders import BrokerOrders
 from services.job_manager.maintenance.housekeeping import Housekeeping
 from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
+from services.job_manager.maintenance.usage_rollup import UsageRollup
 from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
 from services.job_manager.queries.answer import on_refused as on_query_refused
@@ -90,6 +91,7 @@ def _clean_up(host: Host, config: Config) -> None:
     host.every("task-queues", 30.0, upkeep.remove_empty_queues)
     host.every("sandboxes", 600.0, upkeep.collect_sandboxes)
     retention = Retention(host.patient_db, config.retention)
+    host.every("usage", 30.0, UsageRollup(host.patient_db).look)
     host.every("partitions", 10.0, retention.make_room)
     host.every("retention", 60.0, retention.forget)
     host.every("dead-letters", 5.0, retention.bound_dead_letters)

@@ -620,6 +620,29 @@ select format('job %s, epoch %s: never began (%s), and is charged cpu %s + %s s,
 from attempt
 where started_at is null and ended_at is not null and greatest(cpu_user_seconds, cpu_system_seconds, wall_seconds) > 0;
 
+-- rule: the usage of an hour is that of the attempts that ended in it
+-- invariant: 12
+-- of: usage_hour
+-- Of hours whose attempts are all there still. Sums are of doubles in any order, and equal but for their last digits.
+with bounds as (
+    select greatest(began_at, date_trunc('hour', (select before from forgotten where what = 'attempt'), 'UTC') + interval '1 h') as low,
+           closed_until as high
+    from usage_rollup
+), hours as (
+    select hour, sum(attempts) as attempts, sum(cpu_seconds) as cpu, sum(wall_seconds) as wall
+    from usage_hour, bounds where hour >= low group by hour
+), ended as (
+    select date_trunc('hour', ended_at, 'UTC') as hour, count(*) as attempts, sum(cpu_user_seconds + cpu_system_seconds) as cpu,
+           sum(wall_seconds) as wall
+    from ended_attempt, bounds where ended_at >= low and ended_at < high group by 1
+)
+select format('the hour %s: %s attempts used %s s of CPU in %s s, and %s attempts with %s s in %s s are accounted for',
+              hour, e.attempts, e.cpu, e.wall, h.attempts, h.cpu, h.wall)
+from hours h full join ended e using (hour)
+where h.attempts is distinct from e.attempts
+   or abs(coalesce(h.cpu, 0) - coalesce(e.cpu, 0)) > 1e-6 * (1 + coalesce(e.cpu, 0))
+   or abs(coalesce(h.wall, 0) - coalesce(e.wall, 0)) > 1e-6 * (1 + coalesce(e.wall, 0));
+
 -- rule: a stop is asked only of a job that a pilot has
 -- invariant: 13
 -- of: job

@@ -81,6 +81,12 @@ COMMANDS = (
         "dead_letters:dead_letters",
         "List, show, replay or drop messages that could not be handled; skip one that blocks a partition.",
     ),
+    (
+        LOOK,
+        "usage",
+        "usage:usage",
+        "Show what the jobs used that you may see, by VO, group, owner, site, month or day.",
+    ),
     (LOOK, "whoami", "access:whoami", "Show who you are to the system."),
     (
         LOOK,
@@ -97,6 +103,18 @@ COMMANDS = (
     (LOOK, "audit", "operate:audit", "Check the system's invariants in its database."),
     (RUN, "up", "local:up", "Run a whole system on this machine until Ctrl-C."),
     (RUN, "down", "local:down", "End the system that `wms up` keeps up on this machine."),
+    (
+        RUN,
+        "login",
+        "login:login",
+        "Log in at an OpenID provider: confirm a code in the browser of any machine.",
+    ),
+    (
+        RUN,
+        "logout",
+        "login:logout",
+        "Log out: have the token refused everywhere, the provider renew it no more, and delete it here.",
+    ),
     (RUN, "token", "local:token", "Show who you are to the system, or make a token."),
     (
         RUN,

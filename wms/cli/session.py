@@ -1,6 +1,7 @@
 """The session of one command with the system: connect, work, close, and return the exit code."""
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from wms.cli.options import Common
@@ -31,10 +32,35 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
         quiet()
         settings = read_settings(common.data, token=common.token)
-        async with Client.connect(settings, timeout=common.timeout, patience=_patience(common)) as client:
+        async with (
+            _renewed(settings),
+            Client.connect(settings, timeout=common.timeout, patience=_patience(common)) as client,
+        ):
             return await work(client)
 
     return run_async(run())
+
+
+@asynccontextmanager
+async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
+    """Renew the token of a login now, if it is about to end, and while the command runs. Other tokens are left alone."""
+    from pathlib import Path
+
+    token_file = Path(settings.auth.token_file)
+    if not token_file.with_name("login.json").exists():
+        yield
+        return
+    import asyncio
+
+    from wms.client import login
+    from wms.runtime import clock
+
+    await login.renew(token_file, clock.timestamp())
+    renewing = asyncio.create_task(login.keep_fresh(token_file, clock.timestamp))
+    try:
+        yield
+    finally:
+        renewing.cancel()
 
 
 def _patience(common: Common) -> float:

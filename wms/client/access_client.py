@@ -1,7 +1,7 @@
 """A client with the requests about access: who I am, who ordered what, and what is revoked."""
 
-from collections.abc import AsyncIterator
-from datetime import datetime
+from collections.abc import AsyncIterator, Sequence
+from datetime import datetime, timedelta
 from typing import Literal
 
 from wms.client.query_client import PAGES_LIMIT, QueryClient
@@ -10,6 +10,9 @@ from wms.ids import CommandId
 from wms.messages import commands as ordered
 from wms.messages import queries as asked
 from wms.messages import replies
+from wms.runtime import clock
+
+USAGE_DAYS = 30
 
 
 class AccessClient(QueryClient):
@@ -57,6 +60,33 @@ class AccessClient(QueryClient):
                 return
             before = page.before
             left -= len(page.lines)
+
+    async def usage(
+        self,
+        by: Sequence[asked.UsageBy] = (),
+        *,
+        since: datetime | None = None,
+        until: datetime | None = None,
+    ) -> AsyncIterator[replies.UsageLine]:
+        """Yield what the jobs used that you may see, what used the most first, summed up `by` some of their properties.
+
+        `since` is 30 days ago by default. Both times are extended to whole hours. They are fetched page by page.
+        """
+        begin = since or clock.now() - timedelta(days=USAGE_DAYS)
+        after: int | None = 0
+        while after is not None:
+            query = asked.ShowUsage(
+                query_id=new_id(),
+                client=self._exchange.client,
+                by=tuple(by),
+                since=begin,
+                until=until,
+                after=after,
+            )
+            page = await self._ask(query, replies.UsageReport)
+            for line in page.lines:
+                yield line
+            after = page.after
 
     async def revocations(self) -> tuple[replies.RevocationLine, ...]:
         """Return the revocations in force, the latest first. Rejected: you are no operator."""

@@ -134,6 +134,7 @@ class Client:
     limits = _blocking(AsyncClient.limits)
     whoami = _blocking(AsyncClient.whoami)
     audit_trail = _stepping(AsyncClient.audit_trail)
+    usage = _stepping(AsyncClient.usage)
     revocations = _blocking(AsyncClient.revocations)
     revoke = _blocking(AsyncClient.revoke)
     set_limit = _blocking(AsyncClient.set_limit)

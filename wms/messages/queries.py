@@ -1,6 +1,6 @@
 """The topic `wms.job.queries`: questions of users. Key: the owner. A query never changes anything."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -192,6 +192,20 @@ class ListRevocations(PagedQuery, frozen=True, kw_only=True, tag="list-revocatio
     """A query for the revocations in force, the latest first."""
 
 
+UsageBy: TypeAlias = Literal["vo", "group", "owner", "site", "month", "day"]
+
+
+class ShowUsage(PagedQuery, frozen=True, kw_only=True, tag="show-usage"):
+    """A query for what the jobs used that the sender may see, summed up by some of their properties."""
+
+    by: Annotated[tuple[UsageBy, ...], msgspec.Meta(max_length=6)] = ()
+    """Months and days are those of UTC; without any all is one sum."""
+    since: Moment
+    """Attempts that ended in this hour or later."""
+    until: Moment | None = None
+    """None: until now."""
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -214,4 +228,5 @@ Asked = (
     | WhoAmI
     | ListAuditTrail
     | ListRevocations
+    | ShowUsage
 )

@@ -103,6 +103,8 @@ class Retention:
         """Look at the next jobs; return how many were deleted, -1 if none were and there are more."""
         look = await retention.forget_jobs(tx, self._after_job, BATCH, self._ages)
         self._after_job = look.last or 0
+        if look.forgotten:
+            await self._attempts_went(tx)
         return look.forgotten or (-1 if look.last else 0)
 
     async def _pilots(self, tx: Transaction) -> int:
@@ -122,5 +124,11 @@ class Retention:
             look: RetentionRound = await retention.begin_forgetting_sweeps(
                 tx, self._after_sweep, SWEEPS, self._ages
             )
+            if look.forgotten:
+                await self._attempts_went(tx)
         self._after_sweep = look.last or 0
         return look.forgotten
+
+    async def _attempts_went(self, tx: Transaction) -> None:
+        """Store from when on all attempts are there, so that no check of usage misses others."""
+        await retention.mark(tx, "attempt", min(self._ages.ended, self._ages.deleted))

@@ -8,7 +8,7 @@ import msgspec
 
 from services.job_manager import pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import access, rankings, reservations, shares, why
+from services.job_manager.queries import access, rankings, reservations, shares, usage, why
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -277,4 +277,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.WhoAmI: access.who_am_i,
     asked.ListAuditTrail: access.list_audit_trail,
     asked.ListRevocations: revoking.list_revocations,
+    asked.ShowUsage: usage.show_usage,
 }

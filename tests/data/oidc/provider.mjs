@@ -44,6 +44,7 @@ const provider = new Provider(settings.issuer, {
   features: {
     clientCredentials: { enabled: true },
     deviceFlow: { enabled: true },
+    revocation: { enabled: true },
     devInteractions: { enabled: true },
     resourceIndicators: {
       enabled: true,

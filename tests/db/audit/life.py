@@ -6,7 +6,7 @@ from tests.services.agreement.offered import terms
 from tests.services.agreement.site import Site
 from tests.services.placing import BROKERED, bound, placed
 from tests.services.world import World, pilot, result, user
-from wms.db import block, ce_state, limit, placement
+from wms.db import block, ce_state, limit, placement, usage_hour
 from wms.db.limit import Allowed
 from wms.db.placement import NewPlacement
 from wms.ids import CeId
@@ -15,6 +15,7 @@ from wms.job.reasons import Code
 from wms.matching.limits import LimitRule
 from wms.provisioning.health import Event, HealthChange, HealthPolicy
 
+HOUR = 3_600.0
 LATER = datetime.now(UTC) + timedelta(hours=1)
 
 
@@ -63,6 +64,7 @@ async def live(one: World) -> None:
     await brokered(one)
     await coallocated(one)
     await reserved(one)
+    await accounted(one)
 
 
 async def brokered(one: World) -> None:
@@ -112,3 +114,12 @@ async def lost_before_it_began(one: World) -> None:
         lost = tuple(result(each, "lost", Code.AGENT_ERROR, began=False) for each in held)
         await one.report(ender, finish=lost)
     await one.submit({"after": [reply.ids[0][1]]}, who=eve)
+
+
+async def accounted(one: World) -> None:
+    """What ended is summed up, as it is when the hour is over."""
+    async with one.db.transaction() as tx:
+        await tx.execute(
+            "update usage_rollup set began_at = began_at - interval '2 h', closed_until = began_at - interval '2 h'"
+        )
+        assert await usage_hour.close(tx, late_seconds=-HOUR)

@@ -233,6 +233,12 @@ PLANTED = {
         f"update attempt set wall_seconds = null where job_id = {DONE}",
         "update attempt set cpu_user_seconds = 3 where ended_at is null",
     ],
+    "the usage of an hour is that of the attempts that ended in it": [
+        "update usage_hour set wall_seconds = wall_seconds + 1",
+        "update usage_hour set cpu_seconds = cpu_seconds + 1",
+        "update usage_hour set attempts = attempts + 1",
+        "delete from usage_hour",
+    ],
     "what never began is charged no time": [
         "update attempt set cpu_user_seconds = 3 where outcome = 'withdrawn'",
         "update attempt set wall_seconds = 3 where outcome = 'lost' and started_at is null and epoch = 2",

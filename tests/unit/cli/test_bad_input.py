@@ -423,6 +423,7 @@ WORDS = {
     "reservations cancel": ["1-1-1-1"],
     "record": ["r.jsonl"],
     "token": ["create", "--owner", "a"],
+    "login": ["https://iam.example.org"],
 }
 
 

@@ -5,7 +5,7 @@ from typing import Any, get_args
 
 import msgspec
 
-from tests.unit.messages import access_examples, ranking_examples, reservation_examples
+from tests.unit.messages import access_examples, ranking_examples, reservation_examples, usage_examples
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.ids import AgreementId, AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
@@ -757,6 +757,7 @@ FULL: dict[str, msgspec.Struct] = {
     **ranking_examples.FULL,
     **reservation_examples.FULL,
     **access_examples.FULL,
+    **usage_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -922,6 +923,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **ranking_examples.MINIMAL,
     **reservation_examples.MINIMAL,
     **access_examples.MINIMAL,
+    **usage_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 

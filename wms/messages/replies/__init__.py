@@ -42,6 +42,7 @@ from wms.messages.replies.sites import (
     SiteMove,
     Sites,
 )
+from wms.messages.replies.usage import UsageLine, UsageReport, WasteLine
 
 INBOX_PREFIX = "wms.user."
 
@@ -78,6 +79,7 @@ Reply = (
     | WhoYouAre
     | AuditTrail
     | RevocationList
+    | UsageReport
 )
 
 __all__ = [
@@ -139,7 +141,10 @@ __all__ = [
     "SweepLine",
     "SweepPage",
     "Unchanged",
+    "UsageLine",
+    "UsageReport",
     "ValuesKept",
+    "WasteLine",
     "WhoYouAre",
     "inbox",
 ]

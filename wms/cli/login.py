@@ -1,0 +1,115 @@
+"""`wms login`, `wms logout`: a token from an OpenID provider, renewed by itself."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from cyclopts import Parameter
+
+from wms.cli.options import USUAL, Common
+from wms.cli.printing import note, show, show_json
+from wms.cli.session import OK, quiet, run_async
+
+if TYPE_CHECKING:
+    from wms.client.login import DeviceCode, Login
+
+
+def login(
+    url: Annotated[str, Parameter(help="the address of the OpenID provider, your issuer")],
+    /,
+    *,
+    client_id: str = "wms-cli",
+    scope: str = "openid offline_access",
+    audience: str = "",
+    resource: str = "",
+    authorities: str = "",
+    common: Common = USUAL,
+) -> int:
+    """Log in at an OpenID provider: confirm a code in the browser of any machine.
+
+    The token goes into the data directory's token file, which you alone can read, and is renewed by itself while commands run. A data directory (--data, WMS_DATA) is a profile: each has a login of its own. The system must trust the provider: `wms whoami` shows what it makes of you.
+
+    For example:
+      wms login https://atlas-auth.example.org
+      wms login https://atlas-auth.example.org --data ./atlas --scope 'openid offline_access wlcg.groups'
+      wms login https://iam.example.org --audience wms --client-id my-client
+
+    Parameters
+    ----------
+    client_id
+        The id by which the provider knows this command.
+    scope
+        The scopes to ask for; offline_access is what renews the token.
+    audience
+        What the token is to be for, where the provider wants to be told.
+    resource
+        The same, for providers that want it as `resource`.
+    authorities
+        A file or directory with the authorities of the provider's certificate; default: those of this machine.
+    """
+    from wms.client import login as logins
+
+    quiet()
+    wanted = logins.Login(
+        issuer=url,
+        client_id=client_id,
+        scope=scope,
+        audience=audience,
+        resource=resource,
+        authorities=authorities,
+    )
+    credential = run_async(logins.log_in(wanted, _token_file(common), tell))
+    if common.json:
+        show_json({"owner": credential.owner, "expires_at": credential.expires_at})
+    else:
+        show(f"you are logged in as {credential.owner}")
+    return OK
+
+
+def logout(*, common: Common = USUAL) -> int:
+    """Log out: have the token refused everywhere, the provider renew it no more, and delete it here.
+
+    For example:
+      wms logout
+      wms logout --data ./atlas
+    """
+    from wms.client import login as logins
+
+    quiet()
+    token_file = _token_file(common)
+    if logins.read_login(token_file) is not None:
+        run_async(_revoke(common))
+    ended = run_async(logins.log_out(token_file))
+    _tell_end(ended, common)
+    return OK
+
+
+async def _revoke(common: Common) -> None:
+    """Have the system refuse the token; it ends by itself where the system cannot be reached."""
+    from wms.client import Client, read_settings
+    from wms.errors import WmsError
+
+    try:
+        settings = read_settings(common.data, token=common.token)
+        async with Client.connect(settings, timeout=common.timeout, patience=2.0) as client:
+            await client.revoke("token", (await client.whoami()).token_id, reason="logged out")
+    except WmsError as error:
+        note(f"the token is good until it ends: {error}")
+
+
+def _tell_end(ended: "Login", common: Common) -> None:
+    show_json({"issuer": ended.issuer}) if common.json else show(f"you are logged out of {ended.issuer}")
+
+
+def tell(code: "DeviceCode") -> None:
+    """Tell the user, on standard error, where to confirm which code."""
+    if code.verification_uri_complete:
+        note(f"open {code.verification_uri_complete}")
+        note(f"and confirm the code {code.user_code}")
+    else:
+        note(f"open {code.verification_uri} and enter the code {code.user_code}")
+
+
+def _token_file(common: Common) -> Path:
+    from wms.client.settings import read_settings
+
+    return Path(read_settings(common.data, token=common.token).auth.token_file)
