@@ -9,6 +9,7 @@ BENCHMARKS = (
     "matching",
     "two_sided",
     "brokered",
+    "lives",
     "door",
     "why",
     "churn",

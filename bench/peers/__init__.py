@@ -1,6 +1,6 @@
 """Other systems, measured over the same workload by code of their own, in environments of their own.
 
-HyperQueue, which runs programs and matches nothing, is `bench.end_to_end`'s alone.
+HyperQueue and awa match nothing: HyperQueue, which runs programs, is `bench.end_to_end`'s alone, awa `bench.lives`'.
 """
 
 from collections.abc import Callable, Sequence

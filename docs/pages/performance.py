@@ -205,6 +205,21 @@ def _brokered(found: Found) -> Iterator[str]:
             )
 
 
+def _lives(found: Found) -> Iterator[str]:
+    theirs = found.get("awa")
+    if theirs is None:
+        yield f"{_number(found['lives_per_second'])} whole lives a second."
+        return
+    yield from head("", "ours", f"awa {theirs['version']}")
+    yield row("whole lives a second", _number(found["lives_per_second"]), _number(theirs["lives_per_second"]))
+    yield ""
+    yield (
+        f"The two worked in turn, each with a Postgres of the same settings. We did {_ratio(found['ratio'])} as many: the median of the"
+        f" pairs of rounds, and each pair. Ours go through the broker, are matched, and begin once their lease is granted; theirs,"
+        f" {theirs['jobs_a_round']:,} a round, are taken by {theirs['workers']:,} workers of one process, and matched to nothing."
+    )
+
+
 SUBMISSION = {"separate": "separate descriptions", "array": "one array", "list": "one list of values"}
 
 
@@ -318,6 +333,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Found], Iterator[str]]], ...] = (
     ("scaling", "How the cost grows", _scaling),
     ("brokered", "Through the embedded broker, all services running", _brokered),
     ("brokered-apache", "Through Apache Kafka, all services running", _brokered),
+    ("lives", "Whole lives, beside a queue in Postgres", _lives),
     ("submission", "Acceptance", _submission),
     ("churn", "Jobs that come and go", _churn),
     ("ranking", "Ranking for the time to delivery", _ranking),

@@ -143,3 +143,12 @@ def test_words_in_a_plot_are_words() -> None:
     words = [each.text for each in drawing.iter("{http://www.w3.org/2000/svg}text")]
     assert "a < b & c" in words
     assert "<s>" in words
+
+
+def test_whole_lives_stand_beside_a_queue_in_postgres(tmp_dir: Path) -> None:
+    awa = {"version": "0.6.9", "workers": 1_024, "jobs_a_round": 10_000, "lives_per_second": 2_000.0}
+    pairs = {"median": 4.0, "range": [3.0, 5.0], "pairs": [5.0, 3.0, 4.0]}
+    keep(tmp_dir, "lives", lives_per_second=8_000.0, awa=awa, ratio=pairs)
+    page = performance.page(tmp_dir)
+    assert "| whole lives a second | 8,000 | 2,000 |" in page
+    assert "We did 4 times (3, 4, 5) as many" in page

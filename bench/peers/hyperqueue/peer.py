@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from bench.measuring import Figures, median
-from bench.peers.hyperqueue import install
+from bench.peers.pip_environment import install
 
 BOUND_SECONDS = 600.0
 
@@ -22,9 +22,9 @@ class _Found(msgspec.Struct):
 
 async def measure(jobs: int, slots: int, runs: int) -> Figures:
     """Install it where need be, and measure."""
-    await asyncio.to_thread(install.install)
+    python = await asyncio.to_thread(install, "hyperqueue")
     with tempfile.TemporaryDirectory(prefix="wms-bench-hyperqueue-") as place:
-        found = msgspec.json.decode(await _told(Path(place), jobs, slots, runs), type=_Found)
+        found = msgspec.json.decode(await _told(python, Path(place), jobs, slots, runs), type=_Found)
     return {
         "version": found.version,
         "jobs_per_second": median([jobs / seconds for seconds in found.seconds]),
@@ -33,10 +33,10 @@ async def measure(jobs: int, slots: int, runs: int) -> Figures:
     }
 
 
-async def _told(place: Path, *parameters: int) -> bytes:
+async def _told(python: Path, place: Path, *parameters: int) -> bytes:
     """Return the last line that its client prints."""
     client = await asyncio.create_subprocess_exec(
-        str(install.python()), str(Path(__file__).with_name("client.py")), *map(str, parameters),
+        str(python), str(Path(__file__).with_name("client.py")), *map(str, parameters),
         cwd=place, stdout=asyncio.subprocess.PIPE, env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1"},
     )  # fmt: skip
     try:
