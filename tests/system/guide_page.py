@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 _BLOCK = re.compile(r"^```(\w+)( not-run)?\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
-SECONDS = 200
+SECONDS = 400
 
 
 class Example(msgspec.Struct, frozen=True):

@@ -10,6 +10,7 @@ import pytest_asyncio
 
 from tests.system import guide_page
 from tests.system.guide_page import examples, is_shown
+from tests.system.snakemake_environment import snakemake_bin
 from wms.embedded.system import System
 
 GUIDE = Path(__file__).parents[2] / "docs" / "guide"
@@ -25,11 +26,13 @@ async def environment(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 async def test_examples_print_what_the_page_shows(
     page: Path, tmp_path: Path, environment: dict[str, str]
 ) -> None:
+    if page.stem == "snakemake":
+        environment = {**environment, "PATH": f"{snakemake_bin()}:{environment['PATH']}"}
     faults = guide_page.run(page, tmp_path, environment)
     assert not faults, "\n\n".join(faults)
 

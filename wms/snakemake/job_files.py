@@ -1,0 +1,71 @@
+"""The files of a workflow's job when sites do not share the workflow's directory: what goes along, and what comes back."""
+
+import glob
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path, PurePosixPath
+
+from wms.errors import Rejected
+
+DIRECTORY = "directory"
+"""The flag by which Snakemake marks an output that is a directory."""
+
+
+PRINTED = ("stdout.txt", "stderr.txt")
+"""What every job brings back besides its outputs."""
+
+
+def below(path: str, work: Path) -> str:
+    """Return a path relative to the directory of the workflow. Rejected: it is outside of it."""
+    name = PurePosixPath(os.path.normpath(path))
+    if name.is_absolute() and name.is_relative_to(work):
+        name = name.relative_to(work)
+    if name.is_absolute() or ".." in name.parts:
+        raise Rejected(
+            "OUTSIDE_FILE",
+            f"{path} is outside of the workflow's directory, and cannot go to a site",
+            "move it below, or share the directory with the sites: --shared-fs-usage input-output ...",
+        )
+    return str(name)
+
+
+def present(paths: Iterable[str], work: Path) -> dict[str, Path | bytes]:
+    """Return the files at these paths, with those below directories, by their names in the job's directory."""
+    found: dict[str, Path | bytes] = {}
+    for name in sorted({below(str(path), work) for path in paths}):
+        path = work / name
+        if path.is_dir():
+            found.update(
+                (str(each.relative_to(work)), each) for each in sorted(path.rglob("*")) if each.is_file()
+            )
+        elif path.is_file():
+            found[name] = path
+    return found
+
+
+def patterns(paths: Iterable[object], work: Path) -> tuple[str, ...]:
+    """Return the patterns of output sandboxes for outputs of Snakemake, which may be directories."""
+    named = [(glob.escape(below(str(path), work)), _is_directory(path)) for path in paths]
+    return tuple(f"{name}/**" if directory else name for name, directory in named)
+
+
+def _is_directory(path: object) -> bool:
+    flags = getattr(path, "flags", None) or {}
+    return bool(flags.get(DIRECTORY))
+
+
+def put(fetched: Path, work: Path) -> None:
+    """Move fetched files to their places in the directory of the workflow, as written now: a site's clock may be wrong.
+
+    What the job printed stays where it is.
+    """
+    for path in sorted(fetched.rglob("*")):
+        if path.parent == fetched and path.name in PRINTED:
+            continue
+        place = work / path.relative_to(fetched)
+        if path.is_dir():
+            place.mkdir(parents=True, exist_ok=True)
+        else:
+            os.utime(path)
+            shutil.move(path, place)
