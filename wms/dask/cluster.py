@@ -107,6 +107,7 @@ class WmsCluster(SpecCluster):
                 asynchronous=asynchronous,
                 loop=loop,
                 security=security,
+                silence_logs=logging.WARNING,
                 name=name,
             )
         except (Rejected, Unavailable):
