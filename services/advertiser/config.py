@@ -75,7 +75,7 @@ class LocalElement(SiteStatement, frozen=True, kw_only=True):
     ce: Line = "local"
     max_cpu_time: Count = 864_000
     count_jobs: bool = True
-    """Whether to count the jobs here by their processes, as `ps` does, for the ad's CurrentJobs."""
+    """Whether to count the jobs on this machine by their processes, as `ps` does, for the ad's CurrentJobs."""
 
 
 class BatchSettings(SiteStatement, frozen=True, kw_only=True):
@@ -163,7 +163,7 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     site: Line = ""
     """One site name for all computing elements. Empty: each has its own, from its index or the host of its endpoint."""
     sites: LineTable = {}
-    """Site names to use here, by the site names in the index."""
+    """Names that sites get in this system, by their names in the index."""
     hosts: Lines = []
     """Patterns of host names to which index servers may lead, such as `*.example.org`, or `*` for all.
 

@@ -34,7 +34,7 @@ from wms.runtime.pilot_config import PilotConfig
 log = structlog.get_logger()
 
 STOP_SECONDS = 1.0
-"""How many seconds before the end of its lease a payload is killed, so that it has ended by then."""
+"""How many seconds before the end of its lease a payload is killed. It has ended when the lease ends."""
 CHECK_SECONDS = 1.0
 """Seconds between two checks that Kafka can be reached and is still the same cluster."""
 IDLE_REPORT_SECONDS = 5.0

@@ -52,13 +52,13 @@ class ReportInFlight(msgspec.Struct):
 
     report: Report
     first_at: float
-    """When it was first sent, in seconds since boot. Leases that its answer grants are counted from then."""
+    """When the report was first sent, in seconds since boot. Leases that its answer grants are counted from then."""
     again_at: float
     pause: float = RESEND_AFTER_SECONDS
 
     @property
     def passing(self) -> bool:
-        """Whether it may be lost, because it only renews leases or gives the pilot's state, as the next one does."""
+        """Whether the report may be lost: it only renews leases or gives the pilot's state, as the next one does."""
         told = self.report
         return not (
             told.accept or told.decline or told.unfit or told.start or told.finish or told.state == "ended"

@@ -52,7 +52,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     So long are also kept: canaries (test jobs), operators' orders, and past health states of computing elements.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
-    """The same for jobs that their owner removed."""
+    """Seconds from the removal of a job by its owner until it is deleted, with its history, attempts and description."""
     submissions_seconds: Seconds = 30 * DAY
     """Seconds for which a repeated submission is recognised by its id. Jobs must be kept at least as long."""
     pilots_seconds: Seconds = 90 * DAY

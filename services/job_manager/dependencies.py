@@ -36,11 +36,11 @@ BATCH = 1_000
 BORN_LIMIT = 1_000_000
 """The most jobs of a new submission that are held in its transaction."""
 LOOK_SECONDS = 2.0
-"""Seconds after which a round stops. The next round continues it."""
+"""Seconds after which a round of looking at dependencies stops. The next round continues it."""
 JOBS_LIMIT, RANGES_LIMIT = 2_000_000, 20_000
 """The most predecessors that the jobs of one submission may name together, and the most ranges of them."""
 REST = 5
-"""After a round through all dependencies comes a pause of so many times its duration."""
+"""After a round through all dependencies the loop pauses for so many times the round's duration."""
 SET_ASIDE_SECONDS = 60.0
 NEVER_DONE = frozenset({State.KILLED, State.DELETED})
 _SOURCE = "job_manager"

@@ -121,7 +121,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def job(self, job_id: JobId) -> Job:
-        """Return the job `job_id` of this block as a `Job`, as if it had a database row of its own. It has had no attempt yet."""
+        """Return the job `job_id` of this block as a `Job` that decisions can be made on. It has had no attempt yet."""
         return Job(
             job_id=job_id,
             state=self.state,

@@ -26,9 +26,9 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
     expressions: Annotated[dict[GivenName, Expression], msgspec.Meta(max_length=100)] = {}
     """Attributes whose values are ClassAd expressions, as text, such as `AuthorizationCheck`."""
     requirements: Expression = ""
-    """A ClassAd expression that a job (`other`) must meet to run there; empty for none.
+    """A ClassAd expression that a job (`other`) must meet to run on the computing element; empty for none.
 
-    Conditions on the number of jobs there belong in the element's `rule`.
+    Conditions on the number of jobs there belong in the field `rule` of `element`.
     """
     observed_at: Moment | None = None
     """When the ad's source counted jobs. Jobs and pilots sent later are not in its counts. None: at `advertised_at`."""

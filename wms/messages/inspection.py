@@ -32,9 +32,10 @@ class Broken(Exception):  # noqa: N818 - a rule is, and no fault of ours
 
 
 def checks(union: Any, rule: str) -> dict[type, Check]:
-    """Return, for each message type of `union` that has such rules, a function that checks a message of it.
+    """Return, for each message type of `union` with such rules, a function that checks a message and raises Rejected.
 
-    `rule` is the name of the rules in the annotations. The function raises Rejected with the path of the wrong value.
+    `rule` is the key of the rules in the annotations. Types without rules are left out. The error names the path of the wrong
+    value.
     """
     found = {each.cls: _check(each, rule) for each in _structs(inspect.type_info(union))}
     return {kind: partial(_ask_all, check) for kind, check in found.items() if check}

@@ -103,7 +103,7 @@ class Unfit(msgspec.Struct, frozen=True, kw_only=True):
     job_id: JobId
     epoch: Epoch
     text: Reason
-    """The part of the requirements that is not true on the node, with the values that it read."""
+    """The part of the job's requirements that is not true on the node, with the values that were compared."""
 
     @property
     def attempt_id(self) -> AttemptId:

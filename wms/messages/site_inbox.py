@@ -35,7 +35,7 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
     description: msgspec.Raw
     array_index: Count | None = None
     parameters: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=20)] = {}
-    """This job's own values of the parameter lists, if it belongs to a job array."""
+    """This job's own values of its array's parameter lists. Empty if it belongs to no job array."""
 
     @property
     def attempt_id(self) -> AttemptId:
@@ -68,7 +68,7 @@ class Answer(msgspec.Struct, frozen=True, kw_only=True, tag="answer"):
     pilot_id: PilotId
     report_id: ReportId
     granted: AttemptIds = ()
-    """Attempts whose lease the pilot holds for `lease_seconds`, counted from when it sent the report."""
+    """Attempts whose lease the pilot holds for `lease_seconds`, counted from when it sent the report that is answered."""
     lost: AttemptIds = ()
     """Attempts whose lease the pilot does not hold. It must stop these jobs at once; further reports on them are refused."""
     kill: AttemptIds = ()

@@ -1,4 +1,7 @@
-"""Fetches the keys of trusted issuers: the discovery document, and the key set that it names. No redirection is followed."""
+"""Fetches the public keys of trusted token issuers: first the OpenID discovery document, then the key set that it names.
+
+No redirection is followed.
+"""
 
 import asyncio
 import ssl
@@ -19,27 +22,27 @@ from wms.web import WebIdentity
 log = structlog.get_logger()
 
 FETCH_SECONDS: Final = 10.0
-"""The longest time for an issuer's two documents."""
+"""Seconds within which both documents of an issuer must be fetched."""
 DISCOVERY_BYTES: Final = 65_536
 KEYS_BYTES: Final = 262_144
 
 
 class DiscoveryDocument(msgspec.Struct, frozen=True):
-    """The members of an OpenID discovery document that are read here."""
+    """The fields of an OpenID discovery document that are used: the issuer's URL and that of its key set."""
 
     issuer: Line
     jwks_uri: Annotated[str, msgspec.Meta(max_length=2_000)]
 
 
 class IssuerFetch:
-    """Keeps the keys of trusted issuers fresh; `now` returns the time in seconds since 1970."""
+    """Keeps the public keys of trusted token issuers fresh. `now` returns the time in seconds since 1970."""
 
     def __init__(self, keys: IssuerKeys, now: Callable[[], float]) -> None:
         self._keys = keys
         self._now = now
 
     async def look(self) -> None:
-        """Fetch the keys that are due, of all issuers at once. A failure is noted with its issuer, whose keys stay."""
+        """Fetch the keys of all issuers for which that is due. A failure is noted with its issuer, whose former keys stay in use."""
         await asyncio.gather(*map(self._fetch, self._keys.due(self._now())))
 
     async def _fetch(self, issuer: TrustedIssuer) -> None:
@@ -54,11 +57,10 @@ class IssuerFetch:
 
 
 async def fetch_keys(issuer: TrustedIssuer) -> bytes:
-    """Return the issuer's key set, not yet decoded.
+    """Return the issuer's key set (JWKS) as fetched, not yet decoded.
 
-    Raises:
-        Unavailable: Its server does not answer, or not as it should.
-        Rejected: ISSUER_INVALID if the discovery document is another issuer's, or names keys where none may be fetched.
+    Raise Unavailable if its server does not answer as it should. Raise Rejected (ISSUER_INVALID) if the discovery document is
+    another issuer's or names keys where none may be fetched.
     """
     async with _session(await asyncio.to_thread(_context, issuer)) as session:
         found = _discovery(await _get(session, issuer.discovery, DISCOVERY_BYTES), issuer)

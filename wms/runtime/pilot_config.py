@@ -50,7 +50,7 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     memory_mb: Count = 0
     """Memory in MB for all jobs of the pilot together. 0: that of the machine."""
     platforms: Lines = []
-    """The platform names that jobs may require here. Empty for those of the machine."""
+    """The platform names that jobs may require of the pilot. Empty: those of the machine."""
     tags: Lines = []
     required_tags: Lines = []
     job_types: Lines = []

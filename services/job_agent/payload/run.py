@@ -151,17 +151,17 @@ class Payload:
 
     @property
     def pid(self) -> int | None:
-        """The pid of its main process. None unless it runs."""
+        """The pid of the payload's main process. None unless that runs."""
         return self._process.pid if self._process and not self._process.ended.done() else None
 
     @property
     def has_begun(self) -> bool:
-        """Whether its program was started, also if it has ended."""
+        """Whether the payload's program was started, even if it has ended since."""
         return self._process is not None
 
     @property
     def usage_now(self) -> Usage:
-        """What it has used so far, as last sampled. All CPU time counts as user time."""
+        """What the payload has used so far, as last sampled. All CPU time counts as user time."""
         if self._watched is None:
             return Usage()
         seen = self._watched.usage
@@ -175,8 +175,8 @@ class Payload:
     async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> PayloadOutcome:
         """Prepare the directory, start the program, watch it to its end and store its outputs. Return how it ended.
 
-        `on_start` is called with its pid once it runs. Faults of the job or node are in the outcome; only software faults are
-        raised. If the call is cancelled, the payload is killed.
+        `on_start` is called with the pid once the program runs. Faults of the job or node are in the outcome; only software
+        faults are raised. If the call is cancelled, the payload is killed.
         """
         process = await self._started()
         if isinstance(process, Reason):
@@ -204,9 +204,9 @@ class Payload:
             self._end(self._process, grace)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Set the end of its lease, at which the shepherd kills it, in seconds since boot as `shepherd.now` returns them.
+        """Set the end of the lease, at which the shepherd kills the payload. It is given in seconds since boot, as by `shepherd.now`.
 
-        None: no end. It is killed even if the agent hangs. The reason is then LEASE_EXPIRED.
+        None: no end. The payload is killed even if the agent hangs. The reason is then LEASE_EXPIRED.
         """
         self._deadline = boot_seconds
         if self._process is not None:
@@ -215,12 +215,12 @@ class Payload:
     async def tail(
         self, stream: Literal["stdout", "stderr"], max_bytes: int, offset: int | None = None
     ) -> Chunk:
-        """Return a part of what it printed, from the position `offset` on, or the last `max_bytes`. Possible until `clean`."""
+        """Return a part of what the payload printed: from the position `offset` on, or the last `max_bytes`. Possible until `clean`."""
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
         return await self._at.readers.run(captured.read, max_bytes, offset)
 
     def clean(self) -> None:
-        """Remove its directory, after its end. Blocking."""
+        """Remove the payload's directory, after its end. Blocking."""
         # What even SIGKILL did not end may write there yet.
         self._place.remove(spare=self._over is not None and not self._over.stuck and not self._over.lost)
 

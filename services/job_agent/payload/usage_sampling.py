@@ -171,7 +171,7 @@ class Watched:
 
     @property
     def age(self) -> float:
-        """Seconds since its sampling began, until now or until `stop`."""
+        """Seconds since the sampling of the payload began, until now or until `stop`."""
         return (self._until or time.monotonic()) - self._since
 
     @contextlib.contextmanager
@@ -189,16 +189,16 @@ class Watched:
 
     @property
     def urgent(self) -> bool:
-        """Whether it is to be sampled often, because it is new or near a limit."""
+        """Whether the payload is to be sampled often, because it is new or near a limit."""
         return self.age < YOUNG_SECONDS or nearness(self.limits, self.usage) > NEAR
 
     @property
     def disk_due(self) -> float:
-        """When its disk is to be measured next, in monotonic seconds. Infinite without a disk limit."""
+        """When the payload's disk is to be measured next, in monotonic seconds. Infinite without a disk limit."""
         return self._disk_due if self.limits.disk_bytes is not None else float("inf")
 
     def record(self, tree: Tree) -> None:
-        """Record a sample of its processes and call `on_usage`, which checks the limits."""
+        """Record a sample of the payload's processes and call `on_usage`, which checks the limits."""
         self.tree = tree
         memory = tree.rss_bytes
         if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
@@ -213,7 +213,7 @@ class Watched:
         self._on_usage()
 
     def disk_used(self) -> int:
-        """Measure its directories and the deleted files that it has open, and return their bytes on disk. Blocking."""
+        """Measure the payload's directories and the deleted files that it has open. Return their bytes on disk. Blocking."""
         return self.measure() + unlinked_bytes(self.tree)
 
     def record_disk(self, used: int, walk_seconds: float) -> None:

@@ -34,7 +34,10 @@ CPU_SECONDS, WALL_SECONDS = 60, 300
 
 
 def description(element: ComputingElement) -> JobDescription:
-    """Return the job description of a canary for this computing element. It asks only for what lets it in there."""
+    """Return the job description of a canary (test job) for this computing element.
+
+    It has the tags, job type and setup that the element demands, and no other requirements.
+    """
     return JobDescription(
         executable="/bin/sh",
         arguments=("-c", SCRIPT),

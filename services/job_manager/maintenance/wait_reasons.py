@@ -24,7 +24,10 @@ from wms.why.wait_tiers import PLACED, Judgement, QueueOutlook, judge, judge_pri
 log = structlog.get_logger()
 
 SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
-"""After a round comes a pause: so many times its processor time, or its whole duration, whichever is longer."""
+"""The pause after a round of computing wait reasons: so many times the processor time that the round took.
+
+It is at least SHARE_OF_DATABASE times the whole duration of the round.
+"""
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
 """Seconds for which a wait reason must hold before another replaces it, if both are in SERVED.

@@ -10,7 +10,7 @@ T = TypeVar("T")
 REPLY_BYTES = 700_000
 """The most bytes of all entries of a page as JSON. Kafka accepts messages of a megabyte."""
 CHUNK = 50
-"""How many entries are read from the database at a time."""
+"""How many entries of a list are read from the database at a time."""
 
 _encoder = msgspec.json.Encoder()
 

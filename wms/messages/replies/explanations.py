@@ -31,12 +31,12 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
     changes: LongTexts
     """The changed values with which they would be met, in words."""
     slots: Total
-    """How many such jobs could run at once on these computing elements if they were empty."""
+    """How many of the jobs could run at once on the computing elements that would newly fit, were they empty."""
     free_slots: Total
-    """How many slots of pilots on these computing elements are free now."""
+    """How many slots of pilots on the computing elements that would newly fit are free now."""
     elements: Count
     sites: Texts
-    """The sites of these computing elements; at most eight."""
+    """The sites of the computing elements that would newly fit; at most eight."""
     sites_total: Count
 
     def text(self) -> str:
@@ -67,7 +67,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     older_least: Total
     """The least number of older waiting jobs with the same user priority in the same task queue."""
     older_most: Total
-    """The greatest such number."""
+    """The greatest number of older waiting jobs with the same user priority in the same task queue."""
     level_chance: Chance
     """The probability with which the queue's next job is one of this job's user priority, from 0 to 1."""
     matched_per_minute: Measure | None = None
@@ -75,7 +75,7 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     earliest_seconds: Measure | None = None
     likely_seconds: Measure | None = None
     latest_seconds: Measure | None = None
-    """None if no time can be predicted."""
+    """The end of the interval, in seconds. None if no time can be predicted."""
 
 
 class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -85,28 +85,28 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     ce: StoredName
     fits: bool
     clauses: Lines = ()
-    """Every requirement that fails there, in words."""
+    """Every requirement of the job that fails on the computing element, in words."""
     pilots: Total = 0
-    """The number of pilots of the job's VO that run there."""
+    """The number of pilots of the job's VO that run on the computing element."""
     free_slots: Total = 0
     fresh: bool = True
-    """Whether the element's ad is in force at present."""
+    """Whether the computing element's ad is in force at present."""
     limits: Lines = ()
-    """The limits that hold the job back there although it fits, in words."""
+    """The limits that hold the job back on the computing element although it fits, in words."""
     coming: Total = 0
-    """The number of pilots that are sent there and do not run yet."""
+    """The number of pilots that were sent to the computing element and do not run yet."""
     slots: Total = 0
-    """The number of slots of the pilots that run there."""
+    """The number of slots of the pilots that run on the computing element."""
     avoid: LongText = ""
     """Why jobs prefer other computing elements at present, although this one may run the job. Empty if they do not."""
     rank: Measure | None = None
-    """The value of the job's rank expression there. None if it has none or does not fit."""
+    """The value of the job's rank expression for the computing element. None if the job has none or does not fit."""
     decided: Lines = ()
-    """The parts of the job's requirements that the element's ad decides, if it fits."""
+    """The parts of the job's requirements that the computing element's ad decides, if the job fits."""
     forwarded: Lines = ()
-    """The parts of its requirements that the batch system there is asked for, each with the option."""
+    """The parts of the job's requirements that the batch system is asked for, each with the option."""
     on_node: Lines = ()
-    """The parts of its requirements that only the node can decide, and why. The job agent checks them before the payload starts."""
+    """The parts of the job's requirements that only the node can decide, and why. The job agent checks them before the start."""
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):

@@ -85,7 +85,7 @@ class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
     """The last state of the pilot that its computing element reported, at `word_at`."""
     word_at: datetime | None
     cause: LongText | None
-    """Why the pilot ended, if it did not end by itself."""
+    """Why the pilot ended, if it did not end by itself. Else None."""
 
 
 class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):

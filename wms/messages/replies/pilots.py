@@ -49,7 +49,7 @@ class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):
     ordered_at: datetime
     expires_at: datetime
     held: LongText = ""
-    """Why no pilot could be sent when it was last tried. Empty if one could."""
+    """Why no pilot could be sent for the order when it was last tried. Empty if one could."""
 
 
 class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders"):
@@ -87,7 +87,7 @@ class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail")
     """The last state of the pilot that its computing element reported, at `word_at`."""
     word_at: datetime | None
     cause: LongText | None
-    """Why the pilot ended, if it did not end by itself."""
+    """Why the pilot ended, if it did not end by itself. Else None."""
     output: LongText | None
     """The end of what the pilot printed. None until it is fetched, some time after the pilot's end."""
     refused_orders: Total = 0

@@ -35,9 +35,9 @@ class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     low: Seconds
     high: Seconds
     source: Word
-    """How it was predicted: reservation, queue-model, history, benchmark, resource, user, replicas or none."""
+    """How the time was predicted: reservation, queue-model, history, benchmark, resource, user, replicas or none."""
     model_seconds: Seconds = 0.0
-    """The prediction before its correction by how wrong such predictions were so far."""
+    """The predicted seconds before the correction by the errors of former predictions."""
 
 
 class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -46,7 +46,7 @@ class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     site: StoredName
     ce: StoredName
     rank: Count = 0
-    """Its place in the ranking, from 1 for the best. 0 if it was rejected."""
+    """The computing element's place in the ranking, from 1 for the best. 0 if it was rejected."""
     seconds: Seconds | None = None
     """The predicted time by which the ranking is ordered: that which the job wants to be short. None if it was rejected."""
     low: Seconds | None = None
@@ -120,7 +120,7 @@ class JobRanking(msgspec.Struct, frozen=True, kw_only=True, tag="job-ranking"):
 
 
 class CalibrationLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How well the predictions for one site or of one predictor came true."""
+    """How well the resource broker's predictions of times came true, for one site, one predictor, or both."""
 
     site: StoredName
     """The site; empty for all sites together."""

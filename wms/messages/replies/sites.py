@@ -30,21 +30,21 @@ class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
     """The number of jobs at a computing element, as its information source counts them and as this system does."""
 
     source: Total
-    """All batch jobs there by the source's count, in any state and of anybody: CurrentJobs."""
+    """All batch jobs at the computing element by the source's count, in any state and of anybody: CurrentJobs."""
     source_submitting: Total
-    """How many of these do not run yet: CurrentSubmittingJobs."""
+    """How many of the batch jobs do not run yet by the source's count: CurrentSubmittingJobs."""
     pilots: Total
-    """The number of this system's pilots there that have not ended."""
+    """The number of this system's pilots at the computing element that have not ended."""
     jobs: Total
-    """The number of users' jobs that run in these pilots."""
+    """The number of users' jobs that run in this system's pilots at the computing element."""
     unseen: Total
     """How many pilots were still on their way when the source counted, so that they are not in its count."""
     idle: Total
     """How many pilots in the source's count had no user's job."""
     pilots_left: Total | None
-    """How many pilots may be sent before the next ad. None if the ad states no limit."""
+    """How many pilots may be sent to the computing element before its next ad. None if the ad states no limit."""
     jobs_left: Total | None
-    """How many users' jobs may be given to pilots there before the next ad. None if the ad states no limit."""
+    """How many users' jobs may be given to pilots at the computing element before its next ad. None if the ad states no limit."""
 
 
 class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -60,13 +60,16 @@ class SiteLine(msgspec.Struct, frozen=True, kw_only=True):
     pilots: Total
     running_jobs: Total
     notices: Lines = ()
-    """What keeps jobs or pilots from it, such as "suppress: 40 of 40 jobs (MaxJobs)". Others begin with "delay" or "avoid"."""
+    """What keeps jobs or pilots from the computing element, such as "suppress: 40 of 40 jobs (MaxJobs)".
+
+    Others begin with "delay" or "avoid".
+    """
     jobs_there: JobsThere | None = None
     entry_point: LongText = ""
-    """The address at which the grid submits to it: a GRAM contact or another URL. Empty if its ad has none."""
+    """The address at which the grid submits to the computing element: a GRAM contact or another URL. Empty if unknown."""
     monitoring_database: LongText = ""
     state: Word = "healthy"
-    """Its health, one of `wms.provisioning.health.STATES`. If its site is avoided as a whole, that of the site."""
+    """The computing element's health, one of `wms.provisioning.health.STATES`. If its site is avoided as a whole, the site's."""
     until: datetime | None = None
     reason: LongText = ""
     said_by: StoredName = ""
@@ -118,11 +121,11 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Total
     """How many waiting jobs could run at this computing element."""
     taken: Total
-    """How many of them the pilots there, running or on their way, will take."""
+    """How many of the waiting jobs the pilots at this computing element, running or on their way, will take."""
     sent: Count
-    """How many new pilots are sent there for them."""
+    """How many new pilots are sent to this computing element for the waiting jobs."""
     elsewhere: Total
-    """How many of them pilots at other computing elements, or new pilots anywhere, will take."""
+    """How many of the waiting jobs pilots at other computing elements, or new pilots anywhere, will take."""
     held: Hindrance
     why: LongText
 
