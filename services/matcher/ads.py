@@ -30,7 +30,7 @@ AHEAD_SECONDS = 300
 """Seconds by which the time in an ad may be ahead of the database's clock; an ad further ahead is refused."""
 
 
-class Heard(msgspec.Struct, frozen=True, gc=False):
+class ValidAd(msgspec.Struct, frozen=True, gc=False):
     """A valid ad with the number of jobs that it lets be matched until the next ad; None: no limit."""
 
     ad: Advertise
@@ -43,7 +43,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     The counters of jobs matched since an element's last ad are reset. Faulty ads, and those of another site's token, are logged
     and ignored.
     """
-    heard: list[Heard] = []
+    heard: list[ValidAd] = []
     counted: dict[CeId, Allowed] = {}
     gone: set[CeId] = set()
     now = await tx.now()
@@ -84,7 +84,7 @@ def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
     return True
 
 
-def _heard(advertised: Advertise) -> Iterable[Heard]:
+def _heard(advertised: Advertise) -> Iterable[ValidAd]:
     """Read an ad; None for a faulty one."""
     element = advertised.element
     fault = element.fault()
@@ -97,17 +97,17 @@ def _heard(advertised: Advertise) -> Iterable[Heard]:
     return []
 
 
-def read(said: Advertise) -> Heard:
+def read(said: Advertise) -> ValidAd:
     """Check the expressions and limits of an ad, and return it with the number of jobs it allows.
 
     Raises Rejected for malformed ones.
     """
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
-    return Heard(said, allowance(said.element, said.attributes))
+    return ValidAd(said, allowance(said.element, said.attributes))
 
 
-async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[CeId, Allowed]:
+async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, Allowed]:
     """Store ads; return the allowances of those that were their elements' newest."""
     # The last one of each element is its newest, as in the database.
     newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
@@ -115,7 +115,7 @@ async def _store(tx: Transaction, heard: Iterable[Heard]) -> dict[CeId, Allowed]
     return {place: _allowed(newest[place]) for place in told}
 
 
-def _allowed(heard: Heard) -> Allowed:
+def _allowed(heard: ValidAd) -> Allowed:
     ad, element = heard.ad, heard.ad.element
     return Allowed(
         heard.allowed,
@@ -126,7 +126,7 @@ def _allowed(heard: Heard) -> Allowed:
     )
 
 
-def _age(heard: Heard) -> float:
+def _age(heard: ValidAd) -> float:
     return heard.ad.advertised_at.timestamp()
 
 

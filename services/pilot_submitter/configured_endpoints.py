@@ -39,7 +39,7 @@ PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_
 """The environment variables that a batch system's tools inherit from the service, and with them the pilots."""
 
 
-def doors_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
+def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
     """Return the endpoints of all configured computing elements. Raises Rejected if an element is configured twice.
 
     It also raises Rejected if a mapping script cannot run in a sandbox. `environment` is that of this process.

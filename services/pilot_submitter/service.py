@@ -5,7 +5,7 @@ from pathlib import Path
 
 from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
-from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.configured_endpoints import configured_endpoints_of
 from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -24,7 +24,7 @@ SLOW_ELEMENT_SECONDS = 1_800.0
 
 async def build(host: Host, config: Config) -> None:
     """Create the loops of the pilot submitter from its configuration and add them to `host`, which runs them."""
-    endpoints = doors_of(config, os.environ)
+    endpoints = configured_endpoints_of(config, os.environ)
     signing_key = load_key(Path(config.pilots.keys) / "pilots.pem", ("pilot",))
     factory = PilotFactory(config, signing_key, host.orders)
     tracking = PilotTracking(

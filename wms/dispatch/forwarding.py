@@ -26,7 +26,7 @@ from wms.ids import CeId
 from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
 from wms.matching.grouping import Requirements
 from wms.provisioning.host_requirements import HostTerm, Plain, Unasked, host_requirements_of
-from wms.provisioning.pilot_class import PilotClass, do
+from wms.provisioning.pilot_class import PilotClass, class_fits
 from wms.site import ComputingElement, Told, Value
 
 _LONGEST, _LARGEST = 255, 2**53
@@ -102,10 +102,12 @@ def forward(
     if asked.avoided:
         return replace(told, question=asked.question, avoided=asked.avoided)
     unasked = tuple(map(str, (*left.unasked, *asked.unasked)))
-    if asked.request == usual and not unasked and do(None, requirements, element):
+    if asked.request == usual and not unasked and class_fits(None, requirements, element):
         return told
     hosts = PilotClass(asked.asked, unasked, granted(asked.bounds, resource_ad(resource)))
-    return replace(told, request=asked.request, hosts=replace(hosts, sure=do(hosts, requirements, element)))
+    return replace(
+        told, request=asked.request, hosts=replace(hosts, sure=class_fits(hosts, requirements, element))
+    )
 
 
 def _decided(whole: Expression, known: Sketch, own: Ad) -> tuple[str, ...]:

@@ -102,13 +102,13 @@ CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
 """The job attributes, in lower case, that come from the user's token, besides owner, group and VO."""
 
 
-def told(job: Words, names: frozenset[str]) -> Seen:
+def job_values(job: Words, names: frozenset[str]) -> Seen:
     """Return the values of a job's ad for the given attribute names, which are in lower case, as a hashable key."""
     filled = tuple(JOB[name][1](job) for name in sorted(names & JOB.keys()))
     return (*filled, _own(job.attributes).view(names)) if job.attributes else filled
 
 
-def answer(job: Words, name: str) -> Hashable:
+def job_value(job: Words, name: str) -> Hashable:
     """Return the value of a job's ad for one attribute name in lower case, as a hashable that is equal for equal values."""
     own = _own(job.attributes).view(frozenset({name})) if job.attributes else _NO_ANSWER
     return (JOB[name][1](job), own) if name in JOB else own

@@ -12,7 +12,7 @@ from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, chain, split
-from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, told, words
+from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, job_values, words
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
@@ -50,7 +50,7 @@ class Term:
         return self._could
 
 
-class TakenApart:
+class SplitRequirements:
     """A job's requirements, split into conjuncts; all of these are true exactly if the requirements are."""
 
     __slots__ = ("__weakref__", "_parsed", "terms")
@@ -72,23 +72,23 @@ class _Parsed:
 
     def __init__(self, own: frozenset[str]) -> None:
         self.own = own
-        self.bound: WeakValueDictionary[Seen, TakenApart] = WeakValueDictionary()
+        self.bound: WeakValueDictionary[Seen, SplitRequirements] = WeakValueDictionary()
 
 
 _parsed: WeakValueDictionary[str, _Parsed] = WeakValueDictionary()
 
 
-def taken_apart(text: str, job: Words) -> TakenApart:
+def split_requirements(text: str, job: Words) -> SplitRequirements:
     """Return the requirements of a job, given as text, split into conjuncts; parsed or from the cache. Thread-safe."""
     known = _parsed.get(text)
-    found = known and known.bound.get(told(job, known.own) if known.own else ())
+    found = known and known.bound.get(job_values(job, known.own) if known.own else ())
     if found:
         return found
     expression = Expression.parse(text)
     own = expression.own | expression.bare
     parsed = known or _parsed.setdefault(text, _Parsed(own))
-    taken = TakenApart(parsed, _terms(bound_to_job(expression, job)))
-    return parsed.bound.setdefault(told(job, own) if own else (), taken)
+    taken = SplitRequirements(parsed, _terms(bound_to_job(expression, job)))
+    return parsed.bound.setdefault(job_values(job, own) if own else (), taken)
 
 
 def is_long(requirements: Requirements) -> bool:
@@ -103,18 +103,18 @@ def length(requirements: Requirements) -> int:
 
 def preparation(
     requirements: Requirements, *, over_sketches: bool = False
-) -> Generator[None, None, TakenApart | None]:
+) -> Generator[None, None, SplitRequirements | None]:
     """Parse a queue's expressions step by step, in any thread, and compile its conjuncts.
 
     The generator pauses between steps and returns the conjuncts, or None without requirements. While the caller holds them,
     adding the queue to an index takes less than a millisecond; with `over_sketches`, also to a survey for pilots not yet sent.
     """
     job = words(requirements)
-    told(job, frozenset())  # the job's own attributes
+    job_values(job, frozenset())  # the job's own attributes
     yield
     if not requirements.requirements:
         return None
-    taken = taken_apart(requirements.requirements, job)
+    taken = split_requirements(requirements.requirements, job)
     yield
     for each in taken.terms:
         _ = each.expression.text, each.expression.envelope, each.expression.single

@@ -45,7 +45,7 @@ def _name(hosts: PilotClass) -> str:
 
 
 @lru_cache(maxsize=_KEPT)
-def do(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
+def class_fits(hosts: PilotClass | None, requirements: Requirements, element: ComputingElement) -> bool:
     """Return whether pilots of a class at an element meet a job's ClassAd requirements, as far as known.
 
     None stands for pilots without special requests.

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wms.bounded_cache import BoundedCache
 from wms.classad.expression import Expression
 from wms.classad.reduce import could_want
-from wms.matching.ads import Seen, Words, job_ad, told
+from wms.matching.ads import Seen, Words, job_ad, job_values
 from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
 from wms.matching.grouping import Requirements
 from wms.queue_index.growable_array import GrowableArray
@@ -263,7 +263,7 @@ class SiteExpressionColumn(ClauseColumn):
         return bytes(each or self._could(left, part) for each, part in zip(met, parts, strict=True))
 
     def _could(self, left: Expression, job: Words) -> bool:
-        key = left.text, told(job, left.other)
+        key = left.text, job_values(job, left.other)
         found = self._possible.get(key)
         if found is None:
             found = self._possible[key] = could_want(left, job_ad(job, left.other))

@@ -14,8 +14,8 @@ from wms.classad.expression import Expression
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import NameScope, references
-from wms.matching.ads import Seen, Words, job_ad, told
-from wms.matching.conjuncts import TakenApart, Term, taken_apart
+from wms.matching.ads import Seen, Words, job_ad, job_values
+from wms.matching.conjuncts import SplitRequirements, Term, split_requirements
 from wms.matching.two_sided import Asked
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.significant_attributes import AdClass
@@ -52,7 +52,7 @@ class Conjunct:
         """
         open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
         names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
-        key = view, told(job, names)
+        key = view, job_values(job, names)
         found = self._verdicts.get(key)
         if found is None:
             found = self._keep(key, satisfied(self.expression, ad, job_ad(job, names)))
@@ -83,7 +83,7 @@ class JobExpressions:
     def __init__(self) -> None:
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
-        self._taken: dict[TakenApart, list[int]] = {}
+        self._taken: dict[SplitRequirements, list[int]] = {}
         """The numbers of the conjuncts of each set of requirements."""
         self._terms = GrowableArray(np.int32)
         """The numbers of the conjuncts of all parts, one part after the other; each part has at least one."""
@@ -101,7 +101,7 @@ class JobExpressions:
 
     def append(self, part: Asked) -> frozenset[str]:
         """Add the next requirements; return the names, in lower case, of the resource attributes that they reference."""
-        numbers = [self._true] if part is None else self._of(taken_apart(*part))
+        numbers = [self._true] if part is None else self._of(split_requirements(*part))
         for each in numbers:
             self._terms.append(each)
         self._ends.append(self._terms.length)
@@ -148,7 +148,7 @@ class JobExpressions:
             for _, job in asked
         ]
 
-    def _of(self, taken: TakenApart) -> list[int]:
+    def _of(self, taken: SplitRequirements) -> list[int]:
         """Return the numbers of the conjuncts of requirements, in ascending order."""
         found = self._taken.get(taken)
         if found is None:

@@ -14,7 +14,7 @@ from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
-from wms.matching.ads import Words, answer, job_ad
+from wms.matching.ads import Words, job_ad, job_value
 from wms.queue_index.growable_array import GrowableArray
 
 Mask = NDArray[np.bool_]
@@ -27,7 +27,7 @@ KEPT_NAMES = 256
 """The most sets of referenced attribute names that are cached."""
 
 
-class Telling:
+class AttributeValues:
     """Numbers for the values of one job attribute: kinds of job with the same value have the same number."""
 
     def __init__(self, name: str) -> None:
@@ -40,17 +40,19 @@ class Telling:
         by_answer, name = self._by_answer, self._name
         if self._numbers.length < len(parts):
             new = parts[self._numbers.length :]
-            self._numbers.extend([by_answer.setdefault(answer(part, name), len(by_answer)) for part in new])
+            self._numbers.extend(
+                [by_answer.setdefault(job_value(part, name), len(by_answer)) for part in new]
+            )
         return self._numbers.values[start:], len(by_answer)
 
 
-class Tellers:
+class ValueCombinations:
     """Numbers for combinations of values of some job attributes: kinds of job with equal values have the same number.
 
     `ads` has one ad with these values for each number.
     """
 
-    def __init__(self, names: frozenset[str], tellings: Iterable[Telling]) -> None:
+    def __init__(self, names: frozenset[str], tellings: Iterable[AttributeValues]) -> None:
         self._names = names
         self._tellings = list(tellings)
         self._by_answers: dict[tuple[int, ...], int] = {}
@@ -81,10 +83,10 @@ class Tellers:
         return number
 
 
-class Opinion:
+class ExpressionResults:
     """The cached results (truths or ranks) of one expression of a site's ad, for each distinct combination of job values."""
 
-    def __init__(self, expression: Expression, tellers: Tellers, *, is_rank: bool) -> None:
+    def __init__(self, expression: Expression, tellers: ValueCombinations, *, is_rank: bool) -> None:
         self._expression = expression
         self._tellers = tellers
         self._is_rank = is_rank
@@ -114,9 +116,9 @@ class SiteExpressions:
         self.evaluated = 0
         """How many evaluations were made so far: each pair of an expression and a combination of job values counts once."""
         self._parts = parts
-        self._tellings = BoundedCache[str, Telling](KEPT_NAMES)
-        self._tellers = BoundedCache[frozenset[str], Tellers](KEPT_NAMES)
-        self._opinions = BoundedCache[tuple[str, bool], Opinion](KEPT)
+        self._tellings = BoundedCache[str, AttributeValues](KEPT_NAMES)
+        self._tellers = BoundedCache[frozenset[str], ValueCombinations](KEPT_NAMES)
+        self._opinions = BoundedCache[tuple[str, bool], ExpressionResults](KEPT)
 
     def verdicts(self, requirements: Expression, own: Ad, start: int) -> Mask:
         """Return, for each kind of job from number `start` on, whether the requirements of the ad `own` are true of it."""
@@ -131,18 +133,18 @@ class SiteExpressions:
         opinion = self._opinions.get(name)
         if opinion is None:
             tellers = self._looking(expression.other)
-            opinion = self._opinions[name] = Opinion(expression, tellers, is_rank=is_rank)
+            opinion = self._opinions[name] = ExpressionResults(expression, tellers, is_rank=is_rank)
         found, evaluated = opinion.of(self._parts, start, own)
         self.evaluated += evaluated
         return found
 
-    def _looking(self, names: frozenset[str]) -> Tellers:
+    def _looking(self, names: frozenset[str]) -> ValueCombinations:
         tellers = self._tellers.get(names)
         if tellers is None:
-            tellers = self._tellers[names] = Tellers(names, map(self._telling, sorted(names)))
+            tellers = self._tellers[names] = ValueCombinations(names, map(self._telling, sorted(names)))
         return tellers
 
-    def _telling(self, name: str) -> Telling:
+    def _telling(self, name: str) -> AttributeValues:
         if name not in self._tellings:
-            self._tellings[name] = Telling(name)
+            self._tellings[name] = AttributeValues(name)
         return self._tellings[name]

@@ -13,7 +13,7 @@ import structlog
 from wms.bus.slices import PreparationOutcome, Slices, Work
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
-from wms.matching.conjuncts import TakenApart, is_long, preparation
+from wms.matching.conjuncts import SplitRequirements, is_long, preparation
 from wms.matching.grouping import Requirements
 
 log = structlog.get_logger()
@@ -27,7 +27,9 @@ class ParsedQueue:
 
     __slots__ = ("requirements", "taken", "tq_id")
 
-    def __init__(self, tq_id: TaskQueueId, requirements: Requirements, taken: TakenApart | None) -> None:
+    def __init__(
+        self, tq_id: TaskQueueId, requirements: Requirements, taken: SplitRequirements | None
+    ) -> None:
         self.tq_id = tq_id
         self.requirements = requirements
         self.taken = taken

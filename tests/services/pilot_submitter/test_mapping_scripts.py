@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoints
 from services.pilot_submitter.config import Config
-from services.pilot_submitter.configured_endpoints import doors_of
+from services.pilot_submitter.configured_endpoints import configured_endpoints_of
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
@@ -57,7 +57,7 @@ class Submitter:
         generate_keys(place / "keys")
         maker = PilotFactory(settings, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
         self.world = world
-        self.doors: CeEndpoints = doors_of(settings, {"PATH": os.environ["PATH"]})
+        self.doors: CeEndpoints = configured_endpoints_of(settings, {"PATH": os.environ["PATH"]})
         following = PilotTracking(world.db, self.doors)
         self._provisioning = Provisioning(world.db, self.doors, maker, Caps(pilots=8), following)
 
@@ -168,12 +168,12 @@ async def test_a_script_that_cannot_be_sandboxed_is_refused_with_the_configurati
 ) -> None:
     settings = config(tmp_path, program(tmp_path, "true"))
     with pytest.raises(Rejected, match="mapping script of A/ce is no program"):
-        doors_of(config(tmp_path, tmp_path / "none"), {})
+        configured_endpoints_of(config(tmp_path, tmp_path / "none"), {})
     with pytest.raises(Rejected, match="x y"):
-        doors_of(config(tmp_path, tmp_path / "program", options=["x y"]), {})
+        configured_endpoints_of(config(tmp_path, tmp_path / "program", options=["x y"]), {})
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Rejected, match="mapping script of A/ce is never run without bubblewrap") as refused:
-        doors_of(settings, {})
+        configured_endpoints_of(settings, {})
     assert "install bubblewrap" in refused.value.remedy
 
 
@@ -209,7 +209,7 @@ async def test_the_example_of_the_operators_page_answers_as_it_says(tmp_path: Pa
     sample.write_bytes((ROOT / "deploy" / "map_hosts.py").read_bytes())
     sample.chmod(0o755)
     assert Path(told["path"]).name == sample.name
-    doors = doors_of(config(tmp_path, sample, **{**told, "path": str(sample)}), {})
+    doors = configured_endpoints_of(config(tmp_path, sample, **{**told, "path": str(sample)}), {})
     ((door, mapping),) = doors.asking()
     assert {each.lower() for each in told["attributes"]} <= mapping.forwarded
     assert door.script is not None

@@ -12,7 +12,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import satisfied
 from wms.matching.ads import wish, words
-from wms.matching.conjuncts import LONG, MOST_TERMS, Term, is_long, preparation, taken_apart
+from wms.matching.conjuncts import LONG, MOST_TERMS, Term, is_long, preparation, split_requirements
 
 TERMS = [
     "other.a > 1",
@@ -40,7 +40,7 @@ def test_conjuncts_are_all_true_exactly_where_the_whole_is(terms: list[str], sai
     asked = asks(requirements=canonical(" && ".join(terms)), attributes=own and canonical_ad(own))
     job, ad = words(asked), Ad.of({**said, "Site": "A"})
     whole = satisfied(wish(asked.requirements, job), ad)
-    taken = taken_apart(asked.requirements, job)
+    taken = split_requirements(asked.requirements, job)
     assert all(satisfied(each.expression, ad) for each in taken.terms) == whole
 
 
@@ -50,7 +50,7 @@ def canonical_ad(text: str) -> str:
 
 def test_a_conjunct_names_what_it_looks_at() -> None:
     job = words(asks(attributes=canonical_ad(OWN)))
-    taken = taken_apart(canonical("other.a > 1 && other.B == my.own"), job)
+    taken = split_requirements(canonical("other.a > 1 && other.B == my.own"), job)
     assert sorted(sorted(each.names) for each in taken.terms) == [["a"], ["b"]]
 
 
@@ -58,8 +58,8 @@ def test_very_many_conjuncts_are_kept_as_one() -> None:
     few = " && ".join(f"other.x{n} > 1" for n in range(MOST_TERMS))
     many = f"{few} && other.y > 1"
     job = words(asks())
-    assert len(taken_apart(canonical(few), job).terms) == MOST_TERMS
-    assert len(taken_apart(canonical(many), job).terms) == 1
+    assert len(split_requirements(canonical(few), job).terms) == MOST_TERMS
+    assert len(split_requirements(canonical(many), job).terms) == 1
 
 
 def test_jobs_that_say_the_same_of_what_is_looked_at_share_what_was_taken_apart() -> None:
@@ -67,9 +67,9 @@ def test_jobs_that_say_the_same_of_what_is_looked_at_share_what_was_taken_apart(
     one = words(asks(owner="ann", attributes=canonical_ad("[ own = 1; else = 7 ]")))
     same = words(asks(owner="bob", attributes=canonical_ad("[ own = 1; else = 8 ]")))
     other = words(asks(owner="ann", attributes=canonical_ad("[ own = 2; else = 7 ]")))
-    taken = taken_apart(text, one)
-    assert taken_apart(text, same) is taken
-    assert taken_apart(text, other) is not taken
+    taken = split_requirements(text, one)
+    assert split_requirements(text, same) is taken
+    assert split_requirements(text, other) is not taken
 
 
 def test_a_text_is_parsed_once_as_long_as_somebody_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,12 +81,12 @@ def test_a_text_is_parsed_once_as_long_as_somebody_holds_it(monkeypatch: pytest.
         return parse(each, place)
 
     monkeypatch.setattr(Expression, "parse", counted)
-    held = taken_apart(text, job)
-    taken_apart(text, job)
+    held = split_requirements(text, job)
+    split_requirements(text, job)
     assert parsed == [text]
     del held
     gc.collect()
-    taken_apart(text, job)
+    split_requirements(text, job)
     assert parsed == [text] * 2
 
 
@@ -124,7 +124,7 @@ def test_a_preparation_leaves_nothing_to_be_parsed(monkeypatch: pytest.MonkeyPat
         held = end.value
     assert held is not None
     monkeypatch.setattr(Expression, "parse", None)
-    assert taken_apart(wanted.requirements, words(wanted)) is held
+    assert split_requirements(wanted.requirements, words(wanted)) is held
 
 
 def test_what_requires_nothing_needs_no_preparation() -> None:
