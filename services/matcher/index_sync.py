@@ -32,7 +32,7 @@ log = structlog.get_logger()
 
 
 class IndexSync:
-    """Keeps one queue index equal to the waiting jobs in the database."""
+    """Keeps one matcher's queue index equal to the waiting jobs in the database."""
 
     name = "queue-feed"
 

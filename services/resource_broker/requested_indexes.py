@@ -126,7 +126,7 @@ class RequestedIndexes:
 
     @property
     def seconds(self) -> float:
-        """Seconds after which a search has ended."""
+        """How many seconds a search through index servers may take, so that a job is looked at again after them."""
         return self._settings.whole_seconds + 1.0
 
     @property

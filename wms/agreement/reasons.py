@@ -41,7 +41,7 @@ class AgreementReason(StrEnum):
     CANCELLED = "CANCELLED"
     """The resource broker cancelled it: the job does not need it."""
     CANCELLED_BY_USER = "CANCELLED_BY_USER"
-    """The user cancelled it."""
+    """The job's user cancelled the agreement."""
     NOT_CONFIRMED = "NOT_CONFIRMED"
     """The resource broker did not confirm the reservation in time."""
     VANISHED = "VANISHED"

@@ -18,7 +18,7 @@ class StartWindow(msgspec.Struct, frozen=True):
         return self.latest is not None and now > self.latest
 
     def is_open(self, now: datetime) -> bool:
-        """Return whether the job may start now."""
+        """Return whether the job may start at `now`: not before `earliest`, and not after `latest`."""
         return now >= self.earliest and not self.is_over(now)
 
 

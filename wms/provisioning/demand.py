@@ -67,13 +67,13 @@ class WorkKind(NamedTuple):
 
     requirements: Requirements
     jobs: int
-    """How many of these jobs wait."""
+    """How many jobs of this kind wait."""
     processors: int
     """How many slots of a pilot one job needs."""
     elements: tuple[int, ...]
     """Where the jobs may run now: indexes in the list of elements that `gather` was given."""
     keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
-    """The keys of the limits that count these jobs, by element index; elements without limits are missing."""
+    """The keys of the limits that count jobs of this kind, by element index; elements without limits are missing."""
     avoided: Mapping[int, Avoided] = _NOT_AVOIDED
     """The elements, by index, where the jobs could run but that are avoided now, with the reason."""
     hosts: Mapping[int, PilotClass] = _USUAL
@@ -91,7 +91,7 @@ class Unservable(Struct, frozen=True, kw_only=True):
 
     requirements: Requirements
     jobs: int
-    """How many of these jobs wait."""
+    """How many waiting jobs no advertised element can run."""
     reasons: tuple[str, ...]
     """A text for each clause (rule of the fit) that fails, with examples of elements."""
 

@@ -20,9 +20,9 @@ class PilotCounts(NamedTuple):
     coming: int = 0
     """How many pilots of the VO were sent to the element and have not started."""
     slots: int = 0
-    """How many slots the running pilots have that take jobs."""
+    """How many slots the VO's running pilots at the element have that take jobs."""
     free_slots: int = 0
-    """How many of these slots have no job."""
+    """How many slots of the VO's running pilots at the element take jobs and have none."""
 
 
 class PilotLosses(NamedTuple):
@@ -31,4 +31,4 @@ class PilotLosses(NamedTuple):
     ended: int = 0
     """How many pilots of the element ended within the last hour."""
     lost: int = 0
-    """How many of them failed before they sent a message."""
+    """How many pilots of the element failed within the last hour before they sent a message."""

@@ -30,11 +30,11 @@ class WorkDecision(Struct, frozen=True, kw_only=True):
     wanted: Total
     """How many waiting jobs could run at the element."""
     taken: Total
-    """How many of these jobs are assigned to pilots at the element that run or are on their way."""
+    """How many of the jobs that could run at the element are assigned to its pilots that run or are on their way."""
     sent: Count
     """How many pilots are ordered for the work at the element."""
     elsewhere: Total
-    """How many of these jobs are assigned to pilots elsewhere, or to newly ordered pilots anywhere."""
+    """How many of the jobs that could run at the element are assigned to pilots elsewhere, or to newly ordered ones anywhere."""
     held: Hindrance
     """What hinders sending more pilots, as a code."""
     why: LongText

@@ -33,7 +33,7 @@ class PilotOrder(Struct, frozen=True, kw_only=True):
     ce: str = ""
     """The computing element where the pilots are to run; empty: any element."""
     missing: int = 1
-    """How many pilots are still to be sent."""
+    """How many pilots are still to be sent for the order."""
     order_id: int = 0
     held: str = ""
     """Why no pilot could be sent in the last plan; empty if one could."""

@@ -16,7 +16,7 @@ class PrivateGroups(NamedTuple):
     sharing: frozenset[VoGroup] = frozenset()
     """The groups whose members share their jobs."""
     present: frozenset[VoGroup] = frozenset()
-    """The groups that have private pilots now."""
+    """The groups that have private pilots now, submitted or running."""
 
     def concern(self, requirements: Requirements) -> bool:
         """Return whether the group that owns jobs with these requirements has private pilots now, or gets some for them."""

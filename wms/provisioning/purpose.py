@@ -22,7 +22,7 @@ class Purpose(Struct, frozen=True, kw_only=True):
     """The ClassAd requirements of the first of the jobs that has some; empty if none has."""
 
     def with_work(self, asked: Requirements, owner_groups: Sequence[str]) -> "Purpose":
-        """Return the purpose extended by jobs with these requirements, of these groups."""
+        """Return the purpose extended by jobs with these requirements, which are owned by these groups."""
         groups = dict.fromkeys([*self.owner_groups, *owner_groups])
         return Purpose(
             owner_groups=tuple(filter(None, groups))[:GROUPS],

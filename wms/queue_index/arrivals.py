@@ -25,7 +25,10 @@ _AHEAD = 256
 """The most arrivals that are drawn at once."""
 
 Runner: TypeAlias = tuple[int, float]
-"""The queue that an arrival counts for, by its slot (row number in the index), and its rate in the race. Negative slot: none."""
+"""A queue that takes part in the draw, by its slot (row number in the index), and its weight for the resource.
+
+A negative slot stands for no queue.
+"""
 
 NOBODY: Runner = (-1, 0.0)
 """What stands for the queue of an arrival that counts for no queue."""

@@ -157,7 +157,7 @@ class ClauseColumn:
 
 
 class JobExpressionColumn(ClauseColumn):
-    """The clause on jobs' ClassAd requirements, over all queues: they are evaluated for classes of equal ads of resources."""
+    """The clause on jobs' ClassAd requirements, over all task queues. They are evaluated once for each class of equal ads."""
 
     def __init__(self, clause: Clause, faces: SignificantAttributes) -> None:
         super().__init__(clause)
@@ -183,7 +183,7 @@ class JobExpressionColumn(ClauseColumn):
 
 
 class Ranked:
-    """The levels of rank that one Rank expression of a resource gives all queues: equal values make a level."""
+    """Ranks of all task queues by one Rank expression of a resource. Queues with equal values are one level."""
 
     __slots__ = ("_bits", "_levels", "_of_slot", "judged")
 

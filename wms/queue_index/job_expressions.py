@@ -109,7 +109,7 @@ class JobExpressions:
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, face: AdClass, start: int) -> Mask:
-        """Return, for each of the added requirements from number `start` on, whether they are true of the ads of a class."""
+        """Return whether the requirements that were added, from number `start` on, are true of the ads of the class `face`."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))

@@ -36,7 +36,10 @@ class AttributeValues:
         self._numbers = GrowableArray(np.int64)
 
     def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
-        """Return the value numbers of `parts`, the distinct kinds of job, from number `start` on; and how many numbers there are."""
+        """Return the attribute's value, as a number, for each kind of job in `parts` from number `start` on.
+
+        Also return how many values there are.
+        """
         by_answer, name = self._by_answer, self._name
         if self._numbers.length < len(parts):
             new = parts[self._numbers.length :]

@@ -17,7 +17,7 @@ AVOIDED = "CE_AVOIDED"
 
 
 class ElementSupply(Struct, frozen=True, kw_only=True):
-    """A known computing element, and the counts of the pilots of one VO there."""
+    """A known computing element, and how many pilots and slots one VO has there."""
 
     element: ComputingElement
     fresh: bool = True

@@ -32,7 +32,7 @@ class QueueOutlook(NamedTuple):
     avoided: int = 0
     """How many of the fitting elements are avoided."""
     limit: str = ""
-    """A text on one limit that holds the jobs back; if all fitting elements are avoided, why one of them is."""
+    """A text on one limit that holds the jobs back; or, if all fitting elements are avoided, why one is."""
     pilots: int = 0
     """How many running pilots accept jobs at fitting elements where the jobs are not held back."""
     coming: int = 0
