@@ -236,13 +236,12 @@ class Client(AccessClient):
 
     async def cancel_reservations(self, agreements: Sequence[str], reason: str = "") -> str:
         """Cancel reservations in which no job runs, all or none; return them as text. Their jobs are placed anew."""
-        order = ordered.CancelReservations(
-            command_id=CommandId(new_id()),
-            agreements=tuple(AgreementId(each) for each in agreements),
-            reason=reason,
-            client=self._exchange.client,
+        client, named = self._exchange.client, tuple(map(AgreementId, agreements))
+        return await self._rule(
+            ordered.CancelReservations(
+                command_id=CommandId(new_id()), agreements=named, reason=reason, client=client
+            )
         )
-        return await self._rule(order)
 
     async def set_limit(self, limit: LimitRule) -> str:
         """Set a limit, until it is lifted or reset; return the limit as text."""
@@ -252,11 +251,9 @@ class Client(AccessClient):
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
         """Lift a limit; with `reset` remove the set value, so that the configured limit is in force. Return the change as text."""
-        client = self._exchange.client
+        client, said = self._exchange.client, limited.Key(*key)
         return await self._rule(
-            ordered.DropLimit(
-                command_id=CommandId(new_id()), kind=kind, key=limited.Key(*key), reset=reset, client=client
-            )
+            ordered.DropLimit(command_id=CommandId(new_id()), kind=kind, key=said, reset=reset, client=client)
         )
 
     async def rule_site(
