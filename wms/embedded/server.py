@@ -14,7 +14,7 @@ from typing import Self
 from wms.embedded.lock import DirectoryLock
 from wms.embedded.process import Child, free_port, is_free
 from wms.errors import Unavailable
-from wms.files import Table
+from wms.files import Table, write_secret
 
 LOOPBACK = "127.0.0.1"
 
@@ -184,5 +184,5 @@ def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
         if is_free(last):
             return last
     port = free_port()
-    file.write_text(f"{port}\n", "ascii")
+    write_secret(file, f"{port}\n", durable=False)
     return port

@@ -207,7 +207,8 @@ class System:
     def _gateway_port(self) -> int:
         """Return the gateway's port, the same at each start if it is free."""
         directory = self.layout.service("gateway")
-        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in (directory.parent, directory):
+            each.mkdir(mode=0o700, exist_ok=True)
         return settle_port(directory, 0)
 
     @property

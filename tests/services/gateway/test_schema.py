@@ -25,6 +25,12 @@ CHECKS = [
 EXAMPLES = 10
 
 
+@schemathesis.serializer("application/gzip")
+def packed(_: Any, value: Any) -> bytes:
+    """Return the body of an archive as it is: some bytes, which are none."""
+    return value if isinstance(value, bytes) else str(value).encode()
+
+
 @pytest.mark.parametrize("operation", [each for each in OPERATIONS if each is not EVENTS], ids=name_of)
 async def test_nothing_is_answered_that_the_document_does_not_say(
     door: Door, owner: str, operation: Operation
