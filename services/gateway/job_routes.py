@@ -36,7 +36,7 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     since: datetime | None = None
     """The time, with its zone, since which a job must have been submitted or have changed its state."""
     everything: bool = False
-    """Whether to select every job within your reach; never a default."""
+    """Whether to select every job within your reach: what lists do without a condition, and orders never."""
 
     def selector(self) -> ordered.Selector:
         """Return the selector. Rejected: a condition is malformed."""
@@ -54,6 +54,14 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
             everything=self.everything,
         )
         return normalised(chosen)
+
+    def listed(self) -> ordered.Selector:
+        """Return the selector of a list: without a condition, of every job within reach. Rejected: a condition is malformed."""
+        chosen = self.selector()
+        return msgspec.structs.replace(chosen, everything=True) if chosen == NO_JOBS else chosen
+
+
+NO_JOBS: Final = normalised(select())
 
 
 class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -118,7 +126,7 @@ def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:
     return asked.ListJobs(
         query_id=sender.id,
         client=sender.client,
-        selector=given.selector(),
+        selector=given.listed(),
         after=given.after,
         newest=given.newest,
         limit=given.limit,
@@ -128,7 +136,7 @@ def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:
 
 def _count_jobs(sender: Requester, given: JobTally) -> asked.CountJobs:
     return asked.CountJobs(
-        query_id=sender.id, client=sender.client, selector=given.selector(), by_reason=given.by_reason
+        query_id=sender.id, client=sender.client, selector=given.listed(), by_reason=given.by_reason
     )
 
 
@@ -189,7 +197,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/jobs",
-        summary="A page of the selected jobs; without a condition of none",
+        summary="A page of the selected jobs; without a condition, of all",
         parameters=JobList,
         message=_list_jobs,
         answer=replies.JobPage,

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.job_routes import ROUTES, JobList, JobOrder, JobSelection, LogPiece
+from services.gateway.job_routes import ROUTES, JobList, JobOrder, JobSelection, JobTally, LogPiece
 from services.gateway.route import Requester, Route
 from wms.errors import Rejected
 from wms.messages import commands, queries
@@ -26,6 +26,13 @@ def test_a_list_has_the_selectors_of_the_command_line() -> None:
     assert {"Held", "Done", "Failed"} <= set(query.selector.states)
     assert (query.selector.name, query.selector.changed_since) == ("sim*", since)
     assert (query.query_id, query.client, query.after, query.newest) == ("an-id", "a-client", 3, True)
+
+
+@pytest.mark.parametrize(("path", "given"), [("/jobs", JobList()), ("/jobs/counts", JobTally())])
+def test_a_list_without_a_condition_is_of_all_jobs(path: str, given: JobSelection) -> None:
+    query = route("GET", path).message(ME, given)
+    assert isinstance(query, queries.ListJobs | queries.CountJobs)
+    assert query.selector.everything
 
 
 def test_a_time_without_its_zone_is_refused() -> None:
