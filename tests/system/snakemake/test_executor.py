@@ -67,7 +67,8 @@ class Workflow:
 
     def start(self, *options: str) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [*self._argv, *options],
+            # Whoever runs the tests in the background has them ignore Ctrl-C, which is inherited.
+            ["env", "--default-signal=INT", *self._argv, *options],
             cwd=self.work,
             env=self._environment,
             stdout=subprocess.PIPE,
