@@ -26,6 +26,8 @@ from wms.web import WebIdentity
 
 USERS_LIMIT = 200
 """The most users whose searches are kept; those unused for longest go first."""
+SERVERS_LIMIT = 200
+"""The most servers that one search asks: each of their documents takes processor time from all users."""
 ELEMENTS_LIMIT = 20_000
 """The most elements of one search, and about what one user's memory holds."""
 SLOW_AT_ONCE = 16
@@ -110,7 +112,7 @@ class RequestedIndexes:
                 servers_at_once=settings.servers_at_once,
                 slow_servers_at_once=SLOW_AT_ONCE,
             ),
-            bounds=Bounds(hosts=tuple(settings.hosts), elements=ELEMENTS_LIMIT),
+            bounds=Bounds(servers=SERVERS_LIMIT, hosts=tuple(settings.hosts), elements=ELEMENTS_LIMIT),
             terms=CacheLifetimes(fresh_seconds=settings.fresh_seconds / 2, elements=ELEMENTS_LIMIT),
         )
 

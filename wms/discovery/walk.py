@@ -122,8 +122,18 @@ class Walk:
         server.outcome, server.why = outcome, why
 
     def _led(self, leads: Sequence[Address], by: Address | None, place: tuple[int, ...]) -> list[Address]:
-        found = (self._lead(each, by, (*place, number)) for number, each in enumerate(leads))
-        return [each for each in found if each]
+        found = []
+        for number, each in enumerate(leads):
+            if self._is_full():
+                break
+            if lead := self._lead(each, by, (*place, number)):
+                found.append(lead)
+        return found
+
+    def _is_full(self) -> bool:
+        """Return whether neither a server nor a refusal is kept any more: an index may lead to thousands of others on each page."""
+        most = self._bounds.servers
+        return len(self._servers) >= most and len(self._nowhere) >= most
 
     def _lead(self, lead: Address, by: Address | None, place: tuple[int, ...]) -> Address | None:
         """Return the address if it may be asked and is new in this search; else None."""

@@ -1,10 +1,13 @@
 """Discovery without a network: addresses, documents, the walk, what is remembered, and who is let in."""
 
 import itertools
+from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from tests.unit.discovery.grid import element, index
+from wms.discovery.address import Address
 from wms.discovery.server_answers import ServerAnswer
 from wms.discovery.walk import Bounds, Found, Walk
 
@@ -91,3 +94,31 @@ def test_who_has_not_answered_is_late_and_who_told_of_it_is_said() -> None:
     assert (said.by, late.by, late.url, late.outcome) == ("", top.url, sweden.url, "late")
     assert (failed.outcome, failed.why) == ("failed", "404")
     assert len(walk.report().unheard) == 2
+
+
+class Pages(Sequence[Address]):
+    """The leads of a page of a maze, which counts how many of them are looked at."""
+
+    def __init__(self, page: int) -> None:
+        self._page = page
+        self.looked_at = 0
+
+    def __len__(self) -> int:
+        return 10_000
+
+    def __getitem__(self, number: Any) -> Any:
+        if number >= len(self):
+            raise IndexError
+        self.looked_at += 1
+        return index(f"p{self._page}n{number}")
+
+
+def test_a_full_walk_looks_at_no_more_leads() -> None:
+    walk = Walk(Bounds(servers=50, depth=100))
+    first, *others = [Pages(page) for page in range(20)]
+    asked = walk.begin([index("root")])
+    asked += walk.answered(asked[0], ServerAnswer(leads=first), "answered")  # type: ignore[arg-type] # as a tuple is
+    assert len(asked) == 50
+    for server, page in zip(asked[1:], others, strict=False):
+        assert walk.answered(server, ServerAnswer(leads=page), "answered") == []  # type: ignore[arg-type] # as above
+    assert sum(each.looked_at for each in (first, *others)) < 200
