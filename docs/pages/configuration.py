@@ -8,17 +8,8 @@ import msgspec
 from msgspec import inspect as types
 
 from docs.pages.structs import Kind, default, field_docs, head, prose, row, say, struct_of
+from wms.embedded.layout import SERVICES
 from wms.runtime.pilot_config import PilotConfig
-
-SERVICES = (
-    "job_manager",
-    "matcher",
-    "advertiser",
-    "pilot_submitter",
-    "agreement",
-    "resource_broker",
-    "gateway",
-)
 
 LEAD = """# Configuration
 

@@ -11,6 +11,7 @@ Method = Literal["GET", "POST", "PUT", "DELETE"]
 PREFIX: Final = "/api/v1"
 JSON_TYPE: Final = "application/json"
 STREAM_TYPE: Final = "text/event-stream"
+CREATED: Final = 201
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -12,7 +12,7 @@ from starlette.responses import FileResponse, Response
 from services.gateway import received
 from services.gateway.asking import Desk, json_response
 from services.gateway.job_routes import OneJob
-from services.gateway.operation import NoParameters, Operation
+from services.gateway.operation import CREATED, NoParameters, Operation
 from wms.auth.policy import scope
 from wms.client.files import output_of
 from wms.client.submission import new_id
@@ -22,7 +22,6 @@ from wms.messages import queries, replies
 from wms.transfer import SandboxStore
 
 ARCHIVE: Final = "application/gzip"
-CREATED: Final = 201
 
 UPLOAD: Final = Operation(
     method="POST",

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from services.gateway import received
 from services.gateway.asking import Desk, json_response
-from services.gateway.operation import JSON_TYPE, Operation
+from services.gateway.operation import CREATED, JSON_TYPE, Operation
 from wms.client.exchange import Exchange
 from wms.client.submission import Submission
 from wms.client.submitting import submit
@@ -30,7 +30,6 @@ AT_ONCE: Final = 4
 """The parts of a stream that wait for their answers at a time."""
 TOLD_LIMIT: Final = 100
 """The most warnings and the most jobs that could run nowhere, that are told of a stream."""
-CREATED: Final = 201
 LINES_TYPE: Final = "application/x-ndjson"
 
 _decoder = msgspec.json.Decoder(JobDescription)
