@@ -70,21 +70,9 @@ class Brokering:
         # Whatever killed a job's step may kill it again: no other job is to suffer.
         alone = [each for each in records if each.tries > 1]
         together = [each for each in records if each.tries == 1]
-        for each in (*await self._left_over(together), *alone):
-            await self._take_alone(each)
+        for each in (*await self._attempt(together), *alone):
+            await self._attempt([each])
         return len(records) == self._settings.at_once
-
-    async def _left_over(self, records: Sequence[ClaimedRecord]) -> Sequence[ClaimedRecord]:
-        """Take jobs together; return them if that failed, as one may have spoilt the step of all."""
-        try:
-            if records:
-                await self._take(records)
-        except (*GONE, *RETRIED):
-            raise
-        except Exception:
-            log.exception("jobs could not be brokered together", jobs=len(records))
-            return records
-        return ()
 
     async def _claim(self) -> list[ClaimedRecord]:
         found, self._indexes.found = self._indexes.found, set()
@@ -93,13 +81,17 @@ class Brokering:
             settings = self._settings
             return await job_record.claim(tx, self._owner, settings.claim_seconds, settings.at_once)
 
-    async def _take_alone(self, record: ClaimedRecord) -> None:
+    async def _attempt(self, records: Sequence[ClaimedRecord]) -> Sequence[ClaimedRecord]:
+        """Take jobs in one step; return them if that failed, as one of them may have spoilt it for all."""
         try:
-            await self._take([record])
+            if records:
+                await self._take(records)
         except (*GONE, *RETRIED):
             raise
         except Exception:
-            log.exception("a job could not be brokered", job=record.job_id, tries=record.tries)
+            log.exception("jobs could not be brokered", jobs=[(each.job_id, each.tries) for each in records])
+            return records
+        return ()
 
     async def _take(self, records: Sequence[ClaimedRecord]) -> None:
         async with self._db.transaction() as tx:
