@@ -3,7 +3,10 @@
 Callers must refuse redirections, which would carry our token to an unknown server.
 """
 
+import asyncio
 import ssl
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,6 +55,28 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
             return {"Authorization": f"Bearer {Path(self.token_file).read_text('ascii').strip()}"}
         except (OSError, ValueError) as error:
             raise Unavailable(f"our credential cannot be read: {self.token_file}: {error}") from None
+
+
+@asynccontextmanager
+async def json_session(
+    url: str, identity: WebIdentity, seconds: float | None = None
+) -> "AsyncIterator[aiohttp.ClientSession]":
+    """Open a session for JSON documents of the server of `url`, for an `async with` block. It keeps no cookies.
+
+    `seconds` bounds each call; None leaves that to the caller. Answers are never unpacked: a compressed one could be small on the way
+    and large here. Raises Unavailable while a file of the credentials cannot be read.
+    """
+    import aiohttp
+
+    context = await asyncio.to_thread(identity.context) if url.startswith("https:") else True
+    async with aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(ssl=context),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
+        timeout=aiohttp.ClientTimeout(total=seconds),
+    ) as session:
+        yield session
 
 
 async def body(answer: "aiohttp.ClientResponse", limit: int) -> bytes:

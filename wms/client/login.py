@@ -8,8 +8,8 @@ import asyncio
 import contextlib
 import fcntl
 import os
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Final, TypeVar
 
@@ -273,18 +273,8 @@ class _Refused(Rejected):
         super().__init__("LOGIN_REFUSED", f"the provider refuses: {self.why}", "`wms login` anew")
 
 
-@asynccontextmanager
-async def _session(login: Login) -> AsyncIterator[aiohttp.ClientSession]:
-    secure = login.issuer.startswith("https:")
-    context = await asyncio.to_thread(WebIdentity(authorities=login.authorities).context) if secure else None
-    async with aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(ssl=context) if context else aiohttp.TCPConnector(),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-        auto_decompress=False,
-        timeout=aiohttp.ClientTimeout(total=CALL_SECONDS),
-    ) as session:
-        yield session
+def _session(login: Login) -> AbstractAsyncContextManager[aiohttp.ClientSession]:
+    return web.json_session(login.issuer, WebIdentity(authorities=login.authorities), CALL_SECONDS)
 
 
 async def _discovered(session: aiohttp.ClientSession, login: Login) -> OpenIdEndpoints:

@@ -4,7 +4,6 @@ No redirection is followed.
 """
 
 import asyncio
-import ssl
 from collections.abc import Callable
 from typing import Annotated, Final
 
@@ -62,31 +61,10 @@ async def fetch_keys(issuer: TrustedIssuer) -> bytes:
     Raise Unavailable if its server does not answer as it should. Raise Rejected (ISSUER_INVALID) if the discovery document is
     another issuer's or names keys where none may be fetched.
     """
-    async with _session(await asyncio.to_thread(_context, issuer)) as session:
+    # Authorities are read anew for each fetch, whose time the caller bounds as a whole.
+    async with web.json_session(issuer.url, WebIdentity(authorities=issuer.authorities)) as session:
         found = _discovery(await _get(session, issuer.discovery, DISCOVERY_BYTES), issuer)
         return await _get(session, found.jwks_uri, KEYS_BYTES)
-
-
-def _connector(context: ssl.SSLContext | None) -> aiohttp.TCPConnector:
-    return aiohttp.TCPConnector() if context is None else aiohttp.TCPConnector(ssl=context)
-
-
-def _context(issuer: TrustedIssuer) -> ssl.SSLContext | None:
-    """Return the trusted authorities. They are read anew for each fetch; an issuer on this machine needs none."""
-    secure = issuer.url.startswith("https:")
-    return WebIdentity(authorities=issuer.authorities).context() if secure else None
-
-
-def _session(context: ssl.SSLContext | None) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(
-        connector=_connector(context),
-        cookie_jar=aiohttp.DummyCookieJar(),
-        # A compressed answer could be small on the way and large here.
-        auto_decompress=False,
-        headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-        # The caller bounds the time of both documents.
-        timeout=aiohttp.ClientTimeout(total=None),
-    )
 
 
 async def _get(session: aiohttp.ClientSession, url: str, limit: int) -> bytes:
