@@ -280,6 +280,8 @@ class Load:
             raise InvalidError(
                 f"{self._nothing} requests found nothing: too few jobs wait for this benchmark"
             )
+        if not self._seconds:
+            raise InvalidError(f"no offer came within {seconds:.1f} s")
         figures: Figures = {
             "matches": self.jobs,
             "matches_per_second": round(self.jobs / seconds),

@@ -119,22 +119,24 @@ class Kafka:
                 response = await self._admin.create_topics([self._new(topic) for topic in missing])
         except (KafkaError, OSError) as error:
             raise Unavailable(f"topics cannot be created: {error!r}") from error
-        for name, code, *_ in response.topic_errors:
-            if code in _NOT_ALLOWED and await self.exists(name):
-                continue
-            if code not in (0, _EXISTS):
+        codes = {name: code for name, code, *_ in response.topic_errors if code not in (0, _EXISTS)}
+        # Who may not create a topic is refused even where the topic exists.
+        there = await self._list() if set(codes.values()) & _NOT_ALLOWED else frozenset()
+        for name, code in codes.items():
+            if code not in _NOT_ALLOWED or name not in there:
                 raise Rejected("TOPIC_REFUSED", f"the broker will not create {name}: error {code}")
         self._known.update({topic.name: topic for topic in missing})
 
     async def exists(self, topic: str) -> bool:
         """Return whether a topic exists, without creating it. Raise Unavailable if the Kafka broker does not answer."""
-        if topic in self._known:
-            return True
+        return topic in self._known or topic in await self._list()
+
+    async def _list(self) -> frozenset[str]:
         if self._admin is None:
             raise Unavailable("not connected")
         try:
             async with asyncio.timeout(10):
-                return topic in await self._admin.list_topics()
+                return frozenset(await self._admin.list_topics())
         except (KafkaError, OSError) as error:
             raise Unavailable(f"the broker does not list its topics: {error!r}") from error
 
