@@ -75,6 +75,15 @@ CHANNELS = (
         trust="what answers a question of this tool, by the random id that it made for it",
     ),
     _shared(
+        replies,
+        replies.Reply,
+        replies.GATEWAY_INBOX,
+        writers="job manager",
+        readers="gateway",
+        trust="what answers a request under way, by the owner whom the service verified and the random id of the request "
+        "([ADR 52](adr/0052-one-connection-for-all-users.md))",
+    ),
+    _shared(
         ads,
         ads.Ad,
         writers="advertiser",

@@ -1,5 +1,7 @@
 """`docs/messages.md`: every topic, message and field."""
 
+from collections.abc import Mapping
+
 from docs.pages.channels import CHANNELS, Channel, tag
 from docs.pages.structs import Kind, below, default, field_docs, head, prose, row, say, struct_of
 from wms.bus.kafka import HEADER
@@ -35,8 +37,10 @@ def page() -> str:
     """Return the page."""
     lines = [LEAD, "## Topics", "", *_topics(), "## What is believed", "", TRUST, "", *_trusted()]
     shown: dict[Kind, None] = {}
+    told: dict[tuple[Kind, ...], str] = {}
     for channel in CHANNELS:
-        lines += _channel(channel)
+        lines += _channel(channel, told)
+        told[channel.kinds] = channel.topic.name
         for kind in channel.kinds:
             shown.update(dict.fromkeys(below(kind)))
     lines += ["## Parts", "", "Structs that messages hold.", ""]
@@ -75,8 +79,11 @@ def _anchor(name: str) -> str:
     return "".join(each for each in name if each.isalnum() or each == "-")
 
 
-def _channel(channel: Channel) -> list[str]:
+def _channel(channel: Channel, told: Mapping[tuple[Kind, ...], str]) -> list[str]:
+    """Return the part about a channel; `told` has the topics whose messages were described before."""
     lines = [f"## `{channel.topic.name}`", "", _sentences(channel), ""]
+    if (same := told.get(channel.kinds)) is not None:
+        return [*lines, f"The messages are those of [`{same}`](#{_anchor(same)}).", ""]
     for kind in channel.kinds:
         lines += [f"### `{tag(kind)}`", "", prose(kind), "", *_fields(kind), ""]
     return lines

@@ -16,8 +16,8 @@ from services.gateway.gate import Gate
 from services.gateway.operation import JSON_TYPE
 from services.gateway.route import Requester, Route
 from wms.auth.principal import Principal
+from wms.client.channel import Channel
 from wms.client.credential import UserCredential
-from wms.client.exchange import Exchange
 from wms.messages import commands, queries
 from wms.messages.wire import Codec, encode
 from wms.transfer import SandboxStore
@@ -30,7 +30,7 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
 
 
 class Desk:
-    """What the endpoints share: the gate, the exchanges of the callers, the feed of events, and the settings."""
+    """What the endpoints share: the gate, the way to the services, the feed of events, and the settings."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class Asking:
 
 
 async def ask(
-    exchange: Exchange, route: Route, request_id: str, message: msgspec.Struct, seconds: float
+    exchange: Channel, route: Route, request_id: str, message: msgspec.Struct, seconds: float
 ) -> Any:
     """Send a route's message, and return what the response shows. Rejected: it is malformed, or the service refuses it."""
     CODECS[route.topic].decode(encode(message))

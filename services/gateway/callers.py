@@ -1,96 +1,90 @@
-"""The open exchanges with the services: one for each token, so that no request can go out under another's."""
+"""The way from the gateway to the services: one connection to the broker for all users, and a channel for each request.
+
+The token goes with each message. The key of an answer names the owner whom the service verified, and the random client of one request:
+no answer reaches a request of another owner, of another token, or of another gateway.
+"""
 
 import asyncio
-import hashlib
-import time
-from collections.abc import AsyncIterator, Iterable
+import uuid
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
+import msgspec
+
 from wms.bus.kafka import BrokerSettings
-from wms.client.credential import HeldToken, UserCredential
-from wms.client.exchange import Exchange
-from wms.errors import Unavailable
+from wms.bus.reader import Reader
+from wms.bus.topics import Topic, find
+from wms.client.broker_requests import BrokerRequests
+from wms.client.channel import A, Channel
+from wms.client.credential import UserCredential
+from wms.messages.replies import GATEWAY_CLIENT, GATEWAY_INBOX
+from wms.runtime import clock
 
-OPEN_SECONDS = 15.0
 
+class CallerChannel(Channel):
+    """The channel of one request, under the token that it came with."""
 
-class Caller:
-    """The exchange of one token, open or being opened, and who uses it."""
+    def __init__(self, requests: BrokerRequests, credential: UserCredential) -> None:
+        self.client = GATEWAY_CLIENT + uuid.uuid4().hex
+        self._requests = requests
+        self._credential = credential
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
-        self.opened = asyncio.create_task(exchange.open(OPEN_SECONDS), name="open exchange")
-        self.in_use = 0
-        self.idle_since = time.monotonic()
-
-    def has_failed(self) -> bool:
-        """Return whether the exchange could not be opened."""
-        return self.opened.done() and (self.opened.cancelled() or self.opened.exception() is not None)
+    async def open(self, timeout: float) -> None:
+        """Do nothing: the connection is the gateway's."""
 
     async def close(self) -> None:
-        """Close the exchange; calls that wait for an answer are given up."""
-        self.opened.cancel()
-        await asyncio.wait([self.opened])
-        await self.exchange.close()
+        """Do nothing: the connection is the gateway's."""
+
+    async def ask(
+        self,
+        topic: str,
+        request_id: str,
+        request: msgspec.Struct,
+        answer: type[A],
+        timeout: float,
+        *,
+        in_order: bool = True,
+    ) -> A:
+        """Send a message under the token, and return the service's answer. The errors are those of the port."""
+        self._credential.check(clock.timestamp())
+        return await self._requests.ask(
+            topic,
+            request_id,
+            request,
+            answer,
+            timeout,
+            credential=self._credential,
+            client=self.client,
+            in_order=in_order,
+        )
+
+    async def end_of(self, topic: Topic) -> Reader:
+        """Return a reader of a topic from its end on. Unavailable: no broker answers."""
+        return await self._requests.end_of(topic)
 
 
 class Callers:
-    """Opens an exchange at the first request of a token, and closes it `idle_seconds` after the last; at most `most` are open."""
+    """Keeps the connection, and lends channels over it."""
 
-    def __init__(self, kafka: BrokerSettings, most: int, idle_seconds: float) -> None:
-        self._kafka = kafka
-        self._most = most
-        self._idle_seconds = idle_seconds
-        self._callers: dict[bytes, Caller] = {}
+    name = "answers"
+
+    def __init__(self, kafka: BrokerSettings) -> None:
+        self._requests = BrokerRequests(kafka, find(GATEWAY_INBOX), "wms-gateway")
+
+    async def run(self) -> None:
+        """Keep the connection until `close`, which comes after the last request: cancelled, it only returns."""
+        await asyncio.shield(self._requests.begin())
 
     @property
-    def count(self) -> int:
-        """The number of tokens with an exchange."""
-        return len(self._callers)
+    def waiting(self) -> int:
+        """The number of messages whose answers are awaited."""
+        return self._requests.waiting
 
     @asynccontextmanager
-    async def exchange(self, credential: UserCredential) -> AsyncIterator[Exchange]:
-        """Lend the exchange of a verified token. Unavailable: no broker answers, or too many others use the gateway."""
-        caller = await self._caller(credential)
-        caller.in_use += 1
-        try:
-            # Shielded: others wait for the same opening.
-            await asyncio.shield(caller.opened)
-            yield caller.exchange
-        finally:
-            caller.in_use -= 1
-            caller.idle_since = time.monotonic()
-
-    async def close_idle(self) -> None:
-        """Close the exchanges that nobody has used for a while."""
-        before = time.monotonic() - self._idle_seconds
-        await self._drop(
-            key for key, each in self._callers.items() if not each.in_use and each.idle_since < before
-        )
+    async def exchange(self, credential: UserCredential) -> AsyncIterator[Channel]:
+        """Lend a channel for one request with a verified token."""
+        yield CallerChannel(self._requests, credential)
 
     async def close(self) -> None:
-        """Close all."""
-        await self._drop(self._callers)
-
-    async def _caller(self, credential: UserCredential) -> Caller:
-        key = hashlib.sha256(credential.token.encode()).digest()
-        found = self._callers.get(key)
-        if found is None or found.has_failed():
-            await self._make_room()
-            # Another request of this token may have been faster meanwhile.
-            found = self._callers.get(key)
-        if found is None or found.has_failed():
-            found = self._callers[key] = Caller(Exchange(self._kafka, HeldToken(credential)))
-        return found
-
-    async def _make_room(self) -> None:
-        if len(self._callers) < self._most:
-            return
-        idle = [(each.idle_since, key) for key, each in self._callers.items() if not each.in_use]
-        if not idle:
-            raise Unavailable(f"the gateway serves {self._most:,} users at a time, and as many are here")
-        await self._drop([min(idle)[1]])
-
-    async def _drop(self, keys: Iterable[bytes]) -> None:
-        dropped = [self._callers.pop(key) for key in list(keys)]
-        await asyncio.gather(*(each.close() for each in dropped))
+        """Disconnect; requests that wait for an answer are given up."""
+        await self._requests.close()

@@ -32,10 +32,6 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
     """Seconds to wait for a service's answer."""
     read_seconds: Seconds = 30.0
     """Seconds to wait for the next piece of a request's body."""
-    users: Annotated[int, Meta(ge=1, le=100_000)] = 500
-    """The most tokens whose connections to the broker are open at a time."""
-    idle_seconds: Seconds = 60.0
-    """Seconds after the last request of a token until its connections are closed."""
     connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 2_000
     """The most connections at a time; further ones are told to come again."""
 

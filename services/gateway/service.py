@@ -12,21 +12,18 @@ from wms.messages.events import TOPIC
 from wms.runtime.host import Host
 from wms.transfer import open_store
 
-CLOSE_SECONDS = 5.0
-"""Seconds between two looks for connections that nobody uses."""
-
 
 async def build(host: Host, config: Config) -> None:
     """Build the gateway and add its loops to the host."""
     settings = config.gateway
-    callers = Callers(config.kafka, settings.users, settings.idle_seconds)
+    callers = Callers(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))
     store = open_store(config.sandboxes.url) if config.sandboxes.url else None
     desk = Desk(settings, Gate(host.verifier, config.requests), callers, feed, store)
+    host.add(callers)
     host.add(feed)
     host.add(HttpServer(application(desk), settings, desk.end, callers.close))
-    host.every("close idle", CLOSE_SECONDS, callers.close_idle)
     host.show("url", lambda: settings.url)
-    host.show("users", lambda: callers.count)
+    host.show("waiting", lambda: callers.waiting)
     host.show("requests", lambda: desk.handled)
     host.show("refused", lambda: desk.gate.refused)

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from services.gateway import received
 from services.gateway.asking import Desk, json_response
 from services.gateway.operation import CREATED, JSON_TYPE, Operation
-from wms.client.exchange import Exchange
+from wms.client.channel import Channel
 from wms.client.submission import Submission
 from wms.client.submitting import submit
 from wms.errors import Rejected, Unavailable, WmsError
@@ -82,7 +82,7 @@ class Submitting:
 class SubmissionStream:
     """One submission in parts, each under an id of its own, so that the whole can be sent again."""
 
-    def __init__(self, exchange: Exchange, seconds: float, name: str, terms: SubmissionTerms) -> None:
+    def __init__(self, exchange: Channel, seconds: float, name: str, terms: SubmissionTerms) -> None:
         self._exchange = exchange
         self._seconds = seconds
         self._name = name

@@ -94,7 +94,7 @@ class KafkaLink:
         """
         await self.close()
         kafka = Kafka(self._settings, self._pilot_id)
-        inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, key=self._pilot_id)
+        inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, {self._pilot_id.encode()})
         try:
             await kafka.start()
             await inbox.start()

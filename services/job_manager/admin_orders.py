@@ -70,7 +70,7 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
         repeated=before is not None,
         jobs=ruled.jobs,
     )
-    tx.send(replies.inbox(owner), rule.client, answer)
+    tx.send(*replies.address(owner, rule.client), answer)
 
 
 async def _refuse(tx: Transaction, principal: Principal, rule: Rule, fault: Rejected) -> None:

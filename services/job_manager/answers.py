@@ -18,4 +18,4 @@ def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejec
         remedy=fault.remedy,
         details=fault.details,
     )
-    tx.send(replies.inbox(owner), client, answer)
+    tx.send(*replies.address(owner, client), answer)

@@ -86,7 +86,7 @@ async def carry_out(
         digest = msgspec.json.encode(control.selector)
         taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
         await submission.take(tx, principal.owner, [taken])
-    tx.send(replies.inbox(principal.owner), control.client, answer)
+    tx.send(*replies.address(principal.owner, control.client), answer)
 
 
 async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:

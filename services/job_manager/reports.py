@@ -98,7 +98,7 @@ class Reports:
             text=peeked.text,
             live=True,
         )
-        tx.send(replies.inbox(peeked.asker), peeked.client, output)
+        tx.send(*replies.address(peeked.asker, peeked.client), output)
 
 
 def _named(report: Report) -> Iterable[JobId]:

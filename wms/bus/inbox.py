@@ -5,7 +5,7 @@ No offset is stored, as the reader asks again after a loss.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Generic, TypeVar
 
 import structlog
@@ -27,13 +27,15 @@ LOG_SECONDS = 1.0
 
 
 class Inbox(Generic[M]):
-    """Reads the messages that are sent to partition 0 of a topic from now on; with `key`, only those with that key."""
+    """Reads the messages that are sent to partition 0 of a topic from now on; with `keys`, only those whose key is in there."""
 
-    def __init__(self, kafka: Kafka, topic: Topic, codec: Codec[M], key: str | None = None) -> None:
+    def __init__(
+        self, kafka: Kafka, topic: Topic, codec: Codec[M], keys: Container[bytes] | None = None
+    ) -> None:
         self._kafka = kafka
         self._topic = topic
         self._codec = codec
-        self._key = key.encode() if key is not None else None
+        self._keys = keys
         self._reader: Reader | None = None
         self.probes = Probes()
         self._read_to = 0
@@ -104,4 +106,4 @@ class Inbox(Generic[M]):
             )
 
     def _is_ours(self, record: Message) -> bool:
-        return self._key is None or record.key == self._key
+        return self._keys is None or (record.key is not None and record.key in self._keys)

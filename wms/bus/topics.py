@@ -35,6 +35,7 @@ class Topic(msgspec.Struct, frozen=True):
 SHARED: Final = (
     Topic(commands.TOPIC, 4, 168),
     Topic(queries.TOPIC, 4, 1),
+    Topic(replies.GATEWAY_INBOX, 1, 1),
     Topic(ads.TOPIC, 2, 24),
     Topic(requests.TOPIC, 4, 1),
     Topic(reports.TOPIC, 4, 168),

@@ -1,66 +1,16 @@
-"""Requests and their answers over a bus that may lose both, with one inbox for all requests of a client.
+"""Requests and their answers over Kafka: a client with a connection and an inbox of its own."""
 
-A request is sent again under the same id until its answer arrives or its time is over. A service handles each id once. The connection is
-monitored. If the broker is gone or has become another cluster, the client reconnects and resends all requests that wait for an answer.
-"""
-
-import asyncio
-import contextlib
-import time
 import uuid
-from collections.abc import Iterator
-from typing import Any, TypeVar
 
 import msgspec
 
-from wms.bus.inbox import Inbox
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import BrokerSettings
 from wms.bus.reader import Reader
-from wms.bus.topics import SHARED, Topic, user_inbox
-from wms.client.channel import Channel
+from wms.bus.topics import Topic, user_inbox
+from wms.client.broker_requests import BrokerRequests
+from wms.client.channel import A, Channel
 from wms.client.credential import TokenSource
-from wms.errors import Rejected, Unavailable
-from wms.messages import commands, queries
-from wms.messages.replies import Refused, Reply
-from wms.messages.wire import Codec, encode
 from wms.runtime import clock
-
-A = TypeVar("A", bound=msgspec.Struct)
-
-POLL_SECONDS = 0.5
-LOOK_SECONDS = 2.0
-"""Seconds between checks that the broker still belongs to the same cluster, while an answer is awaited."""
-RECONNECT_SECONDS = 0.3
-PAUSES = (5.0, 10.0, 15.0)
-"""Seconds between sending a request and sending it again; the last value repeats."""
-CONNECT_SECONDS = 15.0
-
-_TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.TOPIC)]
-
-
-class BrokerConnection:
-    """A connection to one cluster, until it breaks."""
-
-    def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
-        self.kafka = kafka
-        self.inbox = inbox
-        self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-    def break_off(self) -> None:
-        """Mark the connection as broken, so that a new one is opened."""
-        if not self.broken.done():
-            self.broken.set_result(None)
-
-    async def close(self) -> None:
-        """Disconnect from the cluster."""
-        self.break_off()
-        for close in (self.inbox.close, self.kafka.close):
-            try:
-                await close()
-            except asyncio.CancelledError:
-                # aiokafka raises the cancellation of a task of its own. This task goes on unless it was cancelled itself.
-                if (task := asyncio.current_task()) is not None and task.cancelling():
-                    raise
 
 
 class Exchange(Channel):
@@ -71,33 +21,18 @@ class Exchange(Channel):
         """The random id of this client, which is the key of the answers sent to it."""
         self._settings = settings
         self._tokens = tokens
-        self._codec: Codec[Reply] = Codec(Reply, rules=False)
-        self._waiting: dict[str, asyncio.Future[Reply]] = {}
-        self._line: BrokerConnection | None = None
-        self._changed = asyncio.Event()
-        self._fault = Unavailable(f"no broker answers at {settings.bootstrap}")
-        self._keeper: asyncio.Task[None] | None = None
-        self._closing = False
+        self._requests: BrokerRequests | None = None
 
     async def open(self, timeout: float) -> None:
         """Connect. Rejected: the token is invalid. Unavailable: no broker answers within `timeout` seconds."""
         owner = self._tokens.read(clock.timestamp()).owner
-        self._keeper = asyncio.create_task(self._keep(owner), name="exchange")
-        try:
-            await self._ready(time.monotonic() + timeout)
-        except BaseException:
-            await self.close()
-            raise
+        self._requests = BrokerRequests(self._settings, user_inbox(owner), f"wms-client-{self.client[:8]}")
+        await self._requests.open(timeout)
 
     async def close(self) -> None:
         """Disconnect and give up the requests that wait for an answer."""
-        self._closing = True
-        while self._keeper is not None and not self._keeper.done():
-            # In a loop, since wait_for of Python 3.11 loses a cancellation that arrives together with its result.
-            self._keeper.cancel()
-            await asyncio.wait([self._keeper], timeout=0.2)
-        for future in self._waiting.values():
-            future.cancel()
+        if self._requests is not None:
+            await self._requests.close()
 
     async def ask(
         self,
@@ -111,149 +46,21 @@ class Exchange(Channel):
     ) -> A:
         """Send a request under the same id until it is answered, and return the answer. The errors are those of the port."""
         credential = self._tokens.read(clock.timestamp())
-        payload = encode(request)
-        key = credential.owner if in_order else request_id
-        with self._expecting(request_id) as future:
-            deadline = time.monotonic() + timeout
-            for pause in _pauses():
-                line = await self._ready(deadline)
-                sent = asyncio.create_task(self._send(line, topic, key, payload, credential.token))
-                await _first_of(deadline, pause, future, line.broken)
-                await _ended(sent)
-                if future.done():
-                    return _checked(future.result(), answer)
-                if time.monotonic() >= deadline:
-                    break
-        raise Unavailable(f"no answer within {timeout:g} s: {await self._guess()}")
+        return await self._opened().ask(
+            topic,
+            request_id,
+            request,
+            answer,
+            timeout,
+            credential=credential,
+            client=self.client,
+            in_order=in_order,
+        )
 
     async def end_of(self, topic: Topic) -> Reader:
         """Return a reader of a topic from its end on. Unavailable: the broker does not let this client read it."""
-        line = await self._ready(time.monotonic() + CONNECT_SECONDS)
-        reader = await line.kafka.reader(topic.name)
-        try:
-            await reader.assign_end(topic.partitions)
-        except BaseException:
-            await reader.close()
-            raise
-        return reader
+        return await self._opened().end_of(topic)
 
-    @contextlib.contextmanager
-    def _expecting(self, request_id: str) -> Iterator[asyncio.Future[Reply]]:
-        if request_id in self._waiting:
-            raise Rejected("ID_IN_USE", f"the id {request_id} is waiting for its answer already", "await it")
-        future = self._waiting[request_id] = asyncio.get_running_loop().create_future()
-        try:
-            yield future
-        finally:
-            del self._waiting[request_id]
-
-    async def _send(self, line: BrokerConnection, topic: str, key: str, payload: bytes, token: str) -> None:
-        try:
-            await line.kafka.send(topic, key, payload, token)
-            line.inbox.hurry()
-        except Unavailable as fault:
-            self._fault = fault
-            line.break_off()
-
-    async def _ready(self, deadline: float) -> BrokerConnection:
-        """Return the connection once it is open. Unavailable: there is none at the deadline."""
-        while self._line is None or self._line.broken.done():
-            self._changed.clear()
-            try:
-                async with asyncio.timeout(max(0.0, deadline - time.monotonic())):
-                    await self._changed.wait()
-            except TimeoutError:
-                raise self._fault from None
-            if self._keeper is not None and self._keeper.done():
-                self._keeper.result()
-        return self._line
-
-    async def _keep(self, owner: str) -> None:
-        """Keep a connection open, and reopen it when it breaks, until the client is closed."""
-        try:
-            while not self._closing:
-                try:
-                    self._line = await self._connect(owner)
-                    self._changed.set()
-                    await self._read(self._line)
-                except (Unavailable, OSError, TimeoutError) as fault:
-                    self._fault = fault if isinstance(fault, Unavailable) else Unavailable(repr(fault))
-                finally:
-                    await self._hang_up()
-                await asyncio.sleep(RECONNECT_SECONDS)
-        finally:
-            self._changed.set()
-
-    async def _connect(self, owner: str) -> BrokerConnection:
-        kafka = Kafka(self._settings, f"wms-client-{self.client[:8]}")
-        await kafka.start(_TOPICS)
-        inbox = Inbox(kafka, user_inbox(owner), self._codec, self.client)
-        try:
-            await inbox.start()
-        except BaseException:
-            await inbox.close()
-            await kafka.close()
-            raise
-        return BrokerConnection(kafka, inbox)
-
-    async def _hang_up(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            await line.close()
-
-    async def _read(self, line: BrokerConnection) -> None:
-        looked_at = time.monotonic()
-        while not (line.broken.done() or self._closing):
-            for reply in await line.inbox.poll(POLL_SECONDS):
-                self._deliver(reply)
-            if self._waiting and time.monotonic() - looked_at > LOOK_SECONDS:
-                looked_at = time.monotonic()
-                await _same_cluster(line.kafka)
-
-    def _deliver(self, reply: Reply) -> None:
-        future = self._waiting.get(_answers(reply))
-        if future is not None and not future.done():
-            future.set_result(reply)
-
-    async def _guess(self) -> str:
-        if self._line is None:
-            return self._fault.message
-        return "the broker is there, so the job manager is down or far behind; `wms status` shows it"
-
-
-def _pauses() -> Iterator[float]:
-    yield from PAUSES
-    while True:
-        yield PAUSES[-1]
-
-
-async def _first_of(deadline: float, pause: float, *futures: asyncio.Future[Any]) -> None:
-    left = min(pause, max(0.0, deadline - time.monotonic()))
-    await asyncio.wait(futures, timeout=left, return_when=asyncio.FIRST_COMPLETED)
-
-
-async def _ended(task: asyncio.Task[None]) -> None:
-    while not task.done():
-        task.cancel()
-        await asyncio.wait([task], timeout=0.2)
-
-
-async def _same_cluster(kafka: Kafka) -> None:
-    if await kafka.read_cluster_id() != kafka.cluster_id:
-        raise Unavailable("the broker has begun anew: connecting afresh")
-
-
-def _answers(reply: Reply) -> str:
-    for name in ("query_id", "command_id", "reply_to"):
-        found = getattr(reply, name, None)
-        if found is not None:
-            return str(found)
-    return ""
-
-
-def _checked(reply: Reply, wanted: type[A]) -> A:
-    if isinstance(reply, Refused):
-        raise Rejected(reply.code, reply.message, reply.remedy, reply.details)
-    if not isinstance(reply, wanted):
-        raise TypeError(f"{type(reply).__name__} answers what only {wanted.__name__} should")
-    return reply
+    def _opened(self) -> BrokerRequests:
+        assert self._requests is not None, "open() comes first"
+        return self._requests

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from wms.client.channel import Channel
-from wms.client.submission import Submission, messages, rehearsals
+from wms.client.submission import Messages, Submission, messages, rehearsals
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import joined
 from wms.jobdesc.description import JobDescription
@@ -22,6 +22,13 @@ async def submit(
 ) -> Submission:
     """Submit jobs and return the result. The error of a refused message also names how much of the submission was accepted."""
     whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
+    return await send(exchange, timeout, whole, submission_id, strict=strict)
+
+
+async def send(
+    exchange: Channel, timeout: float, whole: Messages, submission_id: str, *, strict: bool
+) -> Submission:
+    """Send the messages of a submission and return the result, as `submit` does."""
     await _keep_values(exchange, timeout, whole.values, submission_id)
     parts = whole.submits
     if strict and len(parts) > 1:

@@ -56,7 +56,7 @@ class Queries:
                 reply = await self._answer(tx, await share.acting(tx, principal), query)
                 if reply is not None:
                     # A reply that is too large fails this query alone.
-                    tx.send(replies.inbox(principal.owner), query.client, reply)
+                    tx.send(*replies.address(principal.owner, query.client), reply)
             except Rejected as fault:
                 refuse(tx, principal.owner, query.query_id, query.client, fault)
 

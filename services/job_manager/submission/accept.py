@@ -266,4 +266,4 @@ def _answer(
         warnings=in_words(foreseen),
         foreseen=foreseen,
     )
-    tx.send(replies.inbox(owner), submit.client, answer)
+    tx.send(*replies.address(owner, submit.client), answer)

@@ -51,7 +51,7 @@ async def keep(tx: Transaction, principal: Principal, message: AddChunks) -> Non
         refuse(tx, principal.owner, message.command_id, message.client, fault)
         return
     kept = replies.ValuesKept(command_id=message.command_id, client=message.client)
-    tx.send(replies.inbox(principal.owner), message.client, kept)
+    tx.send(*replies.address(principal.owner, message.client), kept)
 
 
 async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> None:

@@ -51,7 +51,7 @@ async def test_what_is_sent_after_it_opened_is_seen(bus: Bus) -> None:
 
 async def test_two_read_one_topic_and_each_keeps_its_own(bus: Bus) -> None:
     where = topic()
-    mine, yours = (Inbox(bus.kafka, where, Codec[Note](Note), key=key) for key in ("me", "you"))
+    mine, yours = (Inbox(bus.kafka, where, Codec[Note](Note), {key}) for key in (b"me", b"you"))
     await mine.start()
     await yours.start()
     await put(bus, where, 1, 2)
@@ -66,7 +66,7 @@ async def test_two_read_one_topic_and_each_keeps_its_own(bus: Bus) -> None:
 
 async def test_what_cannot_be_read_is_passed_over(bus: Bus) -> None:
     where = topic()
-    inbox = Inbox(bus.kafka, where, Codec[Note](Note), key="me")
+    inbox = Inbox(bus.kafka, where, Codec[Note](Note), {b"me"})
     await inbox.start()
     junk = [b"", b"{", b"\xff\xfe", b'{"type":"other"}', b'{"type":"note","n":"x"}', b"[" * 100_000]
     await bus.kafka.send_many(where.name, [b"me"] * len(junk), junk)

@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 import pytest_asyncio
 
+from services.gateway.callers import Callers
 from services.gateway.config import Config
 from services.gateway.event_feed import EventFeed
 from services.gateway.http_server import HttpServer
@@ -57,15 +58,14 @@ async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     )
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
-        (feed,) = [each for each in host._loops if isinstance(each, EventFeed)]
+        others = [each for each in host._loops if isinstance(each, EventFeed | Callers)]
         serving = asyncio.create_task(server.run())
-        feeding = asyncio.create_task(feed.run())
+        running = [asyncio.create_task(each.run()) for each in others]
         await eventually(lambda: server.is_listening, within=30)
         yield Door(place, config.gateway.url, session)
-        serving.cancel()
-        await asyncio.wait([serving])
-        feeding.cancel()
-        await asyncio.wait([feeding])
+        for each in (serving, *running):
+            each.cancel()
+            await asyncio.wait([each])
 
 
 def configuration(

@@ -1,80 +1,120 @@
-"""Exchanges with the services: one for each token, closed when nobody uses them."""
+"""One connection for all users: whose answer it is decides who gets it."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 
+import psutil
 import pytest
+import pytest_asyncio
 
 from services.gateway.callers import Callers
 from tests.system.place import Place
-from wms.bus.kafka import BrokerSettings
-from wms.client.credential import UserCredential
-from wms.errors import Unavailable
-from wms.runtime import clock
+from tests.waiting import eventually
+from wms.bus.kafka import BrokerSettings, Kafka, Reader
+from wms.client.credential import UserCredential, decode
+from wms.errors import Rejected
+from wms.messages import queries, replies
+from wms.messages.commands import Selector
+from wms.messages.wire import encode
+
+USERS = 40
 
 
-def credential(owner: str, token: str) -> UserCredential:
-    return UserCredential(token, owner, clock.timestamp() + 3_600, {})
+def credential(place: Place, owner: str) -> UserCredential:
+    return decode(place.token(owner).read_bytes().strip(), owner)
 
 
 def broker(place: Place) -> BrokerSettings:
     return BrokerSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
 
 
-async def test_a_token_has_one_exchange_and_no_two_share_one(place: Place, owner: str) -> None:
-    callers = Callers(broker(place), most=10, idle_seconds=60)
+@contextlib.asynccontextmanager
+async def connected(place: Place) -> AsyncIterator[Callers]:
+    callers = Callers(broker(place))
+    running = asyncio.create_task(callers.run())
     try:
-        one, same, other = credential(owner, "one"), credential(owner, "one"), credential(owner, "other")
-        async with callers.exchange(one) as first, callers.exchange(same) as second:
-            assert first is second
-            async with callers.exchange(other) as third:
-                assert third is not first
-        assert callers.count == 2
+        yield callers
     finally:
+        running.cancel()
         await callers.close()
-    assert callers.count == 0
+        await asyncio.wait([running])
 
 
-async def test_what_nobody_uses_is_closed(place: Place, owner: str) -> None:
-    callers = Callers(broker(place), most=10, idle_seconds=0)
-    async with callers.exchange(credential(owner, "one")):
-        await asyncio.sleep(0)
-        await callers.close_idle()
-        assert callers.count == 1
-    await callers.close_idle()
-    assert callers.count == 0
+@pytest_asyncio.fixture(loop_scope="session")
+async def callers(place: Place) -> AsyncIterator[Callers]:
+    async with connected(place) as callers:
+        yield callers
 
 
-async def test_a_full_gateway_closes_the_longest_idle_and_refuses_if_none_is(
-    place: Place, owner: str
+def count(query_id: str, client: str) -> queries.CountJobs:
+    return queries.CountJobs(query_id=query_id, client=client, selector=Selector(everything=True))
+
+
+async def counted(callers: Callers, whose: UserCredential, query_id: str) -> replies.JobCounts:
+    async with callers.exchange(whose) as channel:
+        query = count(query_id, channel.client)
+        return await channel.ask(queries.TOPIC, query_id, query, replies.JobCounts, 30)
+
+
+async def test_many_users_share_one_connection(place: Place, callers: Callers, owner: str) -> None:
+    await counted(callers, credential(place, owner), "first")
+    before = psutil.Process().num_fds()
+    users = [credential(place, f"{owner}-{n}") for n in range(USERS)]
+    answers = await asyncio.gather(*(counted(callers, each, "same") for each in users))
+    assert [each.query_id for each in answers] == ["same"] * USERS
+    assert len({each.client for each in answers}) == USERS
+    assert psutil.Process().num_fds() < before + USERS / 4
+    assert callers.waiting == 0
+
+
+async def test_an_answer_to_one_user_reaches_no_other(place: Place, callers: Callers, owner: str) -> None:
+    alice, mallory = credential(place, owner), place.token(f"{owner}-mallory").read_text().strip()
+    attacker = Kafka(broker(place), "attacker")
+    await attacker.start()
+    inbox = await attacker.reader(replies.GATEWAY_INBOX)
+    await inbox.assign_end(1)
+    try:
+        async with callers.exchange(alice) as channel:
+            # Nobody answers this one: it goes to where no service reads.
+            asking = asyncio.create_task(
+                channel.ask("wms.nowhere", "guessed", count("guessed", channel.client), replies.JobCounts, 60)
+            )
+            await eventually(lambda: callers.waiting)
+            # Mallory knows both ids, and has the service answer her under them.
+            await attacker.send(queries.TOPIC, "x", encode(count("guessed", channel.client)), mallory)
+            hers = f"{owner}-mallory/{channel.client}".encode()
+            await eventually(lambda: _came(inbox, hers))
+            # The gateway has read hers once it has read this one, which comes after it.
+            await counted(callers, alice, "later")
+            assert not asking.done()
+            asking.cancel()
+            await asyncio.wait([asking])
+    finally:
+        await inbox.close()
+        await attacker.close()
+
+
+async def _came(inbox: Reader, key: bytes) -> bool:
+    return key in [each.key for each in await inbox.poll(0.5, 100)]
+
+
+async def test_the_same_id_under_way_twice_is_answered_twice(
+    place: Place, callers: Callers, owner: str
 ) -> None:
-    callers = Callers(broker(place), most=1, idle_seconds=60)
-    try:
-        async with callers.exchange(credential(owner, "one")):
-            with pytest.raises(Unavailable, match="as many are here"):
-                async with callers.exchange(credential(owner, "two")):
-                    pass
-        async with callers.exchange(credential(owner, "two")):
-            assert callers.count == 1
-    finally:
-        await callers.close()
+    alice = credential(place, owner)
+    one, other = await asyncio.gather(*(counted(callers, alice, "same") for _ in range(2)))
+    assert one.counts == other.counts == {}
 
 
-async def test_an_exchange_that_could_not_be_opened_is_tried_anew(place: Place, owner: str) -> None:
-    callers = Callers(broker(place), most=10, idle_seconds=60)
-    try:
-        expired = UserCredential("late", owner, clock.timestamp() + 3_600, {})
-        callers._kafka = BrokerSettings(bootstrap="127.0.0.1:1")
-        opening = asyncio.create_task(_use(callers, expired))
-        await asyncio.wait([opening], timeout=0.5)
-        (caller,) = callers._callers.values()
-        caller.opened.cancel()
-        await asyncio.wait([opening])
-        callers._kafka = broker(place)
-        await _use(callers, expired)
-    finally:
-        await callers.close()
+async def test_a_refusal_comes_back_to_who_asked(place: Place, callers: Callers, owner: str) -> None:
+    async with callers.exchange(credential(place, owner)) as channel:
+        query = queries.ShowJob(query_id="none", client=channel.client, job_id=10**9)
+        with pytest.raises(Rejected, match="NO_SUCH_JOB"):
+            await channel.ask(queries.TOPIC, "none", query, replies.JobDetail, 30)
 
 
-async def _use(callers: Callers, one: UserCredential) -> None:
-    async with callers.exchange(one):
-        pass
+async def test_an_expired_token_is_sent_nowhere(callers: Callers) -> None:
+    async with callers.exchange(UserCredential("late", "alice", 0.0, {})) as channel:
+        with pytest.raises(Rejected, match="TOKEN_EXPIRED"):
+            await channel.ask(queries.TOPIC, "x", count("x", channel.client), replies.JobCounts, 30)

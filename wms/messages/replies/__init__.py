@@ -1,9 +1,12 @@
-"""The topics `wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`); a tool ignores answers to others."""
+"""The topics `wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`); a tool ignores answers to others.
 
-from wms.ids import slug
+What a gateway asks for users is answered in one topic, `wms.gateway.inbox`, which all gateways read. There the key names the owner too.
+"""
+
 from wms.messages.replies.access import AuditLine, AuditTrail, RevocationLine, RevocationList, WhoYouAre
 from wms.messages.replies.commands import Controlled, Refused, Ruled, Submitted, Unchanged, ValuesKept
 from wms.messages.replies.explanations import CeVerdict, Forecast, Foreseen, JobWhy, Relaxation
+from wms.messages.replies.inboxes import GATEWAY_CLIENT, GATEWAY_INBOX, INBOX_PREFIX, address, inbox
 from wms.messages.replies.jobs import (
     Attempt,
     HistoryLine,
@@ -44,14 +47,6 @@ from wms.messages.replies.sites import (
 )
 from wms.messages.replies.usage import UsageLine, UsageReport, WasteLine
 
-INBOX_PREFIX = "wms.user."
-
-
-def inbox(owner: str) -> str:
-    """Return the name of the Kafka topic with the answers to a user. `owner` must come from the verified token."""
-    return f"{INBOX_PREFIX}{slug(owner)}.inbox"
-
-
 Reply = (
     Submitted
     | ValuesKept
@@ -83,6 +78,8 @@ Reply = (
 )
 
 __all__ = [
+    "GATEWAY_CLIENT",
+    "GATEWAY_INBOX",
     "INBOX_PREFIX",
     "AgreementLine",
     "Attempt",
@@ -146,5 +143,6 @@ __all__ = [
     "ValuesKept",
     "WasteLine",
     "WhoYouAre",
+    "address",
     "inbox",
 ]
