@@ -6,7 +6,8 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway.asking import Desk, json_response
+from services.gateway import conditional
+from services.gateway.asking import Desk
 from services.gateway.operation import Operation
 from wms import __version__
 
@@ -33,13 +34,13 @@ class About:
     """The endpoint of one text that stays the same."""
 
     def __init__(self, said: object, desk: Desk) -> None:
-        self._said = said
+        self._raw, self._mark = msgspec.json.encode(said), conditional.mark_of(said)
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
         """Return the text."""
         self._desk.gate.admit_anyone(request)
-        return json_response(self._said)
+        return conditional.response(request, self._raw, self._mark)
 
 
 def health() -> GatewayHealth:

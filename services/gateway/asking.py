@@ -8,7 +8,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
+from services.gateway import conditional, received
 from services.gateway.callers import Callers
 from services.gateway.config import GatewaySettings
 from services.gateway.event_feed import EventFeed
@@ -83,7 +83,8 @@ class Asking:
         name = received.request_id(request)
         async with self._desk.callers.exchange(credential) as exchange:
             message = route.message(Requester(name, exchange.client), *given)
-            return json_response(await ask(exchange, route, name, message, settings.answer_seconds))
+            answer = await ask(exchange, route, name, message, settings.answer_seconds)
+        return conditional.answer_to(request, answer) if route.method == "GET" else json_response(answer)
 
 
 async def ask(

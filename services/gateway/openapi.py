@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
+from services.gateway.conditional import HEADER, NOT_MODIFIED
 from services.gateway.operation import JSON_TYPE, PREFIX, STREAM_TYPE, Operation
 from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
 from services.gateway.received import ID_HEADER
@@ -46,7 +47,7 @@ def _operation(each: Operation) -> Json:
         "summary": each.summary,
         "tags": [each.path.split("/")[1]],
         "parameters": _parameters(each),
-        "responses": {str(each.status): _answer(each), **_problems(each)},
+        "responses": {str(each.status): _answer(each), **_same(each), **_problems(each)},
     }
     if each.body is not None:
         said["requestBody"] = {
@@ -70,7 +71,27 @@ def _parameters(each: Operation) -> list[Json]:
     found = [_parameter(each, name, schema) for name, schema in table.get("properties", {}).items()]
     if each.answer_type == STREAM_TYPE:
         found.append(_LAST_EVENT)
+    if _is_conditional(each):
+        found.append(_MARK)
     return found if each.method == "GET" else [*found, _ID]
+
+
+def _is_conditional(each: Operation) -> bool:
+    return each.method == "GET" and each.answer_type != STREAM_TYPE
+
+
+def _same(each: Operation) -> Json:
+    if not _is_conditional(each):
+        return {}
+    return {str(NOT_MODIFIED): {"description": "The answer has the mark that the request names."}}
+
+
+_MARK: Final[Json] = {
+    "name": HEADER,
+    "in": "header",
+    "description": "The marks (`ETag`) of answers that the reader has; such an answer is not sent again.",
+    "schema": {"type": "string", "maxLength": 1_000, "pattern": "^[ -~]*$"},
+}
 
 
 _ID: Final[Json] = {
@@ -109,6 +130,8 @@ def _single(schema: Json) -> Json:
 
 def _answer(each: Operation) -> Json:
     said: Json = {"description": each.summary}
+    if _is_conditional(each):
+        said["headers"] = {"ETag": {"description": "The mark of this answer.", "schema": {"type": "string"}}}
     if each.status != 204:
         said["content"] = {each.answer_type: _content(each.answer_type, each.answer)}
     return said

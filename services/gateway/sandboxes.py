@@ -9,7 +9,7 @@ from starlette.background import BackgroundTask
 from starlette.requests import Request
 from starlette.responses import FileResponse, Response
 
-from services.gateway import received
+from services.gateway import conditional, received
 from services.gateway.asking import Desk, json_response
 from services.gateway.job_routes import OneJob
 from services.gateway.operation import CREATED, NoParameters, Operation
@@ -78,6 +78,9 @@ class SandboxTransfers:
                 queries.TOPIC, query.query_id, query, replies.JobDetail, settings.answer_seconds
             )
         digest = output_of(job)
+        mark = f'"{digest}"'
+        if (same := conditional.unchanged(request, mark)) is not None:
+            return same
         aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
         try:
             await store.fetch(digest, aside / "output")
@@ -88,7 +91,7 @@ class SandboxTransfers:
             aside / "output",
             media_type=ARCHIVE,
             filename=f"{given.job_id}.tar.gz",
-            headers={"ETag": f'"{digest}"', "Cache-Control": "private, no-cache"},
+            headers=conditional.headers(mark),
             background=BackgroundTask(_remove, aside),
         )
 
