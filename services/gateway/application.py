@@ -22,6 +22,7 @@ from services.gateway.operation import PREFIX, Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
 from services.gateway.route import Route
 from services.gateway.routes import OPERATIONS
+from services.gateway.under_way import UnderWayMiddleware
 from wms.errors import Rejected, Unavailable, WmsError
 
 log = structlog.get_logger()
@@ -38,7 +39,10 @@ def application(desk: Desk) -> Starlette:
     return Starlette(
         routes=list(_paths(desk)),
         exception_handlers=handlers,
-        middleware=[Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5)],
+        middleware=[
+            Middleware(UnderWayMiddleware, under_way=desk.under_way),
+            Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
+        ],
     )
 
 

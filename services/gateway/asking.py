@@ -13,8 +13,11 @@ from services.gateway.callers import Callers
 from services.gateway.config import GatewaySettings
 from services.gateway.event_feed import EventFeed
 from services.gateway.gate import Gate
+from services.gateway.older_events import OlderEvents
 from services.gateway.operation import JSON_TYPE
+from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.route import Requester, Route
+from services.gateway.under_way import UnderWay
 from wms.auth.principal import Principal
 from wms.client.channel import Channel
 from wms.client.credential import UserCredential
@@ -34,17 +37,23 @@ class Desk:
 
     def __init__(
         self,
+        *,
         settings: GatewaySettings,
         gate: Gate,
         callers: Callers,
         feed: EventFeed,
-        store: SandboxStore | None = None,
+        older: OlderEvents,
+        turns: ParsingTurns,
+        store: SandboxStore | None,
     ) -> None:
         self.settings = settings
         self.gate = gate
         self.callers = callers
         self.feed = feed
+        self.older = older
+        self.turns = turns
         self.store = store
+        self.under_way = UnderWay(settings.owner_requests)
         self.ending = asyncio.Event()
         """Set once the gateway ends, so that streams end too."""
         self.handled = 0
@@ -53,17 +62,18 @@ class Desk:
     def end(self) -> None:
         """End the streams: nothing new comes in."""
         self.ending.set()
-        self.feed.wake()
+        self.feed.followers.wake()
 
     def admit(self, request: Request) -> UserCredential:
         """Return the token of a request. Rejected: see `Gate.admit`."""
         return self.admit_as(request)[0]
 
     def admit_as(self, request: Request) -> tuple[UserCredential, Principal]:
-        """Return the token of a request and who it names. Rejected: see `Gate.admit`."""
-        admitted = self.gate.admit(request)
+        """Return the token of a request and who it names. Rejected: see `Gate.admit` and `UnderWay.enter`."""
+        credential, principal = self.gate.admit(request)
+        self.under_way.enter(request, principal.owner)
         self.handled += 1
-        return admitted
+        return credential, principal
 
 
 class Asking:

@@ -31,9 +31,15 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
     answer_seconds: Seconds = 30.0
     """Seconds to wait for a service's answer."""
     read_seconds: Seconds = 30.0
-    """Seconds to wait for the next piece of a request's body."""
+    """Seconds to wait for a request's headers, and for the pieces of its body."""
+    write_seconds: Seconds = 30.0
+    """Seconds after which a connection is cut whose reader takes nothing of an answer."""
     connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 2_000
     """The most connections at a time; further ones are told to come again."""
+    address_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
+    """The most connections of one address at a time; further ones are cut off. Not counted behind a proxy."""
+    owner_requests: Annotated[int, Meta(ge=1, le=100_000)] = 100
+    """The most requests of one owner under way at a time, streams of events among them."""
 
     def __post_init__(self) -> None:
         if not (self.certificate or self.behind_proxy or _is_loopback(self.host)):

@@ -5,12 +5,26 @@ Offsets are the broker's, so that any gateway can go on where another ended. The
 
 import hashlib
 import re
+from collections.abc import Iterable
+from typing import Protocol
 
 import msgspec
 
 from wms.messages.events import LANES
 
 _FORM = re.compile(rf"([0-9a-f]{{8}})((?:-[0-9]{{1,18}}){{{LANES}}})")
+
+
+class Placed(Protocol):
+    """What has a place in the topic."""
+
+    @property
+    def partition(self) -> int:
+        """The partition."""
+
+    @property
+    def offset(self) -> int:
+        """The offset in the partition."""
 
 
 class EventCursor(msgspec.Struct, frozen=True):
@@ -23,10 +37,23 @@ class EventCursor(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return "-".join([self.cluster, *map(str, self.offsets)])
 
+    def is_before(self, end: "EventCursor") -> bool:
+        """Return whether the place is one of the same cluster, and in no partition behind that other one."""
+        return self.cluster == end.cluster and all(
+            mine <= last for mine, last in zip(self.offsets, end.offsets, strict=True)
+        )
+
     def past(self, partition: int, offset: int) -> "EventCursor":
         """Return the place behind a record."""
         offsets = list(self.offsets)
         offsets[partition] = offset + 1
+        return EventCursor(self.cluster, tuple(offsets))
+
+    def past_all(self, records: Iterable["Placed"]) -> "EventCursor":
+        """Return the place behind all of these records."""
+        offsets = list(self.offsets)
+        for each in records:
+            offsets[each.partition] = each.offset + 1
         return EventCursor(self.cluster, tuple(offsets))
 
     def back(self, records: int) -> "EventCursor":

@@ -3,46 +3,34 @@
 import asyncio
 import contextlib
 from collections import deque
+from collections.abc import Sequence
 from itertools import islice
 
-import msgspec
-import structlog
-
 from services.gateway.event_cursor import EventCursor, mark_of
+from services.gateway.event_follower import EventFollowers
+from services.gateway.event_record import EventRecord, parsed
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.topics import Topic
-from wms.errors import Rejected, Unavailable
-from wms.messages.events import Fact
-from wms.messages.wire import Codec
-
-log = structlog.get_logger()
+from wms.errors import Unavailable
 
 KEPT = 5_000
 """The most records of a partition that are kept in memory; older ones are read from the broker by who needs them."""
 KEPT_BYTES = 16 * 1024 * 1024
 """The most bytes of a partition's records that are kept."""
 READ_AT_ONCE = 1_000
+STEP_BYTES = 200_000
+"""The bytes of records that are parsed before other tasks get a turn."""
 POLL_SECONDS = 1.0
 AGAIN_SECONDS = 1.0
 
-_CODEC: Codec[Fact] = Codec(Fact, rules=False)
-
-
-class EventRecord(msgspec.Struct, frozen=True):
-    """One record of the topic; `fact` is None if it cannot be read."""
-
-    partition: int
-    offset: int
-    size: int
-    fact: Fact | None
-
 
 class EventFeed:
-    """Reads the topic from somewhat before its end, and keeps the newest records."""
+    """Reads the topic from somewhat before its end, keeps the newest records, and gives them to those who follow."""
 
     name = "events"
 
     def __init__(self, kafka: Kafka, topic: Topic) -> None:
+        self.followers = EventFollowers()
         self._kafka = kafka
         self._topic = topic
         self._cluster = mark_of(kafka.cluster_id)
@@ -60,6 +48,18 @@ class EventFeed:
     async def end(self) -> EventCursor:
         """Return the place behind the last record that was read, once the topic was read to its end."""
         await self._ready.wait()
+        return self.place()
+
+    async def reached(self, cursor: EventCursor, within: float) -> EventCursor:
+        """Wait until all records before the place were read, at most `within` seconds; return the place that was reached."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(within):
+                while not cursor.is_before(self.place()):
+                    await self._news.wait()
+        return self.place()
+
+    def place(self) -> EventCursor:
+        """Return the place behind the last record that was read."""
         return EventCursor(self._cluster, tuple(each.following for each in self._kept))
 
     def covers(self, cursor: EventCursor) -> bool:
@@ -72,24 +72,12 @@ class EventFeed:
             record for each, at in zip(self._kept, cursor.offsets, strict=True) for record in each.since(at)
         ]
 
-    async def news(self, within: float) -> None:
-        """Wait for new records, at most `within` seconds."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(within):
-                await self._news.wait()
-
-    async def reader_from(self, cursor: EventCursor) -> Reader:
-        """Return a reader from the place on, for records that are kept no more. Unavailable: no broker answers."""
-        reader = await self._kafka.reader(self._topic.name)
-        reader.assign(dict(enumerate(cursor.offsets)))
-        return reader
-
     async def _read_on(self) -> None:
         reader = await self._kafka.reader(self._topic.name)
         try:
             await self._begin(reader)
             while True:
-                self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
+                await self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
         finally:
             await reader.close()
 
@@ -104,20 +92,25 @@ class EventFeed:
         for partition, end in ends.items():
             self._kept[partition].begin(max(0, end - KEPT))
         while any(self._kept[partition].following < end for partition, end in ends.items()):
-            self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
+            await self._keep(await reader.poll(POLL_SECONDS, READ_AT_ONCE))
         self._ready.set()
 
-    def _keep(self, records: list[Message]) -> None:
-        if not records:
-            return
+    async def _keep(self, records: Sequence[Message]) -> None:
+        size = 0
         for record in records:
-            self._kept[record.partition].keep(parsed(record))
-        self.wake()
+            size += record.size
+            if size > STEP_BYTES:
+                size = 0
+                await asyncio.sleep(0)
+            self._take(parsed(record))
+        if records:
+            self._news.set()
+            self._news = asyncio.Event()
 
-    def wake(self) -> None:
-        """Wake those who wait for news."""
-        self._news.set()
-        self._news = asyncio.Event()
+    def _take(self, record: EventRecord) -> None:
+        if not self._kept[record.partition].keep(record):
+            self.followers.miss()
+        self.followers.give(record, self.place)
 
 
 class _Partition:
@@ -136,9 +129,10 @@ class _Partition:
         self._records.clear()
         self._bytes = 0
 
-    def keep(self, record: EventRecord) -> None:
-        if record.offset != self.following:
-            # What lies between is gone from the broker.
+    def keep(self, record: EventRecord) -> bool:
+        """Keep a record. Return whether it follows the last one: else those between are gone from the broker."""
+        follows = record.offset == self.following
+        if not follows:
             self.begin(record.offset)
         self._records.append(record)
         self._bytes += record.size
@@ -146,16 +140,9 @@ class _Partition:
         while len(self._records) > KEPT or self._bytes > KEPT_BYTES:
             self._bytes -= self._records.popleft().size
             self.first += 1
+        return follows
 
     def since(self, offset: int) -> list[EventRecord]:
         if offset >= self.following:
             return []
         return list(islice(self._records, max(0, offset - self.first), None))
-
-
-def parsed(record: Message) -> EventRecord:
-    """Return a record with its fact."""
-    fact: Fact | None = None
-    with contextlib.suppress(Rejected):
-        fact = _CODEC.decode(record.payload)
-    return EventRecord(record.partition, record.offset, record.size, fact)

@@ -6,8 +6,9 @@ are looked through again: the relay may have sent one of them twice, around the 
 
 import asyncio
 import contextlib
+import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from typing import Final
 
 import msgspec
@@ -16,7 +17,7 @@ from starlette.responses import Response, StreamingResponse
 
 from services.gateway.asking import Desk
 from services.gateway.event_cursor import EventCursor, cursor_of
-from services.gateway.event_feed import READ_AT_ONCE, EventFeed, EventRecord, parsed
+from services.gateway.event_record import EventRecord
 from services.gateway.operation import STREAM_TYPE, NoParameters, Operation
 from services.gateway.own_events import OwnEvents
 from services.gateway.problem import TooMany
@@ -27,6 +28,11 @@ from wms.runtime import clock
 
 QUIET_SECONDS: Final = 15.0
 """Seconds without an event after which the place is told, so that a connection that is dead is noticed."""
+AT_ONCE: Final = 100
+"""The kept records that a stream looks through before other requests get a turn."""
+AGAIN_SECONDS: Final = 1.0
+REACHED_SECONDS: Final = 5.0
+"""Seconds in which a gateway must have read as far as another one that told the last event."""
 SEEN_BEFORE: Final = 500
 """The records of each partition before the place that are looked through for repetitions."""
 STREAMS_OF_OWNER: Final = 50
@@ -60,7 +66,7 @@ class EventStreams:
             raise Rejected("BAD_EVENT_ID", "the last event's id is none of this system", "leave it out")
         if self._open[principal.owner] >= STREAMS_OF_OWNER:
             raise TooMany(f"{principal.owner} has {STREAMS_OF_OWNER} streams open", 10)
-        stream = EventStream(self._desk.feed, principal, at, self._desk.ending)
+        stream = EventStream(self._desk, principal, at)
         return StreamingResponse(
             self._counted(stream, principal.owner, credential.expires_at),
             media_type=STREAM_TYPE,
@@ -83,92 +89,104 @@ class EventStreams:
 class EventStream:
     """One stream, from a place on; without one, from now on."""
 
-    def __init__(
-        self, feed: EventFeed, principal: Principal, at: EventCursor | None, ending: asyncio.Event
-    ) -> None:
-        self._feed = feed
+    def __init__(self, desk: Desk, principal: Principal, at: EventCursor | None) -> None:
+        self._feed = desk.feed
+        self._older = desk.older
+        self._ending = desk.ending
         self._own = OwnEvents(principal)
-        self._at = at
-        self._ending = ending
+        self._from = at
 
     async def pieces(self) -> AsyncIterator[bytes]:
         """Yield server-sent events until the gateway ends."""
         end = await self._feed.end()
-        if self._at is not None and not _is_before(self._at, end):
+        if self._from is not None and self._from.cluster == end.cluster:
+            # The gateway that told this place may have been somewhat ahead of this one.
+            end = await self._feed.reached(self._from, REACHED_SECONDS)
+        if self._from is not None and not self._from.is_before(end):
             yield _block("reset", b'{"reason":"the broker has begun anew"}', end)
-            self._at = end
-        at = self._at or end
-        yield _block("", b"", at)
-        async for record in self._records(at):
-            if record is None:
-                yield _block("", b"", at)
-                continue
-            if record.offset < at.offsets[record.partition]:
-                # It was sent before the place; only its moves are kept in mind.
-                self._pick(record)
-                continue
-            if record.offset > at.offsets[record.partition]:
-                yield _block("reset", b'{"reason":"older events are gone"}', at)
-            at = at.past(record.partition, record.offset)
-            if piece := self._told(record, at):
-                yield piece
+            self._from = None
+        self._at = self._from or end
+        yield _block("", b"", self._at)
+        place = self._at.back(SEEN_BEFORE)
+        while not self._ending.is_set():
+            async with contextlib.aclosing(self._caught_up(place)) as older:
+                async for records in older:
+                    if told := b"".join(map(self._past, records)):
+                        yield told
+            async with contextlib.aclosing(self._followed()) as pieces:
+                async for told in pieces:
+                    yield told
+            place = self._at
 
-    async def _records(self, at: EventCursor) -> AsyncIterator[EventRecord | None]:
-        """Yield the records from somewhat before the place on; None after a while without one."""
-        place = at.back(SEEN_BEFORE)
+    async def _caught_up(self, place: EventCursor) -> AsyncGenerator[Sequence[EventRecord], None]:
+        """Yield the records from the place on, some at a time, until there are no more."""
         while not self._ending.is_set():
             if not self._feed.covers(place):
-                async with contextlib.aclosing(self._older(place)) as older:
-                    async for record in older:
-                        yield record
-                        place = place.past(record.partition, record.offset)
+                async with contextlib.aclosing(self._older_than_kept(place)) as older:
+                    async for records in older:
+                        yield records
+                        place = place.past_all(records)
                 continue
-            records = self._feed.after(place)
-            for record in records:
-                yield record
-                place = place.past(record.partition, record.offset)
+            records = self._feed.after(place)[:AT_ONCE]
             if not records:
-                await self._feed.news(QUIET_SECONDS)
-                if not self._feed.after(place):
-                    yield None
+                return
+            yield records
+            await asyncio.sleep(0)
+            place = place.past_all(records)
 
-    async def _older(self, place: EventCursor) -> AsyncGenerator[EventRecord, None]:
+    async def _older_than_kept(self, place: EventCursor) -> AsyncGenerator[Sequence[EventRecord], None]:
         """Yield records that are in memory no more, until the next ones are."""
         try:
-            reader = await self._feed.reader_from(place)
+            async with contextlib.aclosing(self._older.read(self._own.owner, place)) as older:
+                async for records in older:
+                    yield records
+                    place = place.past_all(records)
+                    if self._feed.covers(place) or self._ending.is_set():
+                        return
         except Unavailable:
-            await asyncio.sleep(1.0)
-            return
-        try:
-            while not (self._feed.covers(place) or self._ending.is_set()):
-                for message in await reader.poll(1.0, READ_AT_ONCE):
-                    yield parsed(message)
-                    place = place.past(message.partition, message.offset)
-        except Unavailable:
-            return
-        finally:
-            # In a task of its own: a stream whose reader went away is cancelled, and would not be let wait here.
-            closing.add(task := asyncio.create_task(reader.close()))
-            task.add_done_callback(closing.discard)
+            await asyncio.sleep(AGAIN_SECONDS)
+
+    async def _followed(self) -> AsyncGenerator[bytes, None]:
+        """Yield what comes, until something was missed. The place is told after a while without an event."""
+        with self._feed.followers.following(self._own.owner) as follower:
+            if self._feed.after(self._at):
+                return
+            while not (follower.has_missed or self._ending.is_set()):
+                quiet_since = time.monotonic()
+                await follower.wait(QUIET_SECONDS)
+                told = b"".join(self._live(*each) for each in follower.take())
+                if not (told or follower.has_missed) and time.monotonic() - quiet_since >= QUIET_SECONDS:
+                    self._at = self._feed.place()
+                    told = _block("", b"", self._at)
+                if told:
+                    yield told
+
+    def _live(self, record: EventRecord, at: EventCursor) -> bytes:
+        self._at = at
+        return self._told(record)
+
+    def _past(self, record: EventRecord) -> bytes:
+        """Return what is told of a record that came before; of those before the place, nothing: their moves are kept in mind."""
+        expected = self._at.offsets[record.partition]
+        if record.offset < expected:
+            self._pick(record)
+            return b""
+        gone = (
+            _block("reset", b'{"reason":"older events are gone"}', self._at)
+            if record.offset > expected
+            else b""
+        )
+        self._at = self._at.past(record.partition, record.offset)
+        return gone + self._told(record)
 
     def _pick(self, record: EventRecord) -> msgspec.Struct | None:
         return self._own.pick(record.fact) if record.fact is not None else None
 
-    def _told(self, record: EventRecord, at: EventCursor) -> bytes:
+    def _told(self, record: EventRecord) -> bytes:
         fact = self._pick(record)
         if fact is None:
             return b""
-        return _block(str(fact.__struct_config__.tag), msgspec.json.encode(fact), at)
-
-
-closing: set[asyncio.Task[None]] = set()
-"""Readers that are being closed."""
-
-
-def _is_before(at: EventCursor, end: EventCursor) -> bool:
-    return at.cluster == end.cluster and all(
-        mine <= last for mine, last in zip(at.offsets, end.offsets, strict=True)
-    )
+        return _block(str(fact.__struct_config__.tag), msgspec.json.encode(fact), self._at)
 
 
 def _block(event: str, data: bytes, at: EventCursor) -> bytes:

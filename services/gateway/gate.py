@@ -64,11 +64,14 @@ def bearer(header: str) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Return the sender's address; of IPv6 the network of 64 bits, which one person has whole."""
-    if request.client is None:
-        return ""
+    """Return the sender's address, as `network_of` does."""
+    return network_of(request.client.host if request.client else "")
+
+
+def network_of(host: str) -> str:
+    """Return an address; of IPv6 the network of 64 bits, which one person has whole."""
     try:
-        address = ip_address(request.client.host)
+        address = ip_address(host)
     except ValueError:
-        return request.client.host
+        return host
     return address.exploded[:19] if isinstance(address, IPv6Address) else str(address)

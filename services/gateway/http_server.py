@@ -3,11 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
 
 import uvicorn
 from starlette.applications import Starlette
 
 from services.gateway.config import GatewaySettings
+from services.gateway.connection import ConnectionBounds
 
 HEADER_BYTES = 32_768
 """The most bytes of a request's line and headers together."""
@@ -24,16 +26,18 @@ class HttpServer:
         self,
         application: Starlette,
         settings: GatewaySettings,
+        bounds: ConnectionBounds,
         end: Callable[[], None],
         release: Callable[[], Awaitable[None]],
     ) -> None:
         """`end` is called when the server is to end, `release` once it has ended."""
+        # In Python, so that it can be bounded: headers in bytes by its parser, everything in time by `connection`.
+        protocol: Any = bounds.protocol
         config = uvicorn.Config(
             application,
             host=settings.host,
             port=settings.port,
-            # Its parser in Python bounds the headers; the other does not.
-            http="h11",
+            http=protocol,
             ws="none",
             lifespan="off",
             log_config=None,
@@ -47,6 +51,7 @@ class HttpServer:
             ssl_certfile=settings.certificate or None,
             ssl_keyfile=(settings.private_key or settings.certificate) or None,
         )
+        self.bounds = bounds
         self._server = _Server(config)
         self._end = end
         self._release = release

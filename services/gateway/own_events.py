@@ -16,6 +16,7 @@ class OwnEvents:
     """Picks a user's own moves out of facts. A move that comes again is passed over, by its job and its `seq`."""
 
     def __init__(self, principal: Principal) -> None:
+        self.owner = principal.owner
         self._principal = principal
         self._moves: BoundedCache[int, int] = BoundedCache(JOBS)
         """The moves that were picked, by job: bit `seq` of a number."""
@@ -51,3 +52,14 @@ class OwnEvents:
             return False
         self._ranges[key] = None
         return True
+
+
+def owners(fact: Fact | None) -> set[str]:
+    """Return the owners whose moves a fact tells."""
+    match fact:
+        case JobEvent() | JobsQueued() | SweepMoved():
+            return {fact.owner}
+        case JobsMoved():
+            return {each.owner for each in fact.events}
+        case _:
+            return set()

@@ -1,6 +1,7 @@
 """What a request brings: its parameters and its body, bounded before they are parsed."""
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from typing import Any, TypeVar
 
@@ -13,6 +14,8 @@ from wms.errors import Rejected
 from wms.messages.wire import PAYLOAD_LIMIT
 
 ID_HEADER = "idempotency-key"
+LEAST_RATE = 1_000
+"""The bytes of a body that must come in a second, after what was allowed at first."""
 _PARSE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 P = TypeVar("P", bound=msgspec.Struct)
@@ -79,17 +82,23 @@ async def whole(request: Request, limit: int, seconds: float) -> bytes:
 
 
 async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
-    """Yield the body as it comes. Rejected: a piece did not come within `seconds`, or the sender went away."""
+    """Yield the body as it comes.
+
+    Rejected: the sender went away, or was waited for longer than `seconds`, and a second more for each LEAST_RATE bytes that came.
+    """
     stream = request.stream()
+    left = seconds
     try:
         while True:
-            async with asyncio.timeout(seconds):
+            began = time.monotonic()
+            async with asyncio.timeout(left):
                 piece = await anext(stream, None)
             if piece is None:
                 return
+            left = min(seconds, left - (time.monotonic() - began) + len(piece) / LEAST_RATE)
             yield piece
     except TimeoutError:
-        raise Rejected("BODY_TOO_SLOW", f"no more of the body came within {seconds:g} s") from None
+        raise Rejected("BODY_TOO_SLOW", f"the body came slower than {LEAST_RATE:,} bytes a second") from None
     except ClientDisconnect:
         raise Rejected("BODY_CUT", "the sender went away before the end of the body") from None
 

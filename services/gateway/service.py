@@ -4,9 +4,12 @@ from services.gateway.application import application
 from services.gateway.asking import Desk
 from services.gateway.callers import Callers
 from services.gateway.config import Config
+from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
 from services.gateway.gate import Gate
 from services.gateway.http_server import HttpServer
+from services.gateway.older_events import OlderEvents
+from services.gateway.parsing_turns import ParsingTurns
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 from wms.runtime.host import Host
@@ -18,12 +21,25 @@ async def build(host: Host, config: Config) -> None:
     settings = config.gateway
     callers = Callers(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))
+    turns = ParsingTurns()
+    older = OlderEvents(host.kafka, find(TOPIC), turns)
     store = open_store(config.sandboxes.url) if config.sandboxes.url else None
-    desk = Desk(settings, Gate(host.verifier, config.requests), callers, feed, store)
+    desk = Desk(
+        settings=settings,
+        gate=Gate(host.verifier, config.requests),
+        callers=callers,
+        feed=feed,
+        older=older,
+        turns=turns,
+        store=store,
+    )
     host.add(callers)
     host.add(feed)
-    host.add(HttpServer(application(desk), settings, desk.end, callers.close))
+    bounds = ConnectionBounds(settings)
+    host.add(HttpServer(application(desk), settings, bounds, desk.end, callers.close))
     host.show("url", lambda: settings.url)
     host.show("waiting", lambda: callers.waiting)
     host.show("requests", lambda: desk.handled)
     host.show("refused", lambda: desk.gate.refused)
+    host.show("connections", bounds.open.total)
+    host.show("cut_off", lambda: bounds.cut)

@@ -2,8 +2,10 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Sequence
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from typing import Final, TypeAlias
 
 import msgspec
 from starlette.requests import Request
@@ -13,14 +15,16 @@ from services.gateway import received
 from services.gateway.asking import Desk, json_response
 from services.gateway.operation import CREATED, JSON_TYPE, Operation
 from wms.client.channel import Channel
-from wms.client.submission import Submission
-from wms.client.submitting import submit
+from wms.client.submission import Messages, Submission, messages
+from wms.client.submitting import send
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 
 JSON_LIMIT: Final = 8 * 1024 * 1024
 """The most bytes of a submission that is no stream."""
+SMALL_BYTES: Final = 65_536
+"""The bytes up to which a submission is read at once, without waiting for a turn."""
 LINE_LIMIT: Final = 900_000
 """The most bytes of a line: what fits into one message."""
 LINES: Final = 1_000
@@ -31,6 +35,8 @@ AT_ONCE: Final = 4
 TOLD_LIMIT: Final = 100
 """The most warnings and the most jobs that could run nowhere, that are told of a stream."""
 LINES_TYPE: Final = "application/x-ndjson"
+
+Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 
 _decoder = msgspec.json.Decoder(JobDescription)
 
@@ -70,31 +76,48 @@ class Submitting:
         name = received.request_id(request)
         kind = received.require_type(request, *SUBMIT.body_types)
         async with self._desk.callers.exchange(credential) as exchange:
-            stream = SubmissionStream(exchange, settings.answer_seconds, name, terms)
+            turn = partial(self._desk.turns.turn, credential.owner)
+            stream = SubmissionStream(exchange, settings.answer_seconds, turn, name, terms)
             if kind == LINES_TYPE:
                 lines = received.pieces(request, settings.read_seconds)
                 return json_response(await stream.take(parts_of(lines)), CREATED)
             raw = await received.whole(request, JSON_LIMIT, settings.read_seconds)
-            jobs = await asyncio.to_thread(read_json, raw, JSON_LIMIT)
-            return json_response(await stream.submit(jobs, name), CREATED)
+            return json_response(await stream.submit(raw), CREATED)
 
 
 class SubmissionStream:
     """One submission in parts, each under an id of its own, so that the whole can be sent again."""
 
-    def __init__(self, exchange: Channel, seconds: float, name: str, terms: SubmissionTerms) -> None:
+    def __init__(
+        self, exchange: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionTerms
+    ) -> None:
+        """`turn` waits for a turn of the user, in which what was sent is read."""
         self._exchange = exchange
         self._seconds = seconds
+        self._turn = turn
         self._name = name
         self._terms = terms
 
-    async def submit(self, jobs: Sequence[JobDescription], name: str) -> Submission:
-        """Submit the jobs of one part."""
-        return await submit(
-            self._exchange, self._seconds, jobs, name, strict=self._terms.strict, hold=self._terms.hold
-        )
+    async def submit(self, raw: bytes) -> Submission:
+        """Submit the jobs of a JSON document."""
+        if len(raw) <= SMALL_BYTES:
+            whole = self._messages_of(raw)
+        else:
+            async with self._turn():
+                whole = await asyncio.to_thread(self._messages_of, raw)
+        return await self._send(whole, self._name)
 
-    async def take(self, parts: AsyncIterator[Sequence[JobDescription]]) -> Submission:
+    def _messages_of(self, raw: bytes) -> Messages:
+        return self._messages(read_json(raw, JSON_LIMIT), self._name)
+
+    def _messages(self, jobs: Sequence[JobDescription], name: str) -> Messages:
+        terms = self._terms
+        return messages(jobs, name, self._exchange.client, strict=terms.strict, hold=terms.hold)
+
+    async def _send(self, whole: Messages, name: str) -> Submission:
+        return await send(self._exchange, self._seconds, whole, name, strict=self._terms.strict)
+
+    async def take(self, parts: AsyncIterator["Lines"]) -> Submission:
         """Submit the parts as they come, a few at a time. A fault tells how much was taken before it."""
         under_way = deque[asyncio.Task[Submission]]()
         taken: list[Submission] = []
@@ -114,34 +137,43 @@ class SubmissionStream:
 
     async def _take(
         self,
-        parts: AsyncIterator[Sequence[JobDescription]],
+        parts: AsyncIterator["Lines"],
         under_way: deque[asyncio.Task[Submission]],
         taken: list[Submission],
     ) -> None:
-        number = 0
-        async for jobs in parts:
-            part = self.submit(jobs, f"{self._name}/lines-{number}")
-            under_way.append(asyncio.create_task(part, name="submit part"))
-            number += 1
+        async for part in parts:
+            name = f"{self._name}/lines-{part.number}"
+            async with self._turn():
+                whole = self._messages(descriptions(part.lines, part.before), name)
+            under_way.append(asyncio.create_task(self._send(whole, name), name="submit part"))
             if len(under_way) >= AT_ONCE:
                 taken.append(await under_way.popleft())
         while under_way:
             taken.append(await under_way.popleft())
 
 
-async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[list[JobDescription]]:
-    """Yield the descriptions of a stream, many lines at a time. Rejected: a line is too long, or no description."""
-    lines: list[bytes] = []
-    size = number = 0
+class Lines(msgspec.Struct, frozen=True):
+    """The lines that are submitted together."""
+
+    number: int
+    """Their place among such parts, from 0 on."""
+    before: int
+    """How many lines came before."""
+    lines: list[bytes]
+
+
+async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Lines]:
+    """Yield the lines of a stream, many at a time. Rejected: a line is too long."""
+    part = Lines(0, 0, [])
+    size = 0
     async for line in lines_of(pieces):
-        lines.append(line)
+        part.lines.append(line)
         size += len(line)
-        if len(lines) >= LINES or size >= PART_BYTES:
-            yield descriptions(lines, number)
-            number += len(lines)
-            lines, size = [], 0
-    if lines:
-        yield descriptions(lines, number)
+        if len(part.lines) >= LINES or size >= PART_BYTES:
+            yield part
+            part, size = Lines(part.number + 1, part.before + len(part.lines), []), 0
+    if part.lines:
+        yield part
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
@@ -161,20 +193,21 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def descriptions(lines: Sequence[bytes], before: int) -> list[JobDescription]:
-    """Return the descriptions of these lines, `before` of which came earlier. Rejected: with each fault and its line."""
+    """Return the descriptions of these lines, `before` of which came earlier. Rejected: with each fault of a line."""
+    return [each for number, line in enumerate(lines, before + 1) for each in _read(line, number)]
+
+
+def _read(line: bytes, number: int) -> Sequence[JobDescription]:
     try:
-        return [_decoder.decode(line) for line in lines]
+        return (_decoder.decode(line),)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         # The reader of documents is slower, and tells each fault with its place.
-        found: list[JobDescription] = []
-        for number, line in enumerate(lines, before + 1):
-            try:
-                found += read_json(line, LINE_LIMIT)
-            except Rejected as fault:
-                raise Rejected(
-                    fault.code, f"line {number}: {fault.message}", fault.remedy, fault.details
-                ) from None
-        return found
+        try:
+            return read_json(line, LINE_LIMIT)
+        except Rejected as fault:
+            raise Rejected(
+                fault.code, f"line {number}: {fault.message}", fault.remedy, fault.details
+            ) from None
 
 
 def merged(name: str, taken: Sequence[Submission]) -> Submission:

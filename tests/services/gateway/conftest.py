@@ -12,6 +12,7 @@ import pytest_asyncio
 
 from services.gateway.callers import Callers
 from services.gateway.config import Config
+from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
 from services.gateway.http_server import HttpServer
 from services.gateway.service import build
@@ -26,10 +27,13 @@ __all__ = ["owner", "place"]
 class Door:
     """A running gateway, and requests to it."""
 
-    def __init__(self, place: Place, url: str, session: aiohttp.ClientSession) -> None:
+    def __init__(
+        self, place: Place, url: str, session: aiohttp.ClientSession, bounds: ConnectionBounds
+    ) -> None:
         self.place = place
         self.url = url
         self.session = session
+        self.bounds = bounds
 
     def headers(self, owner: str, **more: str) -> dict[str, str]:
         token = self.place.token(owner).read_text().strip()
@@ -53,16 +57,16 @@ async def door(place: Place) -> AsyncIterator[Door]:
 async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     """Run a gateway, and end it as its host does."""
     port = said.pop("port", 0) or free_port()
-    config = msgspec.convert(
-        configuration(place.root, place.postgres, place.kafka(), {"port": port, **said}), Config
-    )
+    limits = said.pop("requests", {})
+    told = configuration(place.root, place.postgres, place.kafka(), {"port": port, **said})
+    config = msgspec.convert(told | {"requests": limits}, Config)
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
         others = [each for each in host._loops if isinstance(each, EventFeed | Callers)]
         serving = asyncio.create_task(server.run())
         running = [asyncio.create_task(each.run()) for each in others]
         await eventually(lambda: server.is_listening, within=30)
-        yield Door(place, config.gateway.url, session)
+        yield Door(place, config.gateway.url, session, server.bounds)
         for each in (serving, *running):
             each.cancel()
             await asyncio.wait([each])

@@ -7,6 +7,7 @@ import pytest_asyncio
 
 from services.gateway import event_feed
 from services.gateway.event_feed import EventFeed
+from services.gateway.event_record import EventRecord
 from tests.system.place import Place
 from tests.waiting import eventually
 from wms.bus.kafka import BrokerSettings, Kafka
@@ -14,6 +15,8 @@ from wms.bus.topics import find
 from wms.messages.events import TOPIC
 
 RECORD = b'{"type":"element-state","site":"cern","ce":"","at":"2026-01-01T00:00:00Z","event":"ban","state":"banned"}'
+
+QUEUED = b'{"type":"jobs-queued","first":1,"count":1,"at":"2026-01-01T00:00:00Z","owner":"alice","owner_group":"g","vo":"v"}'
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -30,15 +33,17 @@ async def running(feed: EventFeed) -> asyncio.Task[None]:
     return task
 
 
-async def test_what_comes_is_kept_and_who_waits_is_woken(kafka: Kafka) -> None:
+async def test_what_comes_is_kept_and_given_to_those_who_follow(kafka: Kafka) -> None:
     feed = EventFeed(kafka, find(TOPIC))
     task = await running(feed)
     place = await feed.end()
-    waiting = asyncio.create_task(feed.news(60))
-    await asyncio.sleep(0)
-    await kafka.send(TOPIC, "x", RECORD)
-    await waiting
+    with feed.followers.following("alice") as alice, feed.followers.following("bob") as bob:
+        await kafka.send(TOPIC, "x", QUEUED)
+        await alice.wait(60)
+        ((given, at),) = alice.take()
+        assert (at, list(bob.take())) == (feed.place(), [])
     (record,) = feed.after(place)
+    assert record is given
     assert record.offset == place.offsets[record.partition]
     assert feed.after(place.past(record.partition, record.offset)) == []
     task.cancel()
@@ -71,10 +76,23 @@ async def test_a_record_that_cannot_be_read_is_passed(kafka: Kafka) -> None:
     await asyncio.wait([task])
 
 
+async def test_a_place_that_another_gateway_has_reached_is_waited_for(kafka: Kafka) -> None:
+    feed = EventFeed(kafka, find(TOPIC))
+    task = await running(feed)
+    place = await feed.end()
+    ahead = place.past(0, place.offsets[0])
+    assert await feed.reached(ahead, 0.0) == place
+    reaching = asyncio.create_task(feed.reached(ahead, 60))
+    await kafka.send_many(TOPIC, [b"%d" % n for n in range(20)], [RECORD] * 20)
+    assert ahead.is_before(await reaching)
+    task.cancel()
+    await asyncio.wait([task])
+
+
 def test_only_the_newest_are_kept() -> None:
     kept = event_feed._Partition()
     for n in range(event_feed.KEPT + 10):
-        kept.keep(event_feed.EventRecord(0, n, 1, None))
+        kept.keep(EventRecord(0, n, 1, None))
     assert (kept.first, kept.following) == (10, event_feed.KEPT + 10)
     assert [each.offset for each in kept.since(event_feed.KEPT + 8)] == [
         event_feed.KEPT + 8,
@@ -85,5 +103,5 @@ def test_only_the_newest_are_kept() -> None:
 def test_after_a_gap_what_was_before_is_forgotten() -> None:
     kept = event_feed._Partition()
     for n in (0, 1, 7):
-        kept.keep(event_feed.EventRecord(0, n, 1, None))
+        kept.keep(EventRecord(0, n, 1, None))
     assert (kept.first, kept.following, [each.offset for each in kept.since(0)]) == (7, 8, [7])

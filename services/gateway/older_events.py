@@ -1,0 +1,51 @@
+"""Records of the topic of events that are in memory no more: read from the broker, by few at a time and one of an owner."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Final
+from weakref import WeakValueDictionary
+
+from services.gateway.event_cursor import EventCursor
+from services.gateway.event_record import EventRecord, parsed
+from services.gateway.parsing_turns import ParsingTurns
+from wms.bus.kafka import Kafka, Reader
+from wms.bus.topics import Topic
+
+AT_ONCE: Final = 8
+"""The most readers that are open at a time."""
+READ_AT_ONCE: Final = 1_000
+POLL_SECONDS: Final = 1.0
+
+
+class OlderEvents:
+    """Reads older records; the records of one owner's streams are parsed in turns with those of others."""
+
+    def __init__(self, kafka: Kafka, topic: Topic, turns: ParsingTurns) -> None:
+        self._kafka = kafka
+        self._topic = topic
+        self._turns = turns
+        self._gate = asyncio.Semaphore(AT_ONCE)
+        self._of_owner: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._closing: set[asyncio.Task[None]] = set()
+
+    async def read(self, owner: str, place: EventCursor) -> AsyncGenerator[list[EventRecord], None]:
+        """Yield the records from the place on, without end, some at a time. Unavailable: no broker answers."""
+        lock = self._of_owner.setdefault(owner, asyncio.Lock())
+        async with lock, self._gate, self._reader(place) as reader:
+            while True:
+                messages = await reader.poll(POLL_SECONDS, READ_AT_ONCE)
+                async with self._turns.turn(owner):
+                    records = list(map(parsed, messages))
+                yield records
+
+    @contextlib.asynccontextmanager
+    async def _reader(self, place: EventCursor) -> AsyncIterator[Reader]:
+        reader = await self._kafka.reader(self._topic.name)
+        try:
+            reader.assign(dict(enumerate(place.offsets)))
+            yield reader
+        finally:
+            # In a task of its own: a stream whose reader went away is cancelled, and would not be let wait here.
+            self._closing.add(task := asyncio.create_task(reader.close()))
+            task.add_done_callback(self._closing.discard)
