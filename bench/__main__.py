@@ -5,6 +5,7 @@ import sys
 
 BENCHMARKS = (
     "submission",
+    "gateway",
     "draw",
     "matching",
     "two_sided",

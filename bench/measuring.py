@@ -7,7 +7,7 @@ import platform
 import statistics
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -69,7 +69,12 @@ class _Trusting(Supervisor):
     No offer runs out meanwhile: what came back of one measurement would be work beside another.
     """
 
+    def __init__(self, data_dir: Path, environment: Mapping[str, Mapping[str, str]]) -> None:
+        super().__init__(data_dir)
+        self._environment = environment
+
     async def add(self, server: Server) -> None:
+        server.environment |= self._environment.get(server.name, {})
         if server.name == "matcher":
             server.environment["WMS_MATCHING__OFFERS_OPEN"] = str(10**9)
             server.environment["WMS_LEASE__OFFER_SECONDS"] = "3600"
@@ -77,11 +82,16 @@ class _Trusting(Supervisor):
 
 
 @asynccontextmanager
-async def system(**options: Any) -> AsyncIterator[System]:
-    """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again."""
+async def system(
+    environment: Mapping[str, Mapping[str, str]] | None = None, **options: Any
+) -> AsyncIterator[System]:
+    """Bring up a system in a directory of its own, as durable as one in earnest, and take it down again.
+
+    `environment` has variables of services, by their names.
+    """
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
         made = System(Path(place), log_level="warning", **options)
-        made.supervisor = _Trusting(made.layout.root)
+        made.supervisor = _Trusting(made.layout.root, environment or {})
         async with made as running:
             yield running
 

@@ -1,0 +1,263 @@
+"""How fast the gateway is through HTTPS, all services and the users on the same machine.
+
+python -m bench.gateway [--seconds N] [--jobs N] [--dashboards N] [--rows N] [--rounds N] [--json]
+
+Single submissions; streams of descriptions; open streams of events, with and without events; and pages of 50 of a list of
+`rows` jobs, by each filter. A user takes part in each measurement only as fast as the answers come.
+"""
+
+import asyncio
+import contextlib
+import os
+import tempfile
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import asyncpg
+
+from bench.gateway_users import Dashboards, Users, certificate, lines
+from bench.measuring import Cpu, Figures, machine, median, postgres_version, run, system
+from bench.stock import at_rest
+from bench.validity import InvalidError
+from wms.auth.keys import load_key
+from wms.bus.kafka import BrokerSettings
+from wms.bus.topics import user_inbox
+from wms.client.broker_requests import BrokerRequests
+from wms.client.credential import decode
+from wms.client.settings import read_settings
+from wms.client.submission import messages, new_id
+from wms.embedded.system import System
+from wms.jobdesc.description import JobDescription
+from wms.messages import commands, replies
+
+AT_ONCE = 64
+"""Single submissions that wait for their answers at a time."""
+STREAMS = 4
+EVENTS_PER_SECOND = 200
+"""Submissions beside the dashboards, of users in turn; each makes an event."""
+PAGES = 200
+QUEUES = 100
+FREE = str(10**6)
+ENVIRONMENT = {
+    "WMS_REQUESTS__TOKEN_PER_SECOND": FREE, "WMS_REQUESTS__TOKEN_BURST": FREE,
+    "WMS_REQUESTS__OWNER_PER_SECOND": FREE, "WMS_REQUESTS__OWNER_BURST": FREE,
+    "WMS_REQUESTS__ADDRESS_PER_SECOND": FREE, "WMS_REQUESTS__ADDRESS_BURST": FREE,
+    "WMS_GATEWAY__CONNECTIONS": "5000", "WMS_GATEWAY__ADDRESS_CONNECTIONS": "5000",
+}  # fmt: skip
+"""All users come from one address."""
+
+
+async def measure(seconds: int, jobs: int, dashboards: int, rows: int, rounds: int) -> Figures:
+    async with secured(dashboards) as (running, users):
+        about = machine(await postgres_version(running))
+        await users.in_turn(users.submit_one, AT_ONCE, 1.0)
+        singles, bulk = [], []
+        for _ in range(rounds):
+            singles.append(await single_submissions(running, users, seconds))
+            bulk.append(await streams(running, users, jobs))
+        found = {
+            "singles": best_told(singles, "per_second"),
+            "one_by_one": (await users.in_turn(users.submit_one, 1, seconds)).figures(),
+            "bulk": best_told(bulk, "jobs_per_second"),
+            "dashboards": await followed(running, users, seconds) if dashboards else {},
+            "pages": await pages(running, users, rows) if rows else {},
+        }
+    return {"machine": about | {"load_after": round(os.getloadavg()[0], 2)}, **found}
+
+
+@contextlib.asynccontextmanager
+async def secured(count: int) -> AsyncIterator[tuple[System, Users]]:
+    """Bring up a system whose gateway speaks HTTPS, and so many users."""
+    with tempfile.TemporaryDirectory(prefix="wms-bench-tls-") as place:
+        authority, private = certificate(Path(place))
+        files = {"WMS_GATEWAY__CERTIFICATE": str(authority), "WMS_GATEWAY__PRIVATE_KEY": str(private)}
+        async with system({"gateway": ENVIRONMENT | files}) as running:
+            assert running.facts is not None
+            url = f"https://127.0.0.1:{running.facts.gateway_port}/api/v1"
+            key = load_key(running.layout.keys / "issuer.pem")
+            async with Users(url, authority, key, max(count, AT_ONCE)) as users:
+                yield running, users
+
+
+def best_told(found: list[Figures], what: str) -> Figures:
+    """Return the round whose figure is the median, with those of all rounds."""
+    ordered = sorted(found, key=lambda each: float(each[what]))
+    return ordered[len(ordered) // 2] | {"rounds": [each[what] for each in found]}
+
+
+async def single_submissions(running: System, users: Users, seconds: float) -> Figures:
+    """Submit single jobs; all must be in the database."""
+    before = await job_count(running)
+    cpu = Cpu(running)
+    taken = await users.in_turn(users.submit_one, AT_ONCE, seconds)
+    used = cpu.used()
+    if (found := await job_count(running) - before) != len(taken.seconds):
+        raise InvalidError(f"{len(taken.seconds)} jobs were taken, {found} are there")
+    return taken.figures() | {"cpu_us_per_job": _each(used, len(taken.seconds))}
+
+
+async def streams(running: System, users: Users, jobs: int) -> Figures:
+    """Stream descriptions of several users; all must be in the database."""
+    body = lines(jobs // STREAMS, QUEUES)
+    await at_rest(running)
+    before = await job_count(running)
+    cpu = Cpu(running)
+    began = time.perf_counter()
+    taken = await asyncio.gather(*(users.submit_lines(n, body) for n in range(STREAMS)))
+    took = time.perf_counter() - began
+    used = cpu.used()
+    if (found := await job_count(running) - before) != sum(taken):
+        raise InvalidError(f"{sum(taken)} jobs were taken, {found} are there")
+    return {
+        "jobs_per_second": round(found / took),
+        "seconds": round(took, 2),
+        "cpu_us_per_job": _each(used, found),
+    }
+
+
+async def followed(running: System, users: Users, seconds: int) -> Figures:
+    """Open a stream of events of each user; measure without events, and with those of submissions over Kafka."""
+    boards = Dashboards(users)
+    await at_rest(running)
+    cpu, began = Cpu(running), time.perf_counter()
+    await boards.follow()
+    opening = {"seconds": round(time.perf_counter() - began, 1), "cpu_seconds": cpu.used()["gateway"]}
+    try:
+        await at_rest(running)
+        quiet = await _idle(running, seconds)
+        cpu = Cpu(running)
+        began = time.perf_counter()
+        wanted = await submitted(running, users, seconds)
+        await boards.until_told(wanted, 30)
+        took = time.perf_counter() - began
+        return {
+            "open": len(users.owners),
+            "opening": opening,
+            "cores_without_events": quiet,
+            "events_per_second": round(sum(map(len, wanted)) / took),
+            "cores_with_events": round(cpu.used()["gateway"] / took, 3),
+        }
+    finally:
+        await boards.close()
+
+
+async def _idle(running: System, seconds: float) -> float:
+    cpu = Cpu(running)
+    await asyncio.sleep(seconds)
+    return round(cpu.used()["gateway"] / seconds, 3)
+
+
+async def submitted(running: System, users: Users, seconds: int) -> list[set[int]]:
+    """Submit jobs of the users in turn, past the gateway; return the ids of each user's."""
+    found: list[set[int]] = [set() for _ in users.owners]
+    settings = read_settings(running.layout.root, {}).kafka
+    began = time.perf_counter()
+    async with asyncio.TaskGroup() as group:
+        for lane in range(8):
+            group.create_task(_submit_on(settings, users, found, lane, began + seconds))
+    return found
+
+
+async def _submit_on(
+    settings: BrokerSettings, users: Users, found: list[set[int]], lane: int, until: float
+) -> None:
+    whose = [decode(each.encode(), "bench") for each in users.tokens]
+    client = f"{replies.GATEWAY_CLIENT}bench-{lane}"
+    line = BrokerRequests(settings, _INBOX, f"bench-{lane}")
+    await line.open(30)
+    try:
+        for n in range(lane, 10**9, 8):
+            now = time.perf_counter()
+            if now > until:
+                return
+            user = n % len(whose)
+            name = new_id()
+            (order,) = messages([JobDescription(executable="sim", sites=("site-0",))], name, client).submits
+            answer = await line.ask(
+                commands.TOPIC, order.command_id, order, replies.Submitted, 30,
+                credential=whose[user], client=client,
+            )  # fmt: skip
+            found[user].update(range(answer.ids[0][0], answer.ids[0][1] + 1))
+            await asyncio.sleep(max(0.0, 8 / EVENTS_PER_SECOND - (time.perf_counter() - now)))
+    finally:
+        await line.close()
+
+
+_INBOX = user_inbox("bench")
+FILTERS = {
+    "all": "",
+    "newest": "newest=true",
+    "one state": "state=done",
+    "a rare state": "state=failed",
+    "states that none has": "state=staging",
+    "a site": "site=site-7",
+    "a site that none has": "site=nowhere",
+    "a name": "name=sim-77*",
+    "a name that none has": "name=none",
+    "a group": "group=group-7",
+    "a group that none has": "group=none",
+    "the last minute": "since={minute}",
+    "the last day, failed at a site": "since={day}&state=failed&site=site-7",
+    "a page in the middle": "after={middle}",
+    "outside of sweeps": "alone=true",
+}
+FILL = """
+    insert into job select (jsonb_populate_record(j, jsonb_build_object(
+        'job_id', $2::bigint + n, 'name', 'sim-' || n, 'job_group', 'group-' || n % 1000, 'site', 'site-' || n % 100,
+        'state', case when n % 5000 = 0 then 'Failed' else 'Done' end, 'reason', '',
+        'submitted_at', now() - n * interval '1 s', 'changed_at', now() - n * interval '1 s'
+    ))).* from job j, generate_series(1, $3::integer) n where j.job_id = $1
+"""
+
+
+async def pages(running: System, users: Users, rows: int) -> Figures:
+    """Ask for pages of a list of so many jobs of one user."""
+    template = await users.submit_one(0)
+    assert running.facts is not None
+    connection = await asyncpg.connect(running.facts.postgres_url, command_timeout=3_600)
+    try:
+        first = await connection.fetchval("select max(job_id) from job")
+        for done in range(0, rows, 1_000_000):
+            await connection.execute(FILL, template, first + done, min(rows - done, 1_000_000))
+        await connection.execute("vacuum (analyze) job")
+    finally:
+        await connection.close()
+    now = time.time()
+    given = {"minute": _moment(now - 60), "day": _moment(now - 86_400), "middle": first + rows // 2}
+    return {
+        "rows": rows,
+        **{name: await _page(users, each.format(**given)) for name, each in FILTERS.items()},
+    }
+
+
+def _moment(at: float) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
+
+
+async def _page(users: Users, chosen: str) -> Figures:
+    await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
+    found: list[float] = []
+    began = time.perf_counter()
+    while len(found) < PAGES and time.perf_counter() < began + 10:
+        at = time.perf_counter()
+        await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
+        found.append(1e3 * (time.perf_counter() - at))
+    return {"p50_ms": median(found), "p99_ms": median([sorted(found)[int(0.99 * len(found))]])}
+
+
+async def job_count(running: System) -> int:
+    assert running.facts is not None
+    connection = await asyncpg.connect(running.facts.postgres_url)
+    try:
+        return int(await connection.fetchval("select count(*) from job"))
+    finally:
+        await connection.close()
+
+
+def _each(used: dict[str, float], count: int) -> dict[str, float]:
+    return {name: round(1e6 * spent / max(1, count), 1) for name, spent in used.items()}
+
+
+if __name__ == "__main__":
+    run("gateway", measure, seconds=10, jobs=100_000, dashboards=1_000, rows=1_000_000, rounds=3)
