@@ -21,8 +21,7 @@ from bench.measuring import Cpu, Figures, machine, median, postgres_version, run
 from bench.stock import at_rest
 from bench.validity import InvalidError
 from wms.auth.keys import load_key
-from wms.bus.kafka import BrokerSettings
-from wms.bus.topics import user_inbox
+from wms.bus.topics import find
 from wms.client.broker_requests import BrokerRequests
 from wms.client.credential import decode
 from wms.client.settings import read_settings
@@ -151,40 +150,35 @@ async def _idle(running: System, seconds: float) -> float:
 async def submitted(running: System, users: Users, seconds: int) -> list[set[int]]:
     """Submit jobs of the users in turn, past the gateway; return the ids of each user's."""
     found: list[set[int]] = [set() for _ in users.owners]
-    settings = read_settings(running.layout.root, {}).kafka
-    began = time.perf_counter()
-    async with asyncio.TaskGroup() as group:
-        for lane in range(8):
-            group.create_task(_submit_on(settings, users, found, lane, began + seconds))
+    whose = [decode(each.encode(), "bench") for each in users.tokens]
+    line = BrokerRequests(read_settings(running.layout.root, {}).kafka, find(replies.GATEWAY_INBOX), "bench")
+    await line.open(30)
+
+    async def one(user: int) -> None:
+        client = replies.GATEWAY_CLIENT + new_id()
+        (order,) = messages([HELLO], new_id(), client).submits
+        answer = await line.ask(
+            commands.TOPIC,
+            order.command_id,
+            order,
+            replies.Submitted,
+            30,
+            credential=whose[user],
+            client=client,
+        )
+        found[user].update(range(answer.ids[0][0], answer.ids[0][1] + 1))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for n in range(seconds * EVENTS_PER_SECOND):
+                group.create_task(one(n % len(whose)))
+                await asyncio.sleep(1 / EVENTS_PER_SECOND)
+    finally:
+        await line.close()
     return found
 
 
-async def _submit_on(
-    settings: BrokerSettings, users: Users, found: list[set[int]], lane: int, until: float
-) -> None:
-    whose = [decode(each.encode(), "bench") for each in users.tokens]
-    client = f"{replies.GATEWAY_CLIENT}bench-{lane}"
-    line = BrokerRequests(settings, _INBOX, f"bench-{lane}")
-    await line.open(30)
-    try:
-        for n in range(lane, 10**9, 8):
-            now = time.perf_counter()
-            if now > until:
-                return
-            user = n % len(whose)
-            name = new_id()
-            (order,) = messages([JobDescription(executable="sim", sites=("site-0",))], name, client).submits
-            answer = await line.ask(
-                commands.TOPIC, order.command_id, order, replies.Submitted, 30,
-                credential=whose[user], client=client,
-            )  # fmt: skip
-            found[user].update(range(answer.ids[0][0], answer.ids[0][1] + 1))
-            await asyncio.sleep(max(0.0, 8 / EVENTS_PER_SECOND - (time.perf_counter() - now)))
-    finally:
-        await line.close()
-
-
-_INBOX = user_inbox("bench")
+HELLO = JobDescription(executable="sim", sites=("site-0",))
 FILTERS = {
     "all": "",
     "newest": "newest=true",

@@ -1,4 +1,4 @@
-"""What runs beside the kills: a fuzzer, an expensive user, and a watch over every partition."""
+"""What runs beside the kills: a user at the gateway, a fuzzer, an expensive user, and a watch over every partition."""
 
 import asyncio
 import contextlib
@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 import asyncpg
 import msgspec
 
+from tests.chaos import over_https
+from tests.chaos.over_https import RemoteUser
 from tests.chaos.victims import Kill
 from tests.hostile import expensive
 from tests.hostile.fuzzer import OWNER as FUZZER
@@ -18,7 +20,7 @@ from wms.errors import Unavailable
 
 SETTLE_SECONDS = 3.0
 """After its processes beat again a service takes its partitions, and the first probes come back."""
-OWNERS = (FUZZER, expensive.OWNER)
+OWNERS = (FUZZER, expensive.OWNER, over_https.OWNER)
 
 LOST = """select a.job_id, a.epoch, a.pilot_id, extract(epoch from a.ended_at)::float8 as at
           from attempt a join job j using (job_id) where j.owner = $1 and a.outcome = 'lost'"""
@@ -28,6 +30,7 @@ class Beside(msgspec.Struct):
     """What runs beside the kills, and what it saw."""
 
     watch: ServedWatch
+    remote: RemoteUser
     fuzzer: Fuzzer | None = None
     faults: list[str] = []
 
@@ -37,7 +40,11 @@ class Beside(msgspec.Struct):
         lines = [
             f"longest without a probe, restarts not counted ({self.watch.looks} looks): {', '.join(told)}"
         ]
-        return [*lines, *([await self.fuzzer.summary()] if self.fuzzer is not None else [])]
+        return [
+            *lines,
+            self.remote.text(),
+            *([await self.fuzzer.summary()] if self.fuzzer is not None else []),
+        ]
 
     def replaced(self, kill: Kill, at: float) -> None:
         """Do not count until `at` (monotonic) what was not served since the kill."""
@@ -47,8 +54,8 @@ class Beside(msgspec.Struct):
 @contextlib.asynccontextmanager
 async def beside(target: Target, *, fuzz_rate: float, is_expensive: bool, seed: int) -> AsyncIterator[Beside]:
     """Run it for as long as the body takes; afterwards its users' jobs are killed."""
-    it = Beside(ServedWatch(target.database))
-    tasks = [asyncio.create_task(it.watch.run())]
+    it = Beside(ServedWatch(target.database), RemoteUser(target))
+    tasks = [asyncio.create_task(it.watch.run()), asyncio.create_task(it.remote.run())]
     if fuzz_rate:
         # The event log is audited: what services alone write there is left alone.
         it.fuzzer = Fuzzer(target, rate=fuzz_rate, seed=seed, internal=False, quiet=True)
@@ -58,13 +65,13 @@ async def beside(target: Target, *, fuzz_rate: float, is_expensive: bool, seed: 
     try:
         yield it
         it.faults += [f"what runs beside the kills ended: {each}" for each in tasks if each.done()]
+        await it.remote.settle()
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    if fuzz_rate or is_expensive:
-        await _kill_jobs(target)
-    it.faults += it.watch.faults()
+    await _kill_jobs(target)
+    it.faults += [*it.watch.faults(), *await it.remote.check()]
 
 
 async def _kill_jobs(target: Target) -> None:
