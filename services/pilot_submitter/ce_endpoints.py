@@ -23,6 +23,7 @@ from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
 from wms.ids import CeId
 from wms.site import ComputingElement
+from wms.transfer.movers import TransferSettings
 
 log = structlog.get_logger()
 
@@ -98,6 +99,8 @@ class EndpointTerms(NamedTuple):
     asks: DoorTerms | None = None
     """How requests are translated for the batch system; None: there is none, or only the resources of the ad are requested."""
     software: str = ""
+    transfers: TransferSettings | None = None
+    """The site's settings for files by URL; None: as configured for all elements."""
     follow_every_seconds: float = 0.0
 
 

@@ -97,6 +97,8 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     Each has an attribute and an option: `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`.
     """
     mapping_script: MappingScriptSettings | None = None
+    transfers: TransferSettings | None = None
+    """From where jobs' inputs by URL may be fetched there, and where outputs may go; None: as `[transfers]` says for all elements."""
     software: Line = ""
     """A directory on the nodes whose entries name their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
@@ -132,6 +134,11 @@ class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     """The file with our bearer token; empty: none."""
     authorities: Line = ""
     """The file with the certificates of trusted authorities; empty: those of this machine."""
+    staging: bool = False
+    """Whether the element stages data (`[arex/data-staging]` in its arc.conf), and so moves files by URL for jobs sent directly.
+
+    It resolves names, follows redirections and shows credentials by its own rules.
+    """
 
 
 class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):

@@ -108,6 +108,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         sandboxes_url=settings.sandboxes_url,
         asks=asks,
         software=settings.software,
+        transfers=settings.transfers,
         follow_every_seconds=settings.follow_every_seconds,
     )
 
@@ -156,4 +157,4 @@ def _arc(settings: ArcSettings) -> ArcDispatcher:
         token=settings.token,
         authorities=settings.authorities,
     )
-    return ArcDispatcher(element, settings.agent or agent_argv())
+    return ArcDispatcher(element, settings.agent or agent_argv(), stages=settings.staging)

@@ -17,6 +17,7 @@ from services.pilot_submitter.bound_pilot import purpose_of, request_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.direct_outcome import has_begun, refused_input, result_of
 from services.pilot_submitter.direct_payload import payload_of
+from services.pilot_submitter.direct_staging import staged_files
 from services.pilot_submitter.direct_step import DirectStep, next_step
 from services.pilot_submitter.pilot_factory import PilotFactory, policy_of
 from services.pilot_submitter.placing import SOURCE
@@ -245,7 +246,8 @@ class DirectJobs:
             return None
         request = request_of(placed, work, element, door)
         store = open_store(self._sandboxes_url)
-        payload = await payload_of(job, description, store, self._directory / job.pilot_id)
+        staged = staged_files(description, door.dispatcher, self._maker.transfers(door).access)
+        payload = await payload_of(job, description, store, self._directory / job.pilot_id, staged)
         return PilotRequest(
             pilot_id=job.pilot_id,
             site=job.site,
@@ -274,7 +276,7 @@ class DirectJobs:
     async def _finish(self, dispatcher: DirectDispatcher, job: DirectJob, seen: PilotSighting) -> None:
         """Fetch the outputs, and report the end."""
         end = await dispatcher.collect(job.pilot_id)
-        if job.is_late and not job.stop_requested and not has_begun(job, end):
+        if job.is_late and not job.stop_requested and not has_begun(job, end, seen):
             await self._tell(job, "decline")
             return
         async with self._db.transaction() as tx:

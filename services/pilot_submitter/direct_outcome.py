@@ -35,10 +35,8 @@ def verdict(
     """
     if job.stop_requested:
         return DirectVerdict("killed", Code.KILLED_BY_USER, f"{job.stop_requested} was ordered")
-    if not has_begun(job, end):
-        return DirectVerdict(
-            "lost", Code.AGENT_ERROR, f"the batch job ended before it began: {seen.reason or seen.state}"
-        )
+    if not has_begun(job, end, seen):
+        return _not_begun(job, seen)
     limit = next((code for word, code in _LIMITS.items() if word in seen.reason.lower()), None)
     if limit is not None:
         return DirectVerdict("failed", limit, seen.reason)
@@ -48,11 +46,33 @@ def verdict(
         return DirectVerdict(
             "lost", seen.lost or Code.PILOT_STOPPED, seen.reason or "the batch system ended it"
         )
-    return _by_exit_code(end.exit_code, description)
+    return _sent(_by_exit_code(end.exit_code, description), seen)
 
 
-def has_begun(job: DirectJob, end: DirectEnd) -> bool:
-    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job left."""
+def _not_begun(job: DirectJob, seen: PilotSighting) -> DirectVerdict:
+    if seen.staging:
+        # A job that was taken for Running cannot be held any more.
+        outcome: Outcome = "lost" if job.state == "Matched" else "failed"
+        code = Code.FILE_CORRUPT if seen.staging == "corrupt" else Code.FILE_UNAVAILABLE
+        return DirectVerdict(outcome, code, seen.reason)
+    text = f"the batch job ended before it began: {seen.reason or seen.state}"
+    return DirectVerdict("lost", Code.AGENT_ERROR, text)
+
+
+def _sent(found: DirectVerdict, seen: PilotSighting) -> DirectVerdict:
+    """Return the verdict by the exit code, unless the middleware could not send the outputs of a job that ended well."""
+    if found.outcome == "done" and seen.staging == "failed":
+        return DirectVerdict("failed", Code.OUTPUT_FAILED, seen.reason)
+    return found
+
+
+def has_begun(job: DirectJob, end: DirectEnd, seen: PilotSighting) -> bool:
+    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job left.
+
+    A batch job that runs, and finds a corrupt input, never starts the program.
+    """
+    if seen.staging == "corrupt":
+        return False
     return job.state != "Matched" or (end.has_begun and end.exit_code != NEVER_BEGAN)
 
 
@@ -75,7 +95,7 @@ def result_of(
 
     Outputs that cannot be stored make the result a failure. Raises Unavailable if the store does not answer.
     """
-    told, began = verdict(job, description, seen, end), has_begun(job, end)
+    told, began = verdict(job, description, seen, end), has_begun(job, end, seen)
     output, refused, unmatched = _stored(store, end.directory, description) if began else (None, "", ())
     text = "; ".join(
         filter(None, (told.text, f"no file matches {', '.join(unmatched[:5])}" if unmatched else "", refused))

@@ -5,29 +5,27 @@ import shutil
 from pathlib import Path
 
 from wms.db.direct_job import DirectJob
-from wms.dispatch.direct import DirectPayload
-from wms.errors import Rejected
+from wms.dispatch.direct import DirectPayload, StagedFiles
 from wms.jobdesc.description import JobDescription
 from wms.transfer import SandboxStore, download
 
 PATH = "/usr/local/bin:/usr/bin:/bin"
 OURS = "WMS_"
+NO_FILES = StagedFiles()
 
 
 async def payload_of(
-    job: DirectJob, description: JobDescription, store: SandboxStore, directory: Path
+    job: DirectJob,
+    description: JobDescription,
+    store: SandboxStore,
+    directory: Path,
+    staged: StagedFiles = NO_FILES,
 ) -> DirectPayload:
     """Return the payload of a job, with its input sandboxes unpacked into `directory`, which is emptied first.
 
-    Raises Rejected if the job has inputs or outputs by URL, or its inputs cannot be had. Raises Unavailable if the store does not
-    answer.
+    `staged` are its files by URL (`direct_staging`). Raises Rejected if its inputs cannot be had, and Unavailable if the store
+    does not answer.
     """
-    if description.inputs or description.outputs:
-        raise Rejected(
-            "INPUT_FAILED",
-            "its files are named by URL, and nothing moves them for a job that is sent directly",
-            "put them into the sandboxes, or leave out `dispatch`",
-        )
     await asyncio.to_thread(_made_anew, directory)
     for sandbox in description.input_sandbox:
         to = directory / sandbox.directory
@@ -39,6 +37,7 @@ async def payload_of(
         stdin=description.stdin,
         cpu_seconds=description.cpu_time,
         inputs=directory,
+        staged=staged,
     )
 
 

@@ -32,7 +32,7 @@ class PilotFactory:
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
         self._kafka: BrokerSettings = config.kafka
-        self._transfers = _tables(config.transfers)
+        self._transfers = config.transfers
         self._sandboxes = config.sandboxes.url
         self._log_level = config.log.level
         self._key = key
@@ -46,6 +46,10 @@ class PilotFactory:
     def lifetime_seconds(self, door: CeEndpoint) -> float:
         """Return the seconds after its start at which a pilot of this endpoint (`door`) takes no more jobs."""
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
+
+    def transfers(self, door: CeEndpoint) -> TransferSettings:
+        """Return the settings for files by URL of jobs at this endpoint (`door`): its own, or those of all elements."""
+        return door.terms.transfers or self._transfers
 
     def order(
         self,
@@ -136,7 +140,7 @@ class PilotFactory:
                 "resource.node": {
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
-                **self._transfers,
+                **_tables(self.transfers(door)),
                 "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
                 "kafka": msgspec.to_builtins(self._kafka),
                 "log": {"level": self._log_level},

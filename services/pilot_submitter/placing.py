@@ -12,6 +12,7 @@ import structlog
 
 from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.direct_staging import direct_fault
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import let_come
@@ -21,7 +22,6 @@ from wms.db import ad, pilot, placement
 from wms.db.database import Database, Transaction
 from wms.db.pilot import NewPilot
 from wms.db.placement import PlacedWork, Placement, PlacementFailure, PlacementMark
-from wms.dispatch.direct import DirectDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.dispatch.reservation import RESERVING, WITHOUT_QUEUE
 from wms.ids import CeId, InstanceId, JobId, PilotId
@@ -122,11 +122,14 @@ class Placing:
         door = self._doors.to(placed.site, placed.ce, element.dispatcher) if element else None
         if element is None or door is None or placed.job_id not in work:
             return failure(placed, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
-        if placed.dispatch == "direct" and not isinstance(door.dispatcher, DirectDispatcher):
-            return failure(placed, PlacementFault.NO_ELEMENT, "no jobs are sent there directly")
+        if placed.dispatch == "direct" and (fault := self._direct_fault(work[placed.job_id], door)):
+            return failure(placed, PlacementFault.NO_ELEMENT, fault)
         if not door.open:
             return failure(placed, PlacementFault.UNREACHABLE, door.why_shut)
         return self._shipment(placed, work[placed.job_id], element, door)
+
+    def _direct_fault(self, work: PlacedWork, door: CeEndpoint) -> str:
+        return direct_fault(work.description, door.dispatcher, self._maker.transfers(door).access)
 
     def _shipment(
         self, placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint

@@ -312,7 +312,7 @@ select format('job %s is held for "%s", its last move was for "%s"', j.job_id, j
 from job j left join job_event e on e.job_id = j.job_id and e.seq = j.event_seq
 where j.state = 'Held'
   and (j.reason is distinct from e.reason or j.reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED', 'NOT_PLACED', 'INDEX_REFUSED', 'BROKER_FAULT',
-      'COALLOCATION_BROKEN']))
+      'COALLOCATION_BROKEN', 'FILE_UNAVAILABLE', 'FILE_CORRUPT', 'URL_REFUSED']))
 union all
 select format('the jobs %s to %s are held for "%s"', first, last, reason)
 from block where state = 'Held' and reason <> all (array['HELD_BY_USER', 'NEVER_STARTED', 'TOO_LARGE', 'DEPENDENCY', 'DEPENDENCY_FAILED']);

@@ -8,7 +8,7 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import AttemptId, Epoch, JobId, PilotId
-from wms.jobdesc.array import expand
+from wms.jobdesc.array import own_description
 from wms.jobdesc.description import JobDescription
 from wms.site import Resource
 
@@ -70,9 +70,7 @@ async def hold(tx: Transaction, holder: str, seconds: float, limit: int) -> list
 
 async def descriptions(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, JobDescription]:
     """Return the descriptions of these jobs, with the placeholders of job arrays filled in by each job's own values."""
-    found = {}
-    for row in await tx.fetch(SQL["what"], job_ids):
-        description = msgspec.json.decode(row["description"], type=JobDescription)
-        own = msgspec.json.decode(row["parameters"]) if row["parameters"] else {}
-        found[row["job_id"]] = expand(description, row["array_index"] or 0, own)
-    return found
+    return {
+        row["job_id"]: own_description(row["description"], row["array_index"], row["parameters"])
+        for row in await tx.fetch(SQL["what"], job_ids)
+    }

@@ -24,6 +24,7 @@ from wms.ids import CeId, JobId, PilotId
 from wms.job.job import TEXT_LIMIT, Job, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
+from wms.jobdesc.array import own_description
 from wms.jobdesc.description import JobDescription
 from wms.matching.grouping import Requirements
 from wms.messages import broker
@@ -154,6 +155,7 @@ class PlacedWork(NamedTuple):
 
     requirements: Requirements
     description: JobDescription
+    """That of this one job: the values of a job array are filled in."""
     reserved_seconds: float | None = None
     """How many seconds the job's reservation lasts, from now or its later start; None without a granted agreement."""
 
@@ -163,7 +165,7 @@ async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedW
     return {
         row["job_id"]: PlacedWork(
             msgspec.json.decode(row["requirements"], type=Requirements),
-            msgspec.json.decode(row["description"], type=JobDescription),
+            own_description(row["description"], row["array_index"], row["parameters"]),
             row["reserved_seconds"],
         )
         for row in await tx.fetch(SQL["jobs"], job_ids)

@@ -17,9 +17,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from wms.dispatch import arc_staging
 from wms.dispatch.arc_rest import ArcEndpoint, ArcJobStatus, ArcRest
 from wms.dispatch.carried_files import BACK, BACK_LIMIT, THERE, carried_script, pack_inputs, unpack_outputs
-from wms.dispatch.direct import DirectEnd, end_in
+from wms.dispatch.direct import DirectEnd, DirectPayload, end_in
 from wms.dispatch.policy import environment
 from wms.dispatch.port import (
     OUTPUT_LIMIT,
@@ -60,9 +61,11 @@ STATES: Mapping[str, State] = {
 class ArcDispatcher:
     """Sends pilots to one ARC element. Each is a job that runs the command `agent` with `--config FILE`."""
 
-    def __init__(self, element: ArcEndpoint, agent: Sequence[str]) -> None:
+    def __init__(self, element: ArcEndpoint, agent: Sequence[str], *, stages: bool = False) -> None:
+        """`stages` says whether the element stages data, so that it can move files by URL for jobs that are sent directly."""
         self._element = element
         self._agent = tuple(agent)
+        self._stages = stages
         self._jobs: dict[PilotId, str] = {}
         self._collected: dict[PilotId, tempfile.TemporaryDirectory[str]] = {}
         """For each job sent directly, the temporary directory with its unpacked output."""
@@ -119,6 +122,12 @@ class ArcDispatcher:
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
         """Do nothing. A job at an ARC element cannot be told that its lease was renewed."""
+
+    def staging_fault(self, name: str, url: str, checksum: str = "") -> str:
+        """Return why the element cannot move a file from or to a URL; empty if it can."""
+        if not self._stages:
+            return "this ARC element is not configured to stage files (`staging`)"
+        return arc_staging.staging_fault(name, url, checksum)
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
         """Fetch the output of an ended job that was sent directly, and unpack it into a directory of this machine.
@@ -183,7 +192,7 @@ class ArcDispatcher:
                 pack_inputs(order.payload.inputs, archive)
                 shutil.rmtree(order.payload.inputs)
                 return {
-                    FILES[0]: carried_script(order.pilot_id, order.payload).encode(),
+                    FILES[0]: _direct_script(order.pilot_id, order.payload).encode(),
                     THERE: archive.read_bytes(),
                 }
         config, token = (f'"$PWD/{name}"' for name in FILES[1:])
@@ -204,6 +213,9 @@ class ArcDispatcher:
         relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)
         files, back = ((FILES[0], THERE), ("log", BACK)) if order.payload else (FILES, ("log",))
         inputs, outputs = ("".join(f'("{name}" "")' for name in names) for names in (files, back))
+        if order.payload:
+            inputs += arc_staging.input_relations(order.payload.staged)
+            outputs += arc_staging.output_relations(order.payload.staged)
         variables = "".join(
             f"({_quoted(name)} {_quoted(value)})" for name, value in environment(order.policy).items()
         )
@@ -262,6 +274,7 @@ class ArcDispatcher:
             reference=self._jobs[pilot_id],
             reason=why,
             lost=Code.NODE_LOST if state == "Failed" and NODE_FAILURE.search(why) else None,
+            staging=arc_staging.staging_of(why) if state == "Failed" else "",
         )
 
     async def _why(self, rest: ArcRest, pilot_id: PilotId, end: ArcJobStatus, code: str) -> str:
@@ -276,6 +289,17 @@ class ArcDispatcher:
 
     async def _output(self, rest: ArcRest, pilot_id: PilotId) -> str:
         return await rest.tail(self._jobs[pilot_id], "log", OUTPUT_LIMIT)
+
+
+def _direct_script(name: str, payload: DirectPayload) -> str:
+    staged = payload.staged
+    return carried_script(
+        name,
+        payload,
+        preparation=arc_staging.preparation(staged),
+        conclusion=arc_staging.conclusion(staged),
+        left_out=arc_staging.STAGED if staged else "",
+    )
 
 
 def _is_over(answer: ArcJobStatus) -> bool:

@@ -17,19 +17,23 @@ BACK_LIMIT = 2 * 2**30
 """The most bytes of the archive that comes back, packed or unpacked."""
 MEMBERS_LIMIT = 100_000
 _BEFORE = f"touch {BACK}\nmkdir -p {WORK} && tar -xf {THERE} -C {WORK} || exit 70\n"
-_AFTER = (
-    f"tar -cf {BACK} {WORK} {STDOUT} {STDERR} {EXIT} {BEGAN} {USAGE} $(ls {ENDED} 2>/dev/null)\n    "
-    # The element keeps the files of jobs that end well; how the program ended is among them.
-    "set -- 0\n    "
-)
+_LEFT = f"{WORK} {STDOUT} {STDERR} {EXIT} {BEGAN} {USAGE} $(ls {ENDED} 2>/dev/null)"
+# The element keeps the files of jobs that end well; how the program ended is among them.
+_END = "set -- 0\n    "
 
 
-def carried_script(name: str, payload: DirectPayload) -> str:
+def carried_script(
+    name: str, payload: DirectPayload, *, preparation: str = "", conclusion: str = "", left_out: str = ""
+) -> str:
     """Return the script of a job that unpacks its input archive where it starts, and packs its output at the end.
 
-    `name` is written into the script for people.
+    `name` is written into the script for people. `preparation` are shell lines that follow the unpacking. `conclusion` are shell
+    lines that follow the end of the program, whose exit code is `$1`. `left_out` names a file in the job's directory that lists
+    what the output does not include; empty: nothing is left out.
     """
-    return direct_script(name, payload, leased=False, before=_BEFORE, after=_AFTER)
+    excluded = f" -X {left_out}" if left_out else ""
+    after = f"{conclusion}tar -cf {BACK}{excluded} {_LEFT}\n    {_END}"
+    return direct_script(name, payload, leased=False, before=_BEFORE + preparation, after=after)
 
 
 def pack_inputs(inputs: Path, archive: Path) -> None:

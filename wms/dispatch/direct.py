@@ -24,6 +24,40 @@ NEVER_BEGAN = 75
 """The exit code of a job that never began, as its lease was not renewed in time."""
 
 
+class StagedInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A file that the middleware fetches into the working directory of a job that is sent directly, before the job begins."""
+
+    name: str
+    """The path in the working directory."""
+    url: str
+    size: int | None = None
+    """The size in bytes that the file must have; None: any."""
+    checksum: str = ""
+    """`sha256:` or `md5:` and the digits that the file must have, in hexadecimal; empty: any."""
+    executable: bool = False
+
+
+class StagedOutput(msgspec.Struct, frozen=True, kw_only=True):
+    """A file of the working directory that the middleware sends to a URL once the job has ended well."""
+
+    name: str
+    """The path in the working directory."""
+    url: str
+
+
+class StagedFiles(msgspec.Struct, frozen=True, kw_only=True):
+    """The files by URL of a job that is sent directly; the middleware moves them."""
+
+    inputs: tuple[StagedInput, ...] = ()
+    outputs: tuple[StagedOutput, ...] = ()
+    success_exit_codes: tuple[int, ...] = (0,)
+    """The exit codes with which the job has ended well: after others no output is sent."""
+
+    def __bool__(self) -> bool:
+        """Return whether there is any file."""
+        return bool(self.inputs or self.outputs)
+
+
 class DirectPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The program of a job that is sent directly, with its arguments, environment and files."""
 
@@ -36,6 +70,8 @@ class DirectPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The CPU time in seconds that each process of the job may use; 0 for no limit."""
     inputs: Path
     """A directory of this machine with the job's input files. The dispatcher moves or removes it."""
+    staged: StagedFiles = StagedFiles()
+    """The files by URL; only a `StagingDispatcher` may be given any."""
 
 
 class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,4 +145,15 @@ class DirectDispatcher(Protocol):
         """Bring the output of an ended job to this machine; return where it is and how the job ended.
 
         Raises Unavailable if that is not possible now.
+        """
+
+
+@runtime_checkable
+class StagingDispatcher(Protocol):
+    """What a dispatcher offers beside its port if its middleware can move files by URL for jobs that are sent directly."""
+
+    def staging_fault(self, name: str, url: str, checksum: str = "") -> str:
+        """Return why the middleware cannot move a file from or to a URL; empty if it can.
+
+        `name` is the file's path in the job's working directory. `checksum` is the one to verify; empty: none.
         """

@@ -64,6 +64,11 @@ class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
     lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
     """Why the pilot counts as ended although its end was not seen. It may still run on a node out of sight. None: it does not."""
+    staging: Literal["", "failed", "corrupt"] = ""
+    """What went wrong with the files by URL of a job that was sent directly; empty: nothing that is known.
+
+    failed: the middleware could not fetch or send one. corrupt: an input is not what it must be, and the job did not begin.
+    """
 
     @property
     def cause(self) -> Code | None:

@@ -32,6 +32,15 @@ def jobs_in(description: JobDescription) -> int:
     return next((len(values) for values in description.parameters.values()), 1)
 
 
+def own_description(body: str, index: int | None, parameters: str | None) -> JobDescription:
+    """Return the description of one job from what is stored: its own or its array's as JSON, its index there, and its values as JSON.
+
+    `index` is None for a job of no array, and `parameters` for one without values of its own.
+    """
+    own = msgspec.json.decode(parameters, type=dict[str, str]) if parameters else {}
+    return expand(msgspec.json.decode(body, type=JobDescription), index or 0, own)
+
+
 def expand(description: JobDescription, index: int, own: Mapping[str, str] | None = None) -> JobDescription:
     """Return the job of that index (from 0) as a description of its own, all placeholders replaced.
 

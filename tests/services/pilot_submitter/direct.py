@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_watch import PlacementWatch
@@ -58,9 +58,11 @@ class Door:
 class DirectSubmitter:
     """A pilot submitter at one element, which holds the leases of the jobs that it sends there."""
 
-    def __init__(self, site: Site, dispatcher: Dispatcher, name: str = "s-1") -> None:
+    def __init__(
+        self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointTerms = SLURM
+    ) -> None:
         self.site, self.world = site, site.world
-        door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, SLURM)
+        door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
         doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [door])
         following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
         self.placing = Placing(site.world.db, doors, site.maker, following, InstanceId(name))
@@ -118,7 +120,8 @@ def local(site: Site, name: str = "first") -> LocalDispatcher:
 
 async def direct_job(site: Site, *argv: str, placement: dict[str, Any] | None = None, **job: Any) -> JobId:
     """Submit a job to be sent directly, and place it at the first element."""
-    await site.advertise("first")
+    if not await site.world.sql("select from ad"):
+        await site.advertise("first")
     (job_id,) = await site.world.submitted(
         **{"executable": argv[0], "arguments": argv[1:], "dispatch": "direct", "cpu_time": 400, **job}
     )

@@ -10,7 +10,6 @@ from tests.unit.pilot_submitter.direct_jobs import direct
 from wms.dispatch.direct import DirectPayload
 from wms.errors import Rejected
 from wms.jobdesc.description import JobDescription, SandboxRef
-from wms.jobdesc.staged_file import InputFile, OutputFile
 from wms.transfer import keep, open_store
 
 
@@ -41,25 +40,6 @@ async def test_inputs_are_unpacked_anew(tmp_path: Path) -> None:
     made = await payload(tmp_path, input_sandbox=(box,))
     found = [str(path.relative_to(made.inputs)) for path in made.inputs.rglob("*") if path.is_file()]
     assert found == ["17/in.txt"]
-
-
-@pytest.mark.parametrize(
-    "files",
-    [
-        {"inputs": (InputFile(name="in", sources=("https://example.org/in",)),)},
-        {"outputs": (OutputFile(name="out", targets=("https://example.org/out",)),)},
-        {"outputs": (OutputFile(name="out", targets=("https://example.org/out",), optional=True),)},
-    ],
-    ids=["inputs", "outputs", "optional outputs"],
-)
-async def test_files_by_url_are_refused_before_anything_is_done(
-    tmp_path: Path, files: dict[str, Any]
-) -> None:
-    with pytest.raises(Rejected, match="INPUT_FAILED") as refused:
-        await payload(tmp_path, **files)
-    assert "named by URL" in refused.value.message
-    assert "sandboxes" in refused.value.remedy
-    assert not (tmp_path / "inputs").exists()
 
 
 async def test_what_cannot_be_had_is_refused(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """What a pilot is sent with."""
 
+import tomllib
 from collections.abc import Sequence
 
 from services.pilot_submitter.ce_endpoints import EndpointTerms
@@ -8,6 +9,8 @@ from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.transfer.access_rules import AccessRules
+from wms.transfer.movers import TransferSettings
 
 
 class FakeTaker(LocalDispatcher):
@@ -34,3 +37,18 @@ async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent
     assert order.policy == JobPolicy(
         vo="lhcb", owner_groups=("physics",), cores=1, cpu_seconds=500, walltime_seconds=90_000
     )
+
+
+async def test_an_elements_own_settings_for_files_by_url_stand_in_place_of_those_of_all(site: Site) -> None:
+    taker = site.dispatcher(FakeTaker, "first", ENDS)
+    assert isinstance(taker, FakeTaker)
+    own = TransferSettings(access=AccessRules(hosts=["store.example.org"]))
+    provisioning, _ = site.build(
+        EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm", walltime_seconds=90_000), transfers=own),
+        first=taker,
+    )
+    await site.advertise("first")
+    await site.world.submitted(cpu_time=400)
+    await provisioning.provide()
+    told = tomllib.loads(taker.taken[0].config)
+    assert told["transfers"]["access"]["hosts"] == ["store.example.org"]

@@ -15,6 +15,7 @@ from wms.jobdesc.description import JobDescription
 from wms.transfer import open_store
 
 HERE = Path("/nowhere")
+NOTHING = DirectEnd(directory=HERE, exit_code=None)
 DESCRIPTION = JobDescription(executable="prog", success_exit_codes=(0, 5))
 
 
@@ -48,6 +49,11 @@ def end(code: int | None, **more: Any) -> DirectEnd:
             Code.AGENT_ERROR,
         ),
         (DirectEnd(directory=HERE, exit_code=None), seen(), {"state": "Matched"}, "lost", Code.AGENT_ERROR),
+        (NOTHING, seen("Failed", staging="failed"), {"state": "Matched"}, "lost", Code.FILE_UNAVAILABLE),
+        (NOTHING, seen("Failed", staging="corrupt"), {"state": "Matched"}, "lost", Code.FILE_CORRUPT),
+        (NOTHING, seen("Failed", staging="corrupt"), {}, "failed", Code.FILE_CORRUPT),
+        (end(0), seen("Failed", staging="failed"), {}, "failed", Code.OUTPUT_FAILED),
+        (end(1), seen("Failed", staging="failed"), {}, "failed", Code.EXIT_CODE),
     ],
 )
 def test_each_end_has_its_outcome(
