@@ -111,8 +111,16 @@ def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterab
             )
 
 
+def _ending(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
+    """Return the jobs that a step holds or fails: the leader of a group is held with all others, so that one release frees all."""
+    group = each.facts.group
+    if step.end == "hold" and group and group.leader == each.record.job_id:
+        return tuple(one.job_id for one in group.members)
+    return (each.record.job_id,) if step.end else ()
+
+
 async def _end(tx: Transaction, steps: Mapping[JobId, Decided]) -> None:
-    ending = {job_id: step for job_id, (_, step) in steps.items() if step.end}
+    ending = {one: step for each, step in steps.values() for one in _ending(each, step)}
     if not ending:
         return
     found = await job.lock(tx, ending)

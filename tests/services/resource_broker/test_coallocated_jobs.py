@@ -102,3 +102,25 @@ async def test_a_job_that_was_killed_amid_the_last_step_is_not_missed(
     assert await states(the_world, ids) == ["Held", "Killed"]
     await sites.decide()
     assert await sites.held() == 0
+
+
+async def test_a_group_that_cannot_be_placed_is_held_and_released_as_one(
+    brokers: BrokerWorld, the_world: World, sites: Sites
+) -> None:
+    ids = await submitted(the_world)
+    for _ in range(2):
+        await settled(brokers, sites, *ids)
+        await brokers.fail(ids[0])
+        await brokers.regrouping.gather()
+        await sites.decide()
+        await brokers.due()
+    await brokers.step()
+    assert await states(the_world, ids) == ["Held", "Held"]
+    assert [(await the_world.reasons(each))[-1] for each in ids] == ["NOT_PLACED", "NOT_PLACED"]
+    await brokers.upkeep.close()
+    await sites.decide()
+    assert await sites.held() == 0
+    await the_world.order("release", *ids)
+    await settled(brokers, sites, *ids)
+    assert await states(the_world, ids) == ["Waiting", "Waiting"]
+    await sound(the_world)
