@@ -61,6 +61,8 @@ HOT = {
     ("pilot", "over"): "lease_by_pilot",
     ("pilot", "hurry_leases"): "lease_by_pilot",
     ("attempt", "of_pilots"): "lease_by_pilot",
+    ("agreement", "list"): "agreement_by_age",
+    ("agreement", "requested"): "agreement_requested",
 }
 
 

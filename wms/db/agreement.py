@@ -156,7 +156,7 @@ async def keep_turn(tx: Transaction, place: CeId, holder: str) -> bool:
 
 
 async def requested(tx: Transaction, place: CeId, limit: int) -> list[Agreement]:
-    """Return up to `limit` offers for a computing element that are still undecided, oldest first."""
+    """Return up to `limit` offers for a computing element that are still undecided: the oldest of each owner first, then the next of each."""
     return [_agreement(row) for row in await tx.fetch(SQL["requested"], *place, limit)]
 
 

@@ -37,8 +37,22 @@ where a.agreement_id = m.agreement_id
 returning a.*;
 
 -- name: requested
--- Undecided offers for one element, the oldest first.
-select * from agreement where site = $1 and ce = $2 and state = 'Requested' order by created_at, agreement_id limit $3;
+-- Undecided offers for one element. Owners take turns: the oldest offer of each comes before the second of any.
+with recursive owners as (
+    (select owner from agreement where site = $1 and ce = $2 and state = 'Requested' order by owner limit 1)
+    union all
+    select (
+        select a.owner from agreement a where a.site = $1 and a.ce = $2 and a.state = 'Requested' and a.owner > o.owner
+        order by a.owner limit 1
+    ) from owners o where o.owner is not null
+), turns as (
+    select f.agreement_id, f.created_at, row_number() over (partition by o.owner order by f.created_at, f.agreement_id) as turn
+    from owners o cross join lateral (
+        select agreement_id, created_at from agreement
+        where site = $1 and ce = $2 and owner = o.owner and state = 'Requested' order by created_at, agreement_id limit $3
+    ) f
+)
+select a.* from turns t join agreement a using (agreement_id) order by t.turn, t.created_at, t.agreement_id limit $3;
 
 -- name: granted
 -- Everything that is reserved at one element.
