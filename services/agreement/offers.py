@@ -3,7 +3,7 @@
 A message that comes twice has the effect of one.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import structlog
 
@@ -23,10 +23,13 @@ NOT_THEIRS = "there is no such job of this owner, group and VO"
 class Offers:
     """Handles the messages to one site; messages to other sites are ignored."""
 
-    def __init__(self, site: str, elements: Collection[str]) -> None:
-        """Build a handler; `elements` are the names of the computing elements that this service decides for."""
+    def __init__(self, site: str, elements: Mapping[str, Callable[[], None]]) -> None:
+        """Build a handler; `elements` are the computing elements that this service decides for, by name.
+
+        Each has a function that is called once new offers for it are stored.
+        """
         self._site = site
-        self._elements = frozenset(elements)
+        self._elements = elements
         self.taken = 0
 
     async def handle(self, tx: Transaction, batch: list[Delivery[ToSite]]) -> None:
@@ -49,6 +52,8 @@ class Offers:
         stored = [each for each in first.values() if each.agreement_id in new]
         others = await agreement.of_others(tx, stored)
         await agreement.move(tx, [mark for each in stored if (mark := self._denied(each, others))])
+        for ce in {each.ce for each in stored} & self._elements.keys():
+            tx.on_commit(self._elements[ce])
         agreement.tell(tx, list((await agreement.read(tx, first.keys() - new)).values()))
 
     def _denied(self, offer: Reserve, others: Collection[str]) -> AgreementMark | None:

@@ -8,37 +8,37 @@ from services.agreement.port import ServedElement
 from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from wms.ids import slug
 from wms.messages.agreements import OFFERS_TOPIC, ToSite
+from wms.runtime.every import Every
 from wms.runtime.host import Host
 
-DECIDE_SECONDS = 0.2
-"""The most seconds until the service looks at a new offer."""
+DECIDE_SECONDS = 0.5
+"""The most seconds until an instance looks at an offer that another one stored; at one of its own it looks at once."""
 
 
 async def build(host: Host, config: Config) -> None:
     """Create the loops of the agreement service from its configuration and add them to `host`, which runs them."""
     settings = config.agreement
     served = elements(config, host.patient_db)
-    offers = Offers(settings.site, [each.ce for each in served])
-    # A consumer of its own for each site, as each reads the messages of all.
-    host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
     upkeep = AgreementUpkeep(host.patient_db, settings, served)
     host.every("tell", 20.0, upkeep.tell)
     host.every("end", 0.5, upkeep.end)
     host.every("release", 0.5, upkeep.release)
     host.every("forget", 600.0, upkeep.forget)
-    for each in served:
-        _serve(host, config, each, upkeep)
+    offers = Offers(settings.site, {each.ce: _serve(host, config, each, upkeep).wake for each in served})
+    # A consumer of its own for each site, as each reads the messages of all.
+    host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
     host.show("offers", lambda: offers.taken)
     host.show("strays_removed", lambda: upkeep.strays)
 
 
-def _serve(host: Host, config: Config, element: ServedElement, upkeep: AgreementUpkeep) -> None:
-    """Decide for one element, and compare with its batch system."""
+def _serve(host: Host, config: Config, element: ServedElement, upkeep: AgreementUpkeep) -> Every:
+    """Decide for one element, and compare with its batch system; return the loop that decides."""
     settings = config.agreement
     deciding = Deciding(host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds)
-    host.every(f"decide-{element.ce}", DECIDE_SECONDS, deciding.round)
+    loop = host.every(f"decide-{element.ce}", DECIDE_SECONDS, deciding.round)
     if element.helper is None:
         host.every(f"improve-{element.ce}", 2.0, deciding.improve)
-        return
+        return loop
     reconciliation = Reconciliation(host.patient_db, settings.site, element, upkeep)
     host.every(f"reconcile-{element.ce}", settings.reconcile_seconds, reconciliation.compare)
+    return loop

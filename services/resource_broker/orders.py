@@ -26,7 +26,7 @@ class Orders:
     async def handle(self, tx: Transaction, batch: list[Delivery[ToBroker]]) -> None:
         """Create or renew the records of jobs to be placed; of several messages on one job, the last counts.
 
-        The records are written in the given transaction, and the broker's next round is started.
+        The records are written in the given transaction, and the broker's next round is started after its commit.
         """
         newest: dict[int, BrokerJob | PlacementFailed] = {}
         for delivery in batch:
@@ -38,12 +38,12 @@ class Orders:
         fresh = [each.job_id for each in newest.values() if isinstance(each, BrokerJob)]
         await job_record.adopt(tx, orders, fresh)
         self.taken += len(batch)
-        self._wake()
+        tx.on_commit(self._wake)
 
     async def decided(self, tx: Transaction, batch: list[Delivery[AgreementDecided]]) -> None:
         """Handle decisions of sites on agreements: the next step of a job with no open question is due at once."""
         await job_record.decided(tx, {delivery.message.job_id for delivery in batch})
-        self._wake()
+        tx.on_commit(self._wake)
 
     async def look(self) -> bool:
         """Create records of jobs whose message was lost, in a transaction of its own; return whether there may be more."""

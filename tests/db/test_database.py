@@ -79,6 +79,23 @@ async def test_memory_keeps_what_it_took_for_granted_if_the_transaction_commits(
     assert undone == []
 
 
+async def test_what_waits_for_the_commit_is_called_after_it_and_not_without(db: Database) -> None:
+    called: list[int] = []
+    async with db.transaction() as tx:
+        tx.on_commit(lambda: called.append(1))
+        tx.on_commit(lambda: called.append(2))
+        assert called == []
+    assert called == [1, 2]
+
+    async def failing(tx: Transaction) -> None:
+        tx.on_commit(lambda: called.append(3))
+        raise FaultError
+
+    with pytest.raises(FaultError):
+        await db.attempt(failing)
+    assert called == [1, 2]
+
+
 async def test_a_message_that_is_too_large_is_rejected_as_it_is_sent(tx: Transaction) -> None:
     with pytest.raises(Rejected):
         tx.send("t", "k", changes.Left(job_ids=tuple(range(10**15, 10**15 + 100_000))))  # type: ignore[arg-type]  # plain numbers

@@ -78,6 +78,7 @@ class Transaction:
         self._outgoing: Outgoing = {}
         self._replies: Outgoing = {}
         self._undo: list[Callable[[], None]] = []
+        self._done: list[Callable[[], None]] = []
         self._now: datetime | None = None
         self.on_statement: Callable[[], None] = lambda: None
         """A function without arguments that is called after each statement."""
@@ -85,6 +86,15 @@ class Transaction:
     def on_failure(self, undo: Callable[[], None]) -> None:
         """Register a function that is called if the transaction does not commit. It undoes what the caller changed in memory."""
         self._undo.append(undo)
+
+    def on_commit(self, act: Callable[[], None]) -> None:
+        """Register a function that is called once the transaction has committed, such as one that wakes a loop."""
+        self._done.append(act)
+
+    def committed(self) -> None:
+        """Call the functions that `on_commit` registered, the first one first. The database is not touched."""
+        for each in self._done:
+            each()
 
     def undo(self) -> None:
         """Call the functions that `on_failure` registered, the last one first. The database is not touched."""
@@ -258,6 +268,7 @@ class Database:
             raise
         if parcels:
             self.on_posted(parcels)
+        tx.committed()
 
 
 async def _nothing_to_reset(_: Connection) -> None:

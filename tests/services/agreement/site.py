@@ -42,10 +42,14 @@ class Site:
         self.element = ServedElement(
             ce="ce", rules=rules, maker=maker or CalendarDecisions(rules, all_cpus), helper=helper
         )
-        self.offers = Offers("A", ["ce"])
+        self.woken = 0
+        self.offers = Offers("A", {"ce": self._wake})
         self.upkeep = AgreementUpkeep(world.db, AgreementSettings(site="A"), [self.element])
         self.reconciliation = Reconciliation(world.db, "A", self.element, self.upkeep)
         self.deciding = self.decider("one")
+
+    def _wake(self) -> None:
+        self.woken += 1
 
     def decider(self, holder: str) -> Deciding:
         return Deciding(self.world.db, "A", self.element, holder, 30.0)

@@ -6,6 +6,7 @@ from tests.services.agreement.offered import R, later, terms
 from tests.services.agreement.site import Site, reserve
 from tests.services.world import World
 from wms.agreement.state import AgreementState
+from wms.bus.delivery import Delivery
 from wms.ids import AgreementId
 
 S = AgreementState
@@ -80,3 +81,13 @@ async def test_many_offers_of_one_id_are_one(the_world: World, site: Site) -> No
     await site.send(offer, msgspec.structs.replace(offer, cpus=3), offer)
     assert {each.cpus for each in (await site.all()).values()} == {2}
     assert set(await site.all()) == {AgreementId("a-1")}
+
+
+async def test_the_decider_is_woken_once_new_offers_are_stored(the_world: World, site: Site) -> None:
+    (job,) = await the_world.submitted()
+    async with the_world.db.transaction() as tx:
+        await site.offers.handle(tx, [Delivery(None, reserve(terms(job)))])
+        assert site.woken == 0
+    assert site.woken == 1
+    await site.send(reserve(terms(job)))
+    assert site.woken == 1, "it is stored already"
