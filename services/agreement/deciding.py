@@ -57,6 +57,7 @@ class Deciding:
         outlook = await self._element.maker.look(booked)
         intended, now = await self._intend(offers, outlook.cpus)
         faultpoint.reach("agreement.after_intent")
+        await outlook.begin(intended, now)
         decisions: Decisions = {}
         for each in intended:
             decision = await self._decide(outlook, each, now)

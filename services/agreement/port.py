@@ -1,6 +1,6 @@
 """The interfaces by which a site decides on offers and holds reservations: WS-Agreement's decision maker and resource helper."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Protocol, TypeAlias
 
@@ -32,6 +32,12 @@ class Outlook(Protocol):
     cpus: int
     """The most CPUs that one reservation can have."""
 
+    async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
+        """Reserve CPUs for many offers at once, if the batch system can; `decide` then returns the grants, and tries the others.
+
+        Raises Unavailable if the batch system does not answer; it may have made some of the reservations.
+        """
+
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Reserve CPUs at the earliest start in the offer's window, and return the grant or the refusal.
 
@@ -61,8 +67,8 @@ class ResourceHelper(Protocol):
     async def holdings(self) -> list[Holding]:
         """Return all reservations of this system that the batch system lists. Raises Unavailable if it does not answer."""
 
-    async def release(self, name: str) -> bool:
-        """Remove a reservation; return True if it is gone, also if it never existed, and False while a job uses it.
+    async def release(self, names: Collection[str]) -> set[str]:
+        """Remove reservations; return those that are gone, also if they never existed. One in use by a job stays.
 
         Raises Unavailable if the batch system does not answer.
         """

@@ -13,7 +13,7 @@ A second `reserve` with the same name must get the same answer: the service may 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeVar
@@ -89,6 +89,9 @@ class ScriptedElement:
         """Return this object itself: the program keeps its own calendar."""
         return self
 
+    async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
+        """Do nothing: the program is asked about one offer at a time."""
+
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Ask the program to reserve, and return its grant or refusal; a start outside of the window is a refusal.
 
@@ -132,8 +135,11 @@ class ScriptedElement:
             if each.name.startswith(PREFIX)
         ]
 
-    async def release(self, name: str) -> bool:
-        """Ask the program to release a reservation; return False if it cannot yet. Raises Unavailable."""
+    async def release(self, names: Collection[str]) -> set[str]:
+        """Ask the program to release reservations, one after the other; return those that are gone. Raises Unavailable."""
+        return {name for name in names if await self._is_released(name)}
+
+    async def _is_released(self, name: str) -> bool:
         return (await self._ask({"action": "release", "name": name}, ReleaseAnswer)).released
 
     async def _ask(self, question: dict[str, Any], kind: type[A]) -> A:

@@ -17,6 +17,9 @@ class CalendarOutlook:
         self._rules = rules
         self._calendar = SlotCalendar(cpus, booked)
 
+    async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
+        """Do nothing: each decision is the calendar's own."""
+
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Grant the earliest start in the offer's window, if need be by moving flexible reservations; or refuse."""
         return decide(terms, self._calendar, self._rules, now)

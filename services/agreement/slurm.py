@@ -5,10 +5,13 @@ could be free, and then every end of a job or reservation. A reservation is on o
 that is idle for longer than the grace time, even while this service is down.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+import asyncio
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Final
 
+import structlog
 from msgspec.structs import replace
 
 from services.agreement.config import SlurmReservations
@@ -31,6 +34,8 @@ from wms.dispatch.commands import ToolOutput, Tools
 from wms.errors import Unavailable
 from wms.ids import AgreementId
 
+log = structlog.get_logger()
+
 TRIES: Final = 25
 """The most starts at which Slurm is asked to make the reservation of one offer."""
 TOOL_SECONDS: Final = 15.0
@@ -39,8 +44,7 @@ LATER_SECONDS: Final = 120.0
 STEP_SECONDS: Final = 60.0
 """Seconds between the starts that are tried where no job or reservation is known to end."""
 BUSY: Final = ("nodes are busy", "Requested node configuration is not available")
-GONE: Final = ("Requested reservation is invalid", "not found")
-IN_USE: Final = "is in use"
+CREATED: Final = re.compile(r"Reservation created: (\S+)")
 DUPLICATE: Final = "Duplicate reservation name"
 REFUSED: Final = "Error creating the reservation"
 
@@ -48,7 +52,7 @@ REFUSED: Final = "Error creating the reservation"
 class SlurmElement:
     """The decision maker and resource helper of one partition of a Slurm cluster."""
 
-    at_once = 10
+    at_once = 50
 
     def __init__(
         self, settings: SlurmReservations, rules: ReservationRules, grace_seconds: float, path: str
@@ -65,22 +69,36 @@ class SlurmElement:
 
     async def look(self, _booked: Sequence[Booking], /) -> "SlurmOutlook":
         """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs. Raises Unavailable."""
-        partition = self.settings.partition
-        sizes = nodes((await self._tools.ask("sinfo", "-h", "-N", "-p", partition, "-o", "%c")).out)
-        listed = [each for each in await self._listed() if each.partition == partition]
-        there = {each.name: each for each in self._ours(listed, frozenset())}
-        return SlurmOutlook(self, sizes, there, [*_reserved(listed), *_taken(await self._running())])
+        sizes, listed, running = await asyncio.gather(self._sizes(), self._listed(), self._running())
+        here = [each for each in listed if each.partition == self.settings.partition]
+        there = {each.name: each for each in self._ours(here, frozenset())}
+        return SlurmOutlook(self, sizes, there, [*_reserved(here), *_taken(running)])
 
     async def create(self, name: str, wish: Wish, start: datetime) -> ToolOutput:
         """Ask Slurm to reserve the CPUs of `wish` for its duration from `start` on, under a name.
 
         Return what `scontrol` printed; it is not checked whether the reservation was made.
         """
-        return await self._tools.run(
-            "scontrol", "create", "reservation", f"ReservationName={name}", f"StartTime={written(start)}",
+        return await self._tools.run("scontrol", *self._creation(name, wish, start))
+
+    async def create_all(self, wanted: Mapping[str, tuple[Wish, datetime]]) -> set[str]:
+        """Ask Slurm in one call for many reservations by name, each with its start; return the names of those made.
+
+        Raises Unavailable if the call does not end; Slurm may have made some.
+        """
+        said = await self._order(self._creation(name, *each) for name, each in wanted.items())
+        return {name for name in CREATED.findall(said.out) if name in wanted}
+
+    def _creation(self, name: str, wish: Wish, start: datetime) -> tuple[str, ...]:
+        return (
+            "create", "reservation", f"ReservationName={name}", f"StartTime={written(start)}",
             f"EndTime={written(start + wish.duration)}", "NodeCnt=1", f"CoreCnt={wish.cpus}",
             f"PartitionName={self.settings.partition}", f"Users={','.join(self.settings.users)}", f"Flags={self._purge}",
         )  # fmt: skip
+
+    async def _order(self, orders: Iterable[Sequence[str]]) -> ToolOutput:
+        """Give `scontrol` many orders on its standard input, one a line: most of what a call costs is to start the tool."""
+        return await self._tools.run("scontrol", text="".join(f"{' '.join(words)}\n" for words in orders))
 
     def name_of(self, agreement_id: AgreementId) -> str:
         """Return the name of an agreement's reservation: the configured prefix, a hyphen and the agreement's id."""
@@ -91,14 +109,13 @@ class SlurmElement:
         used = in_use(await self._running())
         return self._ours(await self._listed(), used)
 
-    async def release(self, name: str) -> bool:
-        """Delete a reservation; return True if it is gone, and False while a job runs in it. Raises Unavailable."""
-        said = await self._tools.run("scontrol", "delete", f"reservation={name}")
-        if said.code == 0 or any(each in said.err for each in GONE):
-            return True
-        if IN_USE in said.err:
-            return False
-        raise Unavailable(f"scontrol: {said.complaint}")
+    async def release(self, names: Collection[str]) -> set[str]:
+        """Delete reservations; return those that Slurm lists no more. One in which a job runs stays. Raises Unavailable."""
+        said = await self._order(("delete", f"reservation={name}") for name in names)
+        left = {each.name for each in await self._listed()}
+        if stay := left.intersection(names):
+            log.info("reservations stay for now", names=sorted(stay), error=said.complaint)
+        return set(names) - left
 
     def _ours(self, listed: Iterable[ListedReservation], used: frozenset[str]) -> list[Holding]:
         begin = f"{self.settings.prefix}-"
@@ -113,6 +130,10 @@ class SlurmElement:
         if said.code and "No reservations" not in said.out + said.err:
             raise Unavailable(f"scontrol: {said.complaint}")
         return list(reservations(said.out))
+
+    async def _sizes(self) -> list[int]:
+        said = await self._tools.ask("sinfo", "-h", "-N", "-p", self.settings.partition, "-o", "%c")
+        return nodes(said.out)
 
     async def _running(self) -> list[RunningJob]:
         partition = self.settings.partition
@@ -137,8 +158,31 @@ class SlurmOutlook:
         """
         self.cpus = max(sizes, default=0)
         self._element = element
-        self._there = there
+        self._there = dict(there)
         self._calendar = SlotCalendar(sum(sizes), taken)
+
+    async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
+        """Ask Slurm in one call for a reservation for each offer, at the earliest start that the calendar shows.
+
+        Raises Unavailable if it is unknown which ones Slurm made.
+        """
+        wanted = {name: each for offer in offers for name, each in self._wanted(offer, now)}
+        if not wanted:
+            return
+        made = await self._element.create_all(wanted)
+        for name, (wish, start) in wanted.items():
+            booking = wish.at(start, AgreementId(name))
+            if name in made:
+                self._there[name] = Holding(name=name, start_at=start, ends_at=booking.ends_at)
+            else:
+                self._calendar.drop(booking.agreement_id)
+
+    def _wanted(self, terms: AgreementTerms, now: datetime) -> Iterable[tuple[str, tuple[Wish, datetime]]]:
+        """Yield an offer's reservation, booked in the calendar, by its name; nothing if it exists, or has no start."""
+        name, wish = self._element.name_of(terms.agreement_id), self._element.rules.wish(terms, now)
+        if name not in self._there and (start := self._calendar.earliest(wish)) is not None:
+            self._calendar.book(wish.at(start, AgreementId(name)))
+            yield name, (wish, start)
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Ask Slurm for a reservation at one possible start after another, the earliest first; return the grant or refusal.

@@ -1,5 +1,6 @@
 """Ends agreements whose time is over, releases their reservations in batch systems, and compares agreements with these."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Final
@@ -71,7 +72,9 @@ class AgreementUpkeep:
         """
         async with self._db.transaction() as tx:
             held = await agreement.releasable(tx, self._settings.site, RELEASED_AT_ONCE)
-        gone = [each.agreement_id for each in held if await self._released(each)]
+        places = {each.ce for each in held}
+        removed = await asyncio.gather(*(self._removed(ce, held) for ce in places))
+        gone = [agreement_id for some in removed for agreement_id in some]
         if gone:
             faultpoint.reach("agreement.after_release")
             async with self._db.transaction() as tx:
@@ -83,15 +86,17 @@ class AgreementUpkeep:
         async with self._db.transaction() as tx:
             await agreement.forget(tx, self._settings.kept_days * DAY_SECONDS, 10 * AT_ONCE)
 
-    async def _released(self, held: HeldReservation) -> bool:
-        element = self._elements.get(held.ce)
+    async def _removed(self, ce: str, held: Sequence[HeldReservation]) -> list[AgreementId]:
+        """Remove the reservations of one element from its batch system; return the agreements of those that are gone."""
+        element = self._elements.get(ce)
         if element is None or element.helper is None:
-            return False
+            return []
+        names = {each.reservation: each.agreement_id for each in held if each.ce == ce}
         try:
-            return await element.helper.release(held.reservation)
+            return [names[each] for each in await element.helper.release(names)]
         except Unavailable as error:
-            log.warning("not released yet", reservation=held.reservation, error=str(error))
-            return False
+            log.warning("not released yet", ce=ce, reservations=sorted(names), error=str(error))
+            return []
 
 
 class Reconciliation:
@@ -119,9 +124,9 @@ class Reconciliation:
             living = await agreement.living(tx, self._place)
             await agreement.use(tx, self._place.site, [each.name for each in listed.values() if each.in_use])
             await agreement.move(tx, self._vanished(listed, living))
-        for name in listed.keys() - living.keys():
-            log.warning("a reservation without an agreement is removed", reservation=name)
-            self._upkeep.strays += await self._element.helper.release(name)
+        if strays := listed.keys() - living.keys():
+            log.warning("reservations without an agreement are removed", reservations=sorted(strays))
+            self._upkeep.strays += len(await self._element.helper.release(strays))
 
     def _vanished(self, listed: Mapping[str, Holding], living: Living) -> list[AgreementMark]:
         """Return the ends of agreements whose reservation was twice not listed: once it may have been made meanwhile."""

@@ -30,8 +30,8 @@ async def test_what_was_reserved_is_listed_granted_again_and_released(tmp_path: 
     assert await element.decide(terms(), NOW) == first
     (held,) = await element.holdings()
     assert (held.name, held.start_at, held.ends_at) == (first.reservation, first.start_at, first.ends_at)
-    assert await element.release(held.name)
-    assert await element.release(held.name), "it is gone already"
+    assert await element.release([held.name]) == {held.name}
+    assert await element.release([held.name]) == {held.name}, "it is gone already"
     assert await element.holdings() == []
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from services.agreement.slurm_listing import TIME
 from tests.middleware import Sites
-from tests.testbed.agreement.cluster import delete_all, listed, slurm_element
+from tests.testbed.agreement.cluster import delete_all, listed, slurm_element, starts
 from tests.unit.agreement.offers import terms
 from tests.waiting import eventually
 from wms.agreement.decision import Granted
@@ -113,8 +113,8 @@ async def test_only_this_systems_are_held_and_released(testbed: Sites) -> None:
     testbed.run("beta", "scontrol", "create", "reservation", "ReservationName=others", *when)
     (held,) = await element.holdings()
     assert (held.name, held.in_use) == ("wms-a-1", False)
-    assert await element.release("wms-a-1")
-    assert await element.release("wms-a-1")
+    assert await element.release(["wms-a-1"]) == {"wms-a-1"}
+    assert await element.release(["wms-a-1"]) == {"wms-a-1"}
     assert set(listed(testbed)) == {"others"}
 
 
@@ -138,7 +138,29 @@ async def test_one_in_use_is_told_and_stays_until_its_job_has_ended(testbed: Sit
         return [each.in_use for each in await element.holdings()] == [True]
 
     await eventually(used, 30)
-    assert not await element.release("wms-a-1")
+    assert await element.release(["wms-a-1"]) == set()
     testbed.run("beta", "scancel", number)
-    await eventually(lambda: element.release("wms-a-1"), 60)
+    await eventually(lambda: element.release(["wms-a-1"]), 60)
+    assert not listed(testbed)
+
+
+async def test_many_are_made_in_one_call_and_the_others_tried_by_themselves(testbed: Sites) -> None:
+    """Two nodes of eight cores: the calendar shows sixteen, of which no node has twelve."""
+    at = now()
+    offers = [
+        terms(agreement_id=AgreementId(f"a-{n}"), cpus=cpus, duration_seconds=100.0)
+        for n, cpus in enumerate((5, 5, 5, 8))
+    ]
+    outlook = await slurm_element(testbed).look([])
+    await outlook.begin(offers, at)
+    made = starts(testbed)
+    decisions = [await outlook.decide(each, at) for each in offers]
+    assert len(made) > 1
+    granted = {each.reservation: each.start_at for each in decisions if isinstance(each, Granted)}
+    assert granted == starts(testbed)
+    assert granted.items() >= made.items()
+    assert sorted(granted.values())[:2] == [at, at]
+    assert set(granted) == {f"wms-a-{n}" for n in range(4)}
+    element = slurm_element(testbed)
+    assert await element.release([*granted, "wms-never-made"]) == {*granted, "wms-never-made"}
     assert not listed(testbed)
