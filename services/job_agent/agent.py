@@ -14,8 +14,7 @@ import structlog
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.match_requests import MatchRequests
-from services.job_agent.node import NodeJudge
-from services.job_agent.offered import DecodedOffer
+from services.job_agent.node import measure, node_properties
 from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import Prefetch
@@ -57,9 +56,9 @@ class Agent:
         pace = Prefetch(config.pilot.ahead_seconds)
         self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
-        self._node = NodeJudge(config, isolation=workplace.isolation_words)
         log.info("payload isolation", isolation=workplace.isolation_words)
-        self._asking = MatchRequests(config, link, self._holdings, pace, self._node)
+        node = node_properties(config, measure(config, workplace.isolation_words))
+        self._asking = MatchRequests(config, link, self._holdings, pace, node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)
         self._lease_seconds = 30.0
@@ -250,25 +249,10 @@ class Agent:
         taken, left = self._asking.sort(offer)
         if self._draining:
             taken, left = [], taken + left
-        taken = [each for each in taken if not self._is_unfit(each)]
         if taken:
             self._reporter.accept([self._holdings.take(each).attempt_id for each in taken])
         if left:
             self._reporter.decline([each.attempt_id for each in left])
-
-    def _is_unfit(self, offered: DecodedOffer) -> bool:
-        """Return whether the node fails the job's requirements; if so, give the offer back with the reason."""
-        try:
-            fault = self._node.fault(offered)
-        except Exception as error:
-            log.exception("offer not judged", job=offered.job.job_id)
-            fault = f"its requirements cannot be judged here: {type(error).__name__}"
-        if fault:
-            log.info(
-                "offer does not fit the node", job=offered.job.job_id, epoch=offered.job.epoch, reason=fault
-            )
-            self._reporter.unfit(offered.attempt_id, fault)
-        return bool(fault)
 
     def _take_answer(self, answer: Answer) -> None:
         sent = self._reporter.answered(answer)

@@ -9,7 +9,6 @@ import structlog
 
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import LeasedJobs
-from services.job_agent.node import NodeJudge
 from services.job_agent.offered import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
@@ -19,6 +18,7 @@ from wms.ids import PilotId, RequestId
 from wms.messages.requests import SLOTS_LIMIT, MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.runtime.pilot_config import PilotConfig
+from wms.site import Told
 
 log = structlog.get_logger()
 
@@ -38,10 +38,10 @@ class _Asked(msgspec.Struct):
 
 
 class MatchRequests:
-    """Decides when a pilot asks for how many jobs, and which offered jobs it accepts."""
+    """Decides when a pilot asks for how many jobs, and which offered jobs it accepts. `node` are the properties of its node."""
 
     def __init__(
-        self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: NodeJudge
+        self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: Told
     ) -> None:
         self._config = config
         self._link = link
@@ -153,8 +153,7 @@ class MatchRequests:
                 memory_taken_mb=self._holdings.memory_mb if packed else 0,
                 disk_taken_mb=self._holdings.disk_mb,
                 seconds_left=self.seconds_left,
-                unfit=self._node.unfit,
-                node=self._node.properties,
+                node=self._node,
             ),
             slots=wanted,
             packed=packed,

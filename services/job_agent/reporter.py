@@ -9,11 +9,10 @@ import msgspec
 import structlog
 
 from services.job_agent.kafka_link import KafkaLink
-from services.job_agent.payload.outcome import storable
 from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId, PilotId, ReportId
-from wms.messages.reports import REFUSED_LIMIT, Report, Result, StagingReport, Unfit
+from wms.messages.reports import REFUSED_LIMIT, Report, Result, StagingReport
 from wms.messages.site_inbox import Answer
 
 log = structlog.get_logger()
@@ -60,9 +59,7 @@ class ReportInFlight(msgspec.Struct):
     def passing(self) -> bool:
         """Whether the report may be lost: it only renews leases or gives the pilot's state, as the next one does."""
         told = self.report
-        return not (
-            told.accept or told.decline or told.unfit or told.start or told.finish or told.state == "ended"
-        )
+        return not (told.accept or told.decline or told.start or told.finish or told.state == "ended")
 
 
 class Reporter:
@@ -77,7 +74,6 @@ class Reporter:
         self._standing = standing
         self._accept: list[AttemptId] = []
         self._decline: list[AttemptId] = []
-        self._unfit: list[Unfit] = []
         self._start: list[AttemptId] = []
         self._renew: dict[AttemptId, None] = {}
         self._finish: list[tuple[Result, int]] = []
@@ -100,11 +96,6 @@ class Reporter:
     def decline(self, attempt_ids: list[AttemptId]) -> None:
         """Report that the pilot returns these attempts: offers, or jobs with a lease whose payloads were not started."""
         self._decline += attempt_ids
-        self._due.set()
-
-    def unfit(self, attempt_id: AttemptId, text: str) -> None:
-        """Report that the pilot returns an offer, because its node does not meet the job's requirements. `text` says why."""
-        self._unfit.append(Unfit(job_id=attempt_id.job_id, epoch=attempt_id.epoch, text=storable(text)))
         self._due.set()
 
     def start(self, attempt_id: AttemptId) -> None:
@@ -132,7 +123,7 @@ class Reporter:
     @property
     def has_unanswered(self) -> bool:
         """Whether an event is not sent yet, or a report has no answer that must not be lost."""
-        untold = self._accept or self._decline or self._unfit or self._start or self._finish or self._hello
+        untold = self._accept or self._decline or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
     async def wait_until_answered(self) -> None:
@@ -167,13 +158,7 @@ class Reporter:
     @property
     def _something(self) -> bool:
         return bool(
-            self._hello
-            or self._accept
-            or self._decline
-            or self._unfit
-            or self._start
-            or self._renew
-            or self._finish
+            self._hello or self._accept or self._decline or self._start or self._renew or self._finish
         )
 
     def _results_due(self) -> None:
@@ -216,7 +201,6 @@ class Reporter:
             report_id=ReportId(uuid.uuid4().hex),
             pilot_id=self._pilot_id,
             decline=tuple(self._decline),
-            unfit=tuple(self._unfit),
             accept=tuple(self._accept),
             start=tuple(self._start),
             renew=tuple(self._renew),
@@ -229,7 +213,7 @@ class Reporter:
             refused_orders=min(standing.refused_orders, REFUSED_LIMIT),
             staging=standing.staging,
         )
-        self._decline, self._unfit, self._accept, self._start = [], [], [], []
+        self._decline, self._accept, self._start = [], [], []
         self._renew, self._hello = {}, False
         sent = self._unanswered[report.report_id] = ReportInFlight(report, now(), now())
         if report.finish:

@@ -54,13 +54,12 @@ def describe(
     memory_taken_mb: int,
     disk_taken_mb: int = 0,
     seconds_left: float,
-    unfit: tuple[str, ...] = (),
     node: Told = (),
 ) -> Resource:
     """Return what `free` slots of the pilot offer to jobs now, for a match request.
 
     `memory_taken_mb` and `disk_taken_mb` (MiB) are requested by the jobs that it holds. `seconds_left` of its lifetime limits the
-    CPU time. `unfit` and `node` are the requirements that its node does not meet, and the node's properties.
+    CPU time. `node` are the properties of its node.
     """
     resource = config.resource
     return Resource(
@@ -77,6 +76,5 @@ def describe(
         processors=free,
         tags=_tags(config, free),
         required_tags=tuple(resource.required_tags),
-        unfit=unfit,
         node=node,
     )

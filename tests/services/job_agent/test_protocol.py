@@ -426,17 +426,3 @@ async def test_an_agent_that_cannot_watch_its_payloads_ends_with_them(
         await asyncio.wait_for(scene.running, 10)
     assert "no /proc here" in repr(caught.value.exceptions)
     await eventually(lambda: not alive(tag))
-
-
-async def test_a_job_whose_requirements_the_node_does_not_satisfy_is_given_back_with_the_reason_and_never_begun(
-    scene: Scene,
-) -> None:
-    played = scene.played
-    request = await played.asked()
-    unfit = job("true", requirements="other.GlueHostMainMemoryRAMSize > 99999999")
-    await played.offer(request, unfit)
-    (told,) = await eventually(lambda: played.reported("unfit"), 15)
-    assert (told.job_id, told.epoch) == held(unfit)
-    assert "other.GlueHostMainMemoryRAMSize > 99999999 is false" in told.text
-    assert (await played.asked(2)).resource.unfit != ()
-    assert held(unfit) not in played.reported("accept")

@@ -4,7 +4,6 @@ import msgspec
 
 from services.job_agent.leased_jobs import LeasedJobs
 from services.job_agent.match_requests import MatchRequests
-from services.job_agent.node import NodeJudge
 from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
 from tests.unit.job_agent.examples import Nobody, offered
 from wms.ids import PilotId, RequestId
@@ -30,7 +29,7 @@ def asking_of(slots: int, link: object, pace: Prefetch) -> tuple[MatchRequests, 
     more = {"token_file": "t", "directory": "d"}
     config = msgspec.convert({"pilot": pilot | more, "sandboxes": {"url": "file:///s"}}, PilotConfig)
     holdings = LeasedJobs(slots, memory_mb=1_000)
-    return MatchRequests(config, link, holdings, pace, NodeJudge(config, {})), holdings  # type: ignore[arg-type]
+    return MatchRequests(config, link, holdings, pace, ()), holdings  # type: ignore[arg-type]
 
 
 def test_a_pilot_holds_no_more_than_its_slots_and_what_it_may_fetch_ahead() -> None:
