@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from services.gateway import about, event_stream, passing, sandboxes, submitting
+from services.gateway import about, attempt_files, event_stream, passing, sandboxes, submitting
 from services.gateway.asking import Asking, Desk
 from services.gateway.openapi import document, name_of
 from services.gateway.operation import PREFIX, Operation
@@ -59,10 +59,13 @@ def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
     if isinstance(operation, Route):
         return Asking(operation, desk).respond
     files = sandboxes.SandboxTransfers(desk)
+    of_attempts = attempt_files.AttemptFiles(desk)
     others: dict[str, Endpoint] = {
         name_of(submitting.SUBMIT): submitting.Submitting(desk).respond,
         name_of(sandboxes.UPLOAD): files.upload,
         name_of(sandboxes.OUTPUT): files.output,
+        name_of(attempt_files.INPUT): of_attempts.input,
+        name_of(attempt_files.OUTPUT): of_attempts.output,
         name_of(event_stream.EVENTS): event_stream.EventStreams(desk).respond,
         name_of(passing.QUERIES): passing.Passing(passing.QUERIES, desk).respond,
         name_of(passing.COMMANDS): passing.Passing(passing.COMMANDS, desk).respond,

@@ -16,6 +16,7 @@ STATUS: Final = {
     "NOT_ALLOWED": 403,
     "NOT_SHARED": 403,
     "NOT_FOR_VO": 403,
+    "NOT_HELD": 403,
     "NO_OUTPUT": 404,
     "NO_STORE": 404,
     "NOT_BROKERED": 404,

@@ -4,6 +4,7 @@ from typing import Final
 
 from services.gateway import (
     about,
+    attempt_files,
     event_stream,
     job_routes,
     passing,
@@ -21,6 +22,8 @@ OPERATIONS: Final[tuple[Operation, ...]] = (
     *ROUTES,
     sandboxes.UPLOAD,
     sandboxes.OUTPUT,
+    attempt_files.INPUT,
+    attempt_files.OUTPUT,
     event_stream.EVENTS,
     passing.QUERIES,
     passing.COMMANDS,

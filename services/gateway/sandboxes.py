@@ -55,52 +55,64 @@ class SandboxTransfers:
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token submits no jobs", "use a user's token")
         received.parameters(request, NoParameters)
         received.require_type(request, ARCHIVE)
-        store = self._opened()
-        with tempfile.NamedTemporaryFile(prefix="wms-upload-") as file:
-            size = 0
-            async for piece in received.pieces(request, self._desk.settings.read_seconds):
-                size += len(piece)
-                if size > store.max_object:
-                    raise Rejected("SANDBOX_TOO_LARGE", f"the archive is over {store.max_object:,} bytes")
-                await asyncio.to_thread(file.write, piece)
-            await asyncio.to_thread(file.flush)
-            return json_response(await store.put(Path(file.name)), CREATED)
+        return json_response(
+            await kept(request, opened(self._desk), self._desk.settings.read_seconds), CREATED
+        )
 
     async def output(self, request: Request) -> Response:
         """Return the archive; ranges of it may be asked for."""
         settings = self._desk.settings
         credential = self._desk.admit(request)
         given = received.parameters(request, OneJob)
-        store = self._opened()
+        store = opened(self._desk)
         async with self._desk.callers.exchange(credential) as exchange:
             query = queries.ShowJob(query_id=new_id(), client=exchange.client, job_id=given.job_id)
             job = await exchange.ask(
                 queries.TOPIC, query.query_id, query, replies.JobDetail, settings.answer_seconds
             )
         digest = output_of(job)
-        mark = f'"{digest}"'
-        if (same := conditional.unchanged(request, mark)) is not None:
+        if (same := conditional.unchanged(request, f'"{digest}"')) is not None:
             return same
-        aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
-        try:
-            await store.fetch(digest, aside / "output")
-        except BaseException:
-            await asyncio.to_thread(_remove, aside)
-            raise
-        return FileResponse(
-            aside / "output",
-            media_type=ARCHIVE,
-            filename=f"{given.job_id}.tar.gz",
-            headers=conditional.headers(mark),
-            background=BackgroundTask(_remove, aside),
-        )
+        return await archive(store, digest, f"{given.job_id}.tar.gz")
 
-    def _opened(self) -> SandboxStore:
-        if self._desk.store is None:
-            raise Rejected(
-                "NO_STORE", "this gateway has no sandbox store", "its operators set url in [sandboxes]"
-            )
-        return self._desk.store
+
+def opened(desk: Desk) -> SandboxStore:
+    """Return the gateway's sandbox store. Rejected: it has none."""
+    if desk.store is None:
+        raise Rejected(
+            "NO_STORE", "this gateway has no sandbox store", "its operators set url in [sandboxes]"
+        )
+    return desk.store
+
+
+async def kept(request: Request, store: SandboxStore, seconds: float) -> SandboxRef:
+    """Store the body of a request, each piece of which must come within `seconds`. Rejected: it is too large or too slow."""
+    with tempfile.NamedTemporaryFile(prefix="wms-upload-") as file:
+        size = 0
+        async for piece in received.pieces(request, seconds):
+            size += len(piece)
+            if size > store.max_object:
+                raise Rejected("SANDBOX_TOO_LARGE", f"the archive is over {store.max_object:,} bytes")
+            await asyncio.to_thread(file.write, piece)
+        await asyncio.to_thread(file.flush)
+        return await store.put(Path(file.name))
+
+
+async def archive(store: SandboxStore, digest: str, name: str) -> FileResponse:
+    """Return an object of the store as a response, of which ranges may be asked for. `name` is the file name that it proposes."""
+    aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
+    try:
+        await store.fetch(digest, aside / "output")
+    except BaseException:
+        await asyncio.to_thread(_remove, aside)
+        raise
+    return FileResponse(
+        aside / "output",
+        media_type=ARCHIVE,
+        filename=name,
+        headers=conditional.headers(f'"{digest}"'),
+        background=BackgroundTask(_remove, aside),
+    )
 
 
 def _remove(aside: Path) -> None:

@@ -72,6 +72,11 @@ class KafkaLink:
         return self._codec.refused
 
     @property
+    def token(self) -> str:
+        """The pilot's present token."""
+        return self._token
+
+    @property
     def is_open(self) -> bool:
         """Whether the connection is open, as far as is known."""
         return self._opened is not None

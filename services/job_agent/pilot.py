@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 
 from services.job_agent.agent import Agent
+from services.job_agent.gateway_store import AttemptStores, opened_store
 from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.isolation import PayloadIsolation
@@ -15,7 +16,6 @@ from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, SiteName
 from wms.runtime.pilot_config import PilotConfig
-from wms.transfer import open_store
 
 PR_SET_DUMPABLE = 4
 
@@ -42,8 +42,11 @@ async def run(config: PilotConfig, credential: PilotCredential) -> None:
     It also ends if the pilot has a lock file (`lifeline`) and the holder of the lock ends.
     """
     pilot = config.pilot
-    async with _workplace(config) as workplace:
-        link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
+    link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
+    async with (
+        opened_store(config.sandboxes, lambda: link.token) as store,
+        _workplace(config, store) as workplace,
+    ):
         agent = Agent(config, link, workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
@@ -53,10 +56,10 @@ async def run(config: PilotConfig, credential: PilotCredential) -> None:
             lifeline.cancel()
 
 
-def _workplace(config: PilotConfig) -> Workplace:
+def _workplace(config: PilotConfig, store: AttemptStores) -> Workplace:
     return Workplace(
         root=Path(config.pilot.directory),
-        store=open_store(config.sandboxes.url),
+        store=store,
         site=SiteName(config.pilot.site),
         pilot_id=PilotId(config.pilot.pilot_id),
         isolation=PayloadIsolation.of(config),

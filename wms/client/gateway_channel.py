@@ -8,9 +8,7 @@ import asyncio
 import ssl
 import time
 import uuid
-from ipaddress import ip_address
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import aiohttp
 import msgspec
@@ -19,10 +17,11 @@ from wms.bus.topics import Topic
 from wms.client.channel import A, Channel
 from wms.client.credential import TokenSource
 from wms.client.event_reader import EventReader
-from wms.client.gateway_refusal import refusal
 from wms.client.gateway_sandboxes import GatewaySandboxes
 from wms.client.settings import GatewayAddress
 from wms.errors import Rejected, Unavailable
+from wms.gateway.address import checked_url
+from wms.gateway.refusal import refusal
 from wms.messages import commands, events, queries
 from wms.messages.replies import Reply
 from wms.messages.wire import Codec, encode
@@ -141,27 +140,6 @@ class GatewayChannel(Channel):
             if answer.status in (200, 201):
                 return read
             raise refusal(answer.status, read)
-
-
-def checked_url(url: str) -> str:
-    """Return the address without a slash at its end. Rejected: it is none, or without TLS and not on this machine."""
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
-    except ValueError:
-        host, port = "", None
-    if not host or parts.scheme not in {"https", "http"} or parts.query or parts.username or port == 0:
-        raise Rejected("BAD_GATEWAY", "that is no address of a gateway", "write https://HOST:PORT")
-    if parts.scheme == "http" and not _is_here(host):
-        raise Rejected("BAD_GATEWAY", f"your token would go to {host} in clear", f"write https://{host}")
-    return url.rstrip("/")
-
-
-def _is_here(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def _untrusted(url: str, error: Any) -> Rejected:

@@ -9,8 +9,8 @@ from typing import Final
 import aiohttp
 import msgspec
 
-from wms.client.gateway_refusal import refusal
 from wms.errors import Rejected, Unavailable
+from wms.gateway.refusal import refusal
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.store import CHUNK, MAX_OBJECT, TornSandbox
 from wms.web import body

@@ -6,6 +6,7 @@ import msgspec
 
 from wms.agreement.state import AgreementState
 from wms.bounds import AgreementName, Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName, Word
+from wms.ids import Epoch
 from wms.job.state import State
 from wms.messages.commands import Selector
 
@@ -206,6 +207,13 @@ class ShowUsage(PagedQuery, frozen=True, kw_only=True, tag="show-usage"):
     """None: until now."""
 
 
+class ShowLease(Query, frozen=True, kw_only=True, tag="show-lease"):
+    """Asks, for the pilot that sends it, whether it holds the lease of an attempt. Anyone else is refused."""
+
+    job_id: JobNumber
+    epoch: Epoch
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -229,4 +237,5 @@ Asked = (
     | ListAuditTrail
     | ListRevocations
     | ShowUsage
+    | ShowLease
 )

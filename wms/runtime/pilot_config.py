@@ -64,9 +64,12 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
-    """Where the store of input and output sandboxes is."""
+    """Where the store of input and output sandboxes is, and who vouches for the gateway before it."""
 
     url: Line
+    """`file:///absolute/directory`, or the address of a gateway: `https://HOST:PORT`."""
+    authorities: Line = ""
+    """A file on the node with the certificates of the authorities that vouch for the gateway. Empty: those of the node."""
 
 
 class PilotConfig(Section, frozen=True, kw_only=True):

@@ -20,6 +20,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from wms.errors import Rejected, Unavailable
+from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 
 MAX_OBJECT = 100 * 1024 * 1024
@@ -98,6 +99,10 @@ class SandboxStore:
     def max_object(self) -> int:
         """How many bytes an object may have that the store takes or returns."""
         return self._max_object
+
+    def of_attempt(self, attempt_id: AttemptId) -> "SandboxStore":  # noqa: ARG002 - the port of pilots' stores
+        """Return this store, in which all attempts have the same objects."""
+        return self
 
     async def put(self, source: Path | bytes) -> SandboxRef:
         """Store these bytes, or the content of this file, and return the reference. If they are stored already, their age begins anew.

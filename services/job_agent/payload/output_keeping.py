@@ -9,7 +9,7 @@ from services.job_agent.payload.workdir import Harvest, Workdir
 from wms.errors import Rejected, Unavailable
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import SandboxRef
-from wms.transfer import SandboxStore, keep
+from wms.transfer import Objects, keep
 
 UPLOAD_TRIES = 3
 UPLOAD_PAUSE_SECONDS = 0.5
@@ -26,7 +26,7 @@ class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def keep_outputs(
-    workdir: Workdir, store: SandboxStore, patterns: tuple[str, ...], allowed: int
+    workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int
 ) -> KeptOutputs:
     """Store the files that `patterns` choose and what the payload printed, as one sandbox. Faults are in the result.
 
@@ -42,7 +42,7 @@ async def keep_outputs(
 
 
 def _kept(
-    workdir: Workdir, store: SandboxStore, patterns: tuple[str, ...], allowed: int, *, last: bool = False
+    workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int, *, last: bool = False
 ) -> KeptOutputs:
     """Store the outputs; blocking. Raise Unavailable if the store cannot be reached, except at the last try."""
     harvest, fault = _harvested(workdir, patterns, allowed)
@@ -75,7 +75,7 @@ def _too_much(harvest: Harvest, allowed: int) -> Reason | None:
 
 
 def _stored(
-    store: SandboxStore, harvest: Harvest, *, only_printed: bool
+    store: Objects, harvest: Harvest, *, only_printed: bool
 ) -> tuple[SandboxRef | None, Reason | None]:
     """Store the outputs, or only stdout and stderr if the rest is refused; return the stored sandbox and the refusal."""
     chosen = {} if only_printed else harvest.selection.files

@@ -11,6 +11,7 @@ from typing import Literal, Self
 
 import structlog
 
+from services.job_agent.gateway_store import AttemptStores
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.file_staging import FileStaging, StoppedError, input_fault, lease_over
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
@@ -35,7 +36,6 @@ from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 from wms.messages.reports import Usage
-from wms.transfer import SandboxStore
 from wms.transfer.movers import TransferSettings
 from wms.transfer.stage_in import TransferSite
 
@@ -54,7 +54,7 @@ class Workplace:
         self,
         *,
         root: Path,
-        store: SandboxStore,
+        store: AttemptStores,
         site: SiteName,
         pilot_id: PilotId,
         passed: tuple[str, ...] = (),
@@ -134,6 +134,7 @@ class Payload:
         self.job_id = job_id
         self.epoch = epoch
         self._at = workplace
+        self._store = workplace.store.of_attempt(AttemptId(job_id, epoch))
         self._description = description
         self._limits = limits
         self._place = Workdir(
@@ -229,7 +230,7 @@ class Payload:
     async def _started(self) -> Process | Reason:
         """Return the started process, or why there is none."""
         try:
-            program = await self._place.prepare(self._at.store, self._description, self.staging.fetch)
+            program = await self._place.prepare(self._store, self._description, self.staging.fetch)
             if self._description.stdin:
                 await asyncio.to_thread(self._place.check_stdin, self._description.stdin)
         except (StoppedError, Rejected) as error:
@@ -345,7 +346,7 @@ class Payload:
         if self._description.stdout or self._description.stderr:
             await asyncio.to_thread(self._place.name_printed, self._description)
         kept = await keep_outputs(
-            self._place, self._at.store, self._description.output_sandbox, self._limits.output_bytes
+            self._place, self._store, self._description.output_sandbox, self._limits.output_bytes
         )
         harvest = kept.harvest
         # That outputs are missing matters only if the payload did well.

@@ -18,7 +18,7 @@ from services.job_agent.payload.usage_sampling import disk_bytes
 from wms.errors import Rejected
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
-from wms.transfer import SandboxStore, Selection, UnmatchedFiles, download, left_behind, select
+from wms.transfer import Objects, Selection, UnmatchedFiles, download, left_behind, select
 
 WORK, SCRATCH, OUTGOING = "work", "tmp", "outgoing"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
@@ -83,7 +83,7 @@ class Workdir:
         return disk_bytes(self.measured) + max(0, beside - kept)
 
     async def prepare(
-        self, store: SandboxStore, description: JobDescription, stage_in: Callable[[Path], Awaitable[object]]
+        self, store: Objects, description: JobDescription, stage_in: Callable[[Path], Awaitable[object]]
     ) -> str:
         """Make the directories, unpack the input sandboxes into them and fetch the inputs. Return the program to execute.
 

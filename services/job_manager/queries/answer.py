@@ -8,7 +8,7 @@ import msgspec
 
 from services.job_manager import pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import access, rankings, reservations, shares, usage, why
+from services.job_manager.queries import access, leases, rankings, reservations, shares, usage, why
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -278,4 +278,5 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListAuditTrail: access.list_audit_trail,
     asked.ListRevocations: revoking.list_revocations,
     asked.ShowUsage: usage.show_usage,
+    asked.ShowLease: leases.show_lease,
 }

@@ -98,6 +98,9 @@ OF_NOTHING_HERE = {
     "get_jobs_job_id_output": "/jobs/{job}/output",
     "get_jobs_job_id_ranking": "/jobs/{job}/ranking",
     "get_sites_site": "/sites/nowhere",
+    # The pilot here holds no job. One that does is tested with its files.
+    "get_attempts_job_id_epoch_inputs_sha256": f"/attempts/{{job}}/1/inputs/{'ab' * 32}",
+    "put_attempts_job_id_epoch_output": "/attempts/{job}/1/output",
     "get_pilots_pilot_id": "/pilots/none",
     "delete_pilot_orders_order": "/pilot-orders/999999",
     "post_pilot_orders": "/pilot-orders",

@@ -5,7 +5,13 @@ from typing import Any, get_args
 
 import msgspec
 
-from tests.unit.messages import access_examples, ranking_examples, reservation_examples, usage_examples
+from tests.unit.messages import (
+    access_examples,
+    lease_examples,
+    ranking_examples,
+    reservation_examples,
+    usage_examples,
+)
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.ids import AgreementId, AttemptId, CommandId, Epoch, JobId, PilotId, ReportId, RequestId, TaskQueueId
@@ -758,6 +764,7 @@ FULL: dict[str, msgspec.Struct] = {
     **reservation_examples.FULL,
     **access_examples.FULL,
     **usage_examples.FULL,
+    **lease_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -924,6 +931,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **reservation_examples.MINIMAL,
     **access_examples.MINIMAL,
     **usage_examples.MINIMAL,
+    **lease_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 

@@ -9,6 +9,7 @@ from wms.messages.replies.explanations import CeVerdict, Forecast, Foreseen, Job
 from wms.messages.replies.inboxes import GATEWAY_CLIENT, GATEWAY_INBOX, INBOX_PREFIX, address, inbox
 from wms.messages.replies.jobs import (
     Attempt,
+    HeldLease,
     HistoryLine,
     HolderLine,
     JobCounts,
@@ -75,6 +76,7 @@ Reply = (
     | AuditTrail
     | RevocationList
     | UsageReport
+    | HeldLease
 )
 
 __all__ = [
@@ -94,6 +96,7 @@ __all__ = [
     "Decision",
     "Forecast",
     "Foreseen",
+    "HeldLease",
     "HistoryLine",
     "HolderLine",
     "JobCounts",

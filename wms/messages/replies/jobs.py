@@ -8,6 +8,7 @@ import msgspec
 from wms.bounds import (
     Bytes,
     Client,
+    Digest,
     Document,
     ExitCode,
     JobNumber,
@@ -97,6 +98,16 @@ class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):
     expires_at: datetime
     staging: StagingReport | None = None
     """How far the job's file transfers are, as the pilot last reported. None if none runs."""
+
+
+class HeldLease(msgspec.Struct, frozen=True, kw_only=True, tag="held-lease"):
+    """Answers ShowLease: the pilot that asked holds the attempt, whose job has input sandboxes of these digests."""
+
+    query_id: MessageId
+    client: Client
+    job_id: JobNumber
+    epoch: Sequence
+    inputs: Annotated[tuple[Digest, ...], Many] = ()
 
 
 class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):

@@ -22,7 +22,7 @@ from services.job_agent.payload.outcome import PayloadOutcome
 from services.job_agent.payload.run import NAMESPACES, Payload, Workplace
 from tests.services.job_agent.payload.processes import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
-from wms.ids import Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 from wms.transfer import open_store, upload
@@ -421,7 +421,10 @@ async def test_a_container_that_died_while_idle_is_replaced(new: New) -> None:
 async def test_its_inputs_are_its_own_to_change_and_its_outputs_are_kept(
     new: New, workplace: Workplace
 ) -> None:
-    ref = await upload(workplace.store, {"in/data": b"1", "run.sh": b"#!/bin/sh\necho 2 >> in/data; id -u"})
+    ref = await upload(
+        workplace.store.of_attempt(AttemptId(JobId(1), Epoch(1))),
+        {"in/data": b"1", "run.sh": b"#!/bin/sh\necho 2 >> in/data; id -u"},
+    )
     payload = new("run.sh", input_sandbox=(ref,), output_sandbox=("in/*",))
     outcome = await payload.run()
     assert outcome.reason.code is Code.DONE, outcome.stderr_tail

@@ -3,8 +3,8 @@
 import msgspec
 import pytest
 
-from wms.client.gateway_refusal import refusal
 from wms.errors import Rejected, Unavailable
+from wms.gateway.refusal import refusal
 
 
 def test_a_refusal_is_the_services_own() -> None:

@@ -1,0 +1,27 @@
+"""The address of a gateway, which gets a token with each request."""
+
+from ipaddress import ip_address
+from urllib.parse import urlsplit
+
+from wms.errors import Rejected
+
+
+def checked_url(url: str) -> str:
+    """Return the address without a slash at its end. Rejected: it is none, or without TLS and not on this machine."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port
+    except ValueError:
+        host, port = "", None
+    if not host or parts.scheme not in {"https", "http"} or parts.query or parts.username or port == 0:
+        raise Rejected("BAD_GATEWAY", "that is no address of a gateway", "write https://HOST:PORT")
+    if parts.scheme == "http" and not _is_here(host):
+        raise Rejected("BAD_GATEWAY", f"your token would go to {host} in clear", f"write https://{host}")
+    return url.rstrip("/")
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
