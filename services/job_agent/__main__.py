@@ -1,17 +1,29 @@
 """The program that runs the job agent of one pilot: `python -m services.job_agent --config FILE`."""
 
+import asyncio
 import os
 import sys
+from collections.abc import Coroutine
 from pathlib import Path
-
-import uvloop
+from typing import Any
 
 from services import fast_start
-from services.job_agent.pilot import crash_words, run, take_credential
+from services.job_agent import pilot
+from services.job_agent.pilot import crash_words, take_credential
 from wms.errors import Rejected, Unavailable
 from wms.runtime.config import config_file, read
 from wms.runtime.pilot_config import PilotConfig
 from wms.telemetry import logs
+
+
+def _run(agent: Coroutine[Any, Any, None]) -> None:
+    """Run the agent on uvloop's event loop where that is installed. An agent that travels as one file has none."""
+    try:
+        import uvloop
+    except ImportError:
+        asyncio.run(agent)
+    else:
+        uvloop.run(agent)
 
 
 def main() -> None:
@@ -25,7 +37,7 @@ def main() -> None:
     try:
         config = read(path, PilotConfig, os.environ)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)
-        uvloop.run(run(config, take_credential(Path(config.pilot.token_file))))
+        _run(pilot.run(config, take_credential(Path(config.pilot.token_file))))
     except (Rejected, Unavailable) as error:
         sys.stderr.write(f"job_agent: {error}\n")
         sys.exit(2 if isinstance(error, Rejected) else 75)

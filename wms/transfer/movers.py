@@ -62,7 +62,10 @@ def _web(settings: TransferSettings) -> Mover:
 
 
 def _s3(settings: TransferSettings) -> Mover:
-    from wms.transfer.s3_mover import S3Mover
+    try:
+        from wms.transfer.s3_mover import S3Mover
+    except ModuleNotFoundError:  # an agent that travels as one file has no client of S3
+        raise Rejected(REFUSED, "this pilot has no client of S3 (obstore)") from None
 
     return S3Mover(settings.access, settings.s3)
 

@@ -1,0 +1,1 @@
+"""The job agent as one file, which carries its dependencies: built here, started and unpacked on nodes."""

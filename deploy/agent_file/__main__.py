@@ -1,0 +1,26 @@
+"""Builds the job agent as one file: `python -m deploy.agent_file FILE`."""
+
+import argparse
+import hashlib
+import sys
+from pathlib import Path
+
+from deploy.agent_file.build import PYTHONS, build
+
+TREE = Path(__file__).resolve().parents[2]
+
+
+def main() -> None:
+    """Build the file that the command line names, and print its size and digest."""
+    parser = argparse.ArgumentParser(prog="python -m deploy.agent_file", description=__doc__)
+    parser.add_argument("file", type=Path, nargs="?", default=Path("wms-agent.pyz"))
+    to = parser.parse_args().file.absolute()
+    size = build(TREE, to, TREE / ".cache" / "agent_file")
+    digest = hashlib.sha256(to.read_bytes()).hexdigest()
+    sys.stdout.write(
+        f"{to}: {size:,} bytes for Python {', '.join(PYTHONS)} on Linux x86_64, sha256 {digest}\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
