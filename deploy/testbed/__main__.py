@@ -48,7 +48,9 @@ def _shape(text: str) -> tuple[str, Shape]:
 def _do(verb: str, testbed: Testbed) -> int:
     match verb:
         case "install":
-            packages.install(packages.missing({**PROGRAMS, **packages.SANDBOX, **packages.STORAGE}))
+            packages.install(
+                packages.missing({**PROGRAMS, **packages.SANDBOX, **packages.STORAGE, **packages.DATABASE})
+            )
         case "missing":
             print(packages.lack(PROGRAMS))
         case "up":

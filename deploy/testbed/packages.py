@@ -30,6 +30,9 @@ STORAGE = {
 }
 """Storage servers and their tools, which tests of transfers start; the testbed needs none of it."""
 
+DATABASE = {"/usr/lib/postgresql": "postgresql"}
+"""A Postgres that speaks TLS, which its tests start; the testbed needs none of it."""
+
 INSTALL_SECONDS = 600.0
 
 

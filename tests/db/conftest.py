@@ -1,9 +1,10 @@
-"""A database of the test's own, a transaction in it, and a world of services over it."""
+"""A database of the test's own, a transaction in it, roles for it, and a world of services over it."""
 
 from collections.abc import AsyncIterator
 
 import pytest_asyncio
 
+from tests.db.role_server import RoleServer, with_roles
 from tests.services.world import World, world
 from wms.db.database import Database, Transaction
 
@@ -24,4 +25,10 @@ async def db(database: str) -> AsyncIterator[Database]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def tx(db: Database) -> AsyncIterator[Transaction]:
     async with db.transaction() as each:
+        yield each
+
+
+@pytest_asyncio.fixture(loop_scope="session")
+async def role_server(database: str) -> AsyncIterator[RoleServer]:
+    async with with_roles(database) as each:
         yield each

@@ -15,7 +15,7 @@ async def test_idle_connections_of_tools_leave_the_services_theirs(
     target: Target, innocent: Innocent
 ) -> None:
     assert target.system.facts is not None
-    url = target.system.facts.tools_url
+    url = target.system.facts.postgres_url_of("tools")
     idle: list[asyncpg.Connection] = []
     try:
         # As many as a tool may have are let in, so that only part of an innocent's own tools wait.

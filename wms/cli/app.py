@@ -130,6 +130,12 @@ COMMANDS = (
         "kafka_acls:kafka_acls",
         "Print the access rules of a Kafka cluster, as commands of Kafka's own tool, or add them to the cluster.",
     ),
+    (
+        RUN,
+        "postgres-roles",
+        "postgres_roles:postgres_roles",
+        "Print the SQL that gives each service a Postgres role with the rights that it needs, or run it.",
+    ),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
     (RUN, "record", "record:record", "Write a recording of jobs that ran, to simulate them."),

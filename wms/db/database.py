@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime
 from itertools import accumulate
@@ -13,7 +13,7 @@ import msgspec
 from asyncpg.pool import PoolConnectionProxy
 
 from wms.db.sql import load
-from wms.errors import Unavailable, WmsError
+from wms.errors import Rejected, Unavailable, WmsError
 from wms.messages.wire import encode
 
 T = TypeVar("T")
@@ -54,8 +54,32 @@ GONE = (
 """Errors that mean that the database cannot be reached or has no room. A commit in progress may or may not have taken effect."""
 
 
+NOT_LET_IN = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
+"""Errors by which a server refuses a connection for good: it does not know the role, the password or the database."""
+
 READY = 3
 """The number of connections that a pool opens at its start, so that the first requests need not wait for new ones."""
+
+
+@contextlib.contextmanager
+def opening() -> Iterator[None]:
+    """Translate errors of opening a connection: Unavailable if no server answers, Rejected if the server lets this role not in."""
+    try:
+        yield
+    except GONE as error:
+        raise Unavailable(f"no connection to Postgres: {error}") from error
+    except NOT_LET_IN as error:
+        raise Rejected(
+            "NOT_LET_IN",
+            f"Postgres refuses the connection: {error}",
+            "let url in [postgres] name a role, its password and a database of the server",
+        ) from error
+
+
+async def connect_once(url: str) -> Connection:
+    """Open one connection to the database at `url`, without a pool. Raise Unavailable or Rejected as `opening` does."""
+    with opening():
+        return await asyncpg.connect(url, timeout=10)
 
 
 class Parcel(msgspec.Struct, frozen=True):
@@ -205,11 +229,11 @@ class Database:
         application: str = "wms",
         statement_seconds: float = 60,
     ) -> "Database":
-        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable if that fails.
+        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable or Rejected if that fails.
 
         `application` names the connections in Postgres. A statement is stopped after `statement_seconds` seconds.
         """
-        try:
+        with opening():
             pool = await asyncpg.create_pool(
                 url,
                 min_size=min(ready, size),
@@ -225,8 +249,6 @@ class Database:
                     "lock_timeout": "20000",
                 },
             )
-        except GONE as error:
-            raise Unavailable(f"no connection to Postgres: {error}") from error
         return cls(pool)
 
     async def close(self) -> None:

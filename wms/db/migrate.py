@@ -14,8 +14,8 @@ from pathlib import Path
 import asyncpg
 import msgspec
 
-from wms.db.database import GONE, Connection
-from wms.errors import Rejected, Unavailable
+from wms.db.database import Connection, connect_once
+from wms.errors import Rejected
 
 _LOCK = 7100
 _CREATE = """
@@ -58,19 +58,21 @@ def _read() -> Iterator[Migration]:
 async def migrate(url: str) -> list[str]:
     """Apply all missing migrations to the database at `url`; return the names of those applied. Several processes may call it at once.
 
-    Raise Rejected if the database has unknown or changed migrations, Unavailable if it cannot be reached.
+    Raise Rejected if the database has unknown or changed migrations or another owner, Unavailable if it cannot be reached.
     """
-    connection = await _connect(url)
+    connection = await connect_once(url)
     try:
         # Postgres reports a free lock only to those who wait in it.
         while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):  # noqa: ASYNC110
             await asyncio.sleep(0.1)
-        await connection.execute(_CREATE)
-        applied = await _applied(connection)
-        _check_known(applied)
-        return [
-            await _apply(connection, migration) for migration in migrations() if migration.name not in applied
-        ]
+        missing = await _missing(connection)
+        if missing:
+            await connection.execute(_CREATE)
+        return [await _apply(connection, migration) for migration in missing]
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise Rejected(
+            "NOT_THE_OWNER", f"this role may not change the schema: {error}", "give the URL of its owner"
+        ) from error
     finally:
         await connection.close()
 
@@ -80,23 +82,22 @@ async def check(url: str) -> None:
 
     Raise Unavailable if the database cannot be reached.
     """
-    connection = await _connect(url)
+    connection = await connect_once(url)
     try:
-        exists = await connection.fetchval("select to_regclass('schema_migration')")
-        applied = await _applied(connection) if exists else {}
+        missing = await _missing(connection)
     finally:
         await connection.close()
-    _check_known(applied)
-    missing = [migration.name for migration in migrations() if migration.name not in applied]
     if missing:
-        raise Rejected("SCHEMA_OLD", f"the database lacks {', '.join(missing)}", "run `wms migrate`")
+        names = ", ".join(each.name for each in missing)
+        raise Rejected("SCHEMA_OLD", f"the database lacks {names}", "run `wms migrate`")
 
 
-async def _connect(url: str) -> Connection:
-    try:
-        return await asyncpg.connect(url, timeout=10)
-    except GONE as error:
-        raise Unavailable(f"no connection to Postgres: {error}") from error
+async def _missing(connection: Connection) -> list[Migration]:
+    """Return the migrations that the database lacks. Raise Rejected if it has unknown or changed ones."""
+    exists = await connection.fetchval("select to_regclass('schema_migration')")
+    applied = await _applied(connection) if exists else {}
+    _check_known(applied)
+    return [migration for migration in migrations() if migration.name not in applied]
 
 
 async def _applied(connection: Connection) -> dict[str, str]:

@@ -2,10 +2,12 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
+from wms.db.role_rights import TOOLS
 from wms.embedded.server import Program
 from wms.embedded.supervisor import LOCK_FILE
 from wms.embedded.sweep import system_id
@@ -90,8 +92,9 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     layout: Layout
     kafka: Table
     postgres_url: str
-    tools_url: str = ""
-    """The URL of Postgres for clients; empty if it is that of the services."""
+    """The URL of Postgres for the owner of the schema."""
+    role_urls: Mapping[str, str] = {}
+    """The URLs of Postgres for services, and for `tools`, by their names; who has none takes that of the owner."""
     slots: int
     gateway_port: int = 0
     """The port of 127.0.0.1 on which the gateway listens."""
@@ -99,6 +102,10 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     pilots: Table = {}
     """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
+
+    def postgres_url_of(self, role: str) -> str:
+        """Return the URL of Postgres for a service, or for `tools`."""
+        return self.role_urls.get(role, self.postgres_url)
 
     @property
     def gateway_url(self) -> str:
@@ -110,7 +117,7 @@ def service(name: str, facts: Facts) -> Program:
     """Write the configuration file of a service; return the program that runs the service, not yet started."""
     directory = facts.layout.service(name)
     file = directory / "config.toml"
-    write_secret(file, to_toml({**_common(facts), **_own(name, facts)}))
+    write_secret(file, to_toml({**_common(name, facts), **_own(name, facts)}))
     return Program(
         directory, name=name, argv=[sys.executable, "-m", f"services.{name}", "--config", str(file)]
     )
@@ -121,17 +128,17 @@ def write_client(facts: Facts) -> None:
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
-        "postgres": {"url": facts.tools_url or facts.postgres_url},
+        "postgres": {"url": facts.postgres_url_of(TOOLS)},
         "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
         "sandboxes": {"url": layout.sandboxes.as_uri()},
     }
     write_secret(layout.client, to_toml(table))
 
 
-def _common(facts: Facts) -> dict[str, Table]:
+def _common(name: str, facts: Facts) -> dict[str, Table]:
     return {
         "kafka": facts.kafka,
-        "postgres": {"url": facts.postgres_url},
+        "postgres": {"url": facts.postgres_url_of(name)},
         "auth": {"jwks": str(facts.layout.jwks)},
         "log": {"level": facts.log_level},
     }

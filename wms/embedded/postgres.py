@@ -13,6 +13,8 @@ from urllib.parse import urlencode
 import asyncpg
 import psutil
 
+from wms.db.role_rights import TOOLS
+from wms.db.roles import PREFIX, ROLES, write_roles
 from wms.embedded import privilege
 from wms.embedded.process import Child
 from wms.embedded.server import Server
@@ -22,9 +24,9 @@ from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 
 USER = "wms"
-TOOLS = "wms_tools"
-"""The database role of clients. It has the rights of the services' role, but not the connections reserved for them."""
+"""The role that owns the cluster and the schema. No service and no tool of a running system uses it."""
 TOOLS_CONNECTIONS = 100
+"""How many connections tools may have of all, so that a service finds one however many they open."""
 TOOLS_IDLE = "10min"
 """After this time an idle connection of a client is closed, as Postgres writes times."""
 PORT = 5432
@@ -39,8 +41,8 @@ BUFFERS_BOUNDS = 128 << 20, 2 << 30
 # For two cores and some GiB that the rest of the system shares; `settings` overrides each.
 TUNING: Mapping[str, str] = {
     "max_connections": "200",
-    # Services are superusers here and tools are not, so a service finds a connection however many tools have open.
-    "superuser_reserved_connections": "80",
+    # For who keeps the system up; services find theirs as tools have no more than TOOLS_CONNECTIONS.
+    "superuser_reserved_connections": "10",
     "authentication_timeout": "15s",
     "effective_cache_size": "2GB",
     "work_mem": "16MB",
@@ -84,7 +86,8 @@ class Postgres(Server):
     """A Postgres server on this machine, with its data, password (mode 0600) and log below `data_dir`.
 
     It listens on a Unix socket in a directory of mode 0700 and on no port, so that only its owner can use up its connections.
-    `durable=False` is for tests: committed rows survive a crash of Postgres, but not of the machine.
+    `durable=False` is for tests: committed rows survive a crash of Postgres, but not of the machine. `settings` go before those of
+    `TUNING`. `binaries` is the directory of `initdb` and `postgres`; None: what `find_binaries` finds.
     """
 
     stop_signals: Sequence[signal.Signals] = (
@@ -100,10 +103,12 @@ class Postgres(Server):
         *,
         durable: bool = True,
         settings: Mapping[str, str] | None = None,
+        binaries: Path | None = None,
         ready_within: float = 120.0,
     ) -> None:
         super().__init__(data_dir, name="postgres", ready_within=ready_within)
         self.durable = durable
+        self._binaries = binaries
         self._settings = {
             **TUNING,
             "shared_buffers": _buffers(),
@@ -139,39 +144,43 @@ class Postgres(Server):
     async def ensure_database(self, name: str) -> str:
         """Create the database with this name, a plain identifier, unless it exists. Return its URL for services."""
         assert name.isidentifier(), name
-        connection = await asyncpg.connect(self.url)
-        try:
-            with contextlib.suppress(asyncpg.DuplicateDatabaseError):
-                await connection.execute(f'CREATE DATABASE "{name}"')
-        finally:
-            await connection.close()
+        with contextlib.suppress(asyncpg.DuplicateDatabaseError):
+            await self._execute(f'CREATE DATABASE "{name}"')
         return self.url_of(name)
 
-    async def tools_url(self, database: str) -> str:
-        """Create the role of clients unless it exists. Return the URL of the database for them, with the password."""
-        file = self.data_dir / "tools.password"
-        if not file.exists():
-            write_secret(file, secrets.token_urlsafe(24))
-        password = file.read_text("ascii").strip()
+    async def role_urls(self, database: str) -> dict[str, str]:
+        """Give each service and the tools a role with the rights that it needs. Return their URLs of the database, with passwords, by name."""
+        passwords = {each: self._password_of(each) for each in ROLES}
+        await write_roles(self.url_of(database), passwords=passwords)
+        await self._execute(
+            f"alter role {PREFIX}{TOOLS} connection limit {TOOLS_CONNECTIONS};"
+            f" alter role {PREFIX}{TOOLS} set idle_session_timeout = '{TOOLS_IDLE}'",
+        )
+        where = urlencode({"host": str(self.sockets)})
+        return {
+            each: f"postgresql://{PREFIX}{each}:{password}@/{database}?{where}"
+            for each, password in passwords.items()
+        }
+
+    async def _execute(self, statement: str) -> None:
         connection = await asyncpg.connect(self.url)
         try:
-            with contextlib.suppress(asyncpg.DuplicateObjectError):
-                await connection.execute(f"create role {TOOLS}")
-            await connection.execute(
-                f"alter role {TOOLS} with login nosuperuser password '{password}' connection limit {TOOLS_CONNECTIONS};"
-                f" alter role {TOOLS} set idle_session_timeout = '{TOOLS_IDLE}'; grant {USER} to {TOOLS}"
-            )
+            await connection.execute(statement)
         finally:
             await connection.close()
-        where = urlencode({"host": str(self.sockets), "role": USER})
-        return f"postgresql://{TOOLS}:{password}@/{database}?{where}"
+
+    def _password_of(self, role: str) -> str:
+        file = self.data_dir / "passwords" / role
+        if not file.exists():
+            write_secret(file, secrets.token_urlsafe(24))
+        return file.read_text("ascii").strip()
 
     @property
     def _password_file(self) -> Path:
         return self.data_dir / "password"
 
     async def _launch(self) -> Child:
-        binaries = find_binaries()
+        binaries = self._binaries or find_binaries()
         guise = privilege.guise()
         await self._end_leftovers()
         if not self.cluster.exists():

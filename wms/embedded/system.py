@@ -92,7 +92,7 @@ class System:
                 layout=self.layout,
                 kafka=kafka,
                 postgres_url=url,
-                tools_url=await self.postgres.tools_url("wms") if self.postgres is not None else "",
+                role_urls=await self.postgres.role_urls("wms") if self.postgres is not None else {},
                 slots=self._slots,
                 gateway_port=self._gateway_port(),
                 log_level=self._log_level,

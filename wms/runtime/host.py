@@ -41,6 +41,7 @@ from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
 from wms.db.database import GONE, RETRIED, Database
 from wms.db.migrate import check
+from wms.db.roles import check_rights
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.ids import InstanceId
 from wms.messages.wire import Codec
@@ -353,6 +354,7 @@ async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[N
     )
     try:
         await check(config.postgres.url)
+        await check_rights(config.postgres.url, service)
         kafka = Kafka(config.kafka, service)
         await _patiently(lambda: kafka.start(SHARED))
         try:

@@ -22,6 +22,7 @@ from tests.waiting import eventually
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.embedded.layout import SERVICES
 from wms.embedded.lifeline import Lifeline
+from wms.embedded.postgres import Postgres
 from wms.embedded.sweep import members, system_id
 from wms.embedded.system import System, down
 from wms.errors import Rejected
@@ -82,8 +83,7 @@ async def test_tools_cannot_take_the_connections_of_services(system: System) -> 
                 held.append(await asyncpg.connect(url))
         assert 50 < len(held) <= 100
         await execute(system.facts.postgres_url, "select 1")
-        # A tool acts as the services' role: it may do all that it did before, and what it makes is not its own.
-        assert await held[0].fetchval("select current_user") == "wms"
+        assert await held[0].fetchval("select current_user") == "wms_tools"
         assert await held[0].fetchval("show idle_session_timeout") == "10min"
     finally:
         await asyncio.gather(*(each.close() for each in held))
@@ -167,14 +167,15 @@ def of_system(root: Path) -> list[int]:
 async def test_killed_whole_it_leaves_nothing_and_comes_back_with_its_rows(quick_tmp: Path) -> None:
     with start_process(quick_tmp) as first:
         assert await is_up(first)
-        url = client_file(quick_tmp)["postgres"]["url"]
+        told = client_file(quick_tmp)["postgres"]["url"]
+        url = Postgres(quick_tmp / "postgres").url_of("wms")
         await execute(url, "CREATE TABLE kept AS SELECT 1 AS n")
         assert of_system(quick_tmp)
         first.kill()
     await eventually(lambda: of_system(quick_tmp) == [])
     with start_process(quick_tmp) as second:
         assert await is_up(second)
-        assert client_file(quick_tmp)["postgres"]["url"] == url
+        assert client_file(quick_tmp)["postgres"]["url"] == told
         await execute(url, "SELECT n FROM kept")
         lifeline = Lifeline.open(quick_tmp / "up.lock")
         assert lifeline.pid == second.pid
