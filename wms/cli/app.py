@@ -115,6 +115,7 @@ COMMANDS = (
         "login:logout",
         "Log out: have the token refused everywhere, the provider renew it no more, and delete it here.",
     ),
+    (RUN, "profiles", "profiles:profiles", "List your profiles: the systems you use, each under a name."),
     (RUN, "token", "local:token", "Show who you are to the system, or make a token."),
     (
         RUN,

@@ -56,9 +56,12 @@ def up(
     """
     from wms.client.settings import data_directory
     from wms.embedded.system import System
+    from wms.errors import Rejected
     from wms.files import Table
     from wms.telemetry import logs
 
+    if common.profile:
+        raise Rejected("BAD_OPTION", "a profile is of a system elsewhere", "name a directory with --data")
     logs.configure("wms up", "warning", as_json=False)
     directory = data_directory(common.data)
     pilots: Table = {"isolation": isolation} if isolation else {}

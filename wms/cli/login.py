@@ -8,15 +8,20 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common
 from wms.cli.printing import note, show, show_json
 from wms.cli.session import OK, quiet, run_async
+from wms.errors import Rejected
 
 if TYPE_CHECKING:
     from wms.client.login import DeviceCode, Login
 
 
 def login(
-    url: Annotated[str, Parameter(help="the address of the OpenID provider, your issuer")],
+    url: Annotated[
+        str, Parameter(help="the address of the OpenID provider, your issuer; a profile remembers it")
+    ] = "",
     /,
     *,
+    gateway: str = "",
+    gateway_authorities: str = "",
     client_id: str = "wms-cli",
     scope: str = "openid offline_access",
     audience: str = "",
@@ -26,15 +31,20 @@ def login(
 ) -> int:
     """Log in at an OpenID provider: confirm a code in the browser of any machine.
 
-    The token goes into the data directory's token file, which you alone can read, and is renewed by itself while commands run. A data directory (--data, WMS_DATA) is a profile: each has a login of its own. The system must trust the provider: `wms whoami` shows what it makes of you.
+    The token goes into the token file of the data directory or the profile, which you alone can read, and is renewed by itself while commands run. With --gateway a profile is made or changed, and remembers all that it is told here. The system must trust the provider: `wms whoami` shows what it makes of you.
 
     For example:
-      wms login https://atlas-auth.example.org
+      wms login https://atlas-auth.example.org --profile atlas --gateway https://wms.example.org
+      wms login --profile atlas
       wms login https://atlas-auth.example.org --data ./atlas --scope 'openid offline_access wlcg.groups'
       wms login https://iam.example.org --audience wms --client-id my-client
 
     Parameters
     ----------
+    gateway
+        The address of the system's gateway, for the profile.
+    gateway_authorities
+        A file with the authorities of the gateway's certificate, for the profile; default: those of this machine.
     client_id
         The id by which the provider knows this command.
     scope
@@ -49,14 +59,16 @@ def login(
     from wms.client import login as logins
 
     quiet()
-    wanted = logins.Login(
-        issuer=url,
-        client_id=client_id,
-        scope=scope,
-        audience=audience,
-        resource=resource,
-        authorities=authorities,
-    )
+    told = {
+        "client_id": client_id,
+        "scope": scope,
+        "audience": audience,
+        "resource": resource,
+        "authorities": authorities,
+    }
+    if gateway:
+        _make_profile(common, url, gateway, gateway_authorities, told)
+    wanted = logins.Login(issuer=url, **told) if url else _remembered(common)
     credential = run_async(logins.log_in(wanted, _token_file(common), tell))
     if common.json:
         show_json({"owner": credential.owner, "expires_at": credential.expires_at})
@@ -65,11 +77,37 @@ def login(
     return OK
 
 
+def _make_profile(
+    common: Common, url: str, gateway: str, gateway_authorities: str, told: dict[str, str]
+) -> None:
+    from wms.client.profiles import write_profile
+    from wms.client.settings import GatewayAddress, LoginSettings
+
+    if not common.profile or not url:
+        raise Rejected("BAD_OPTION", "--gateway is for a profile", "give URL and --profile NAME too")
+    address = GatewayAddress(url=gateway, authorities=gateway_authorities)
+    write_profile(common.profile, address, LoginSettings(issuer=url, **told))
+
+
+def _remembered(common: Common) -> "Login":
+    """Return the login that the profile remembers. Raise Rejected if it has none."""
+    from msgspec.structs import asdict
+
+    from wms.client.login import Login
+    from wms.client.settings import read_settings
+
+    known = read_settings(common.data, token=common.token).login
+    if known is None:
+        raise Rejected("NO_ISSUER", "no provider is named", "give its address: `wms login URL`")
+    return Login(**asdict(known))
+
+
 def logout(*, common: Common = USUAL) -> int:
     """Log out: have the token refused everywhere, the provider renew it no more, and delete it here.
 
     For example:
       wms logout
+      wms logout --profile atlas
       wms logout --data ./atlas
     """
     from wms.client import login as logins

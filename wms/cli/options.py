@@ -69,6 +69,9 @@ class Common:
     data: Annotated[Path | None, Parameter(env_var="WMS_DATA")] = None
     """The system's data directory; default: ~/.local/share/wms."""
 
+    profile: Annotated[str, Parameter(env_var="WMS_PROFILE", show_default=False)] = ""
+    """The profile whose system to use, instead of a data directory; `wms profiles` lists them."""
+
     token: Annotated[Path | None, Parameter(env_var="WMS_TOKEN")] = None
     """The file of the token to use; default: the one that the data directory names."""
 
@@ -77,6 +80,14 @@ class Common:
 
     timeout: Annotated[Patience, Parameter(show_default=lambda _: "30s")] = 30
     """The longest wait for an answer of the system."""
+
+    def __post_init__(self) -> None:
+        """Take the directory of the profile as the data directory. Raise Rejected if both are given."""
+        if self.profile:
+            from wms.client.settings import check_one_system, profile_directory
+
+            check_one_system(self.profile, self.data)
+            object.__setattr__(self, "data", profile_directory(self.profile))
 
 
 @Parameter(name="*", group=SELECTION)

@@ -1,6 +1,7 @@
 """The settings of a client: `client.toml` in the data directory of a system, as `wms up` writes it."""
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from wms.runtime.config import Section, read
 
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
+PROFILE_VARIABLE = "WMS_PROFILE"
+"""The environment variable with the name of a profile, which stands for its directory."""
 TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
 """The environment variable with the path of the token's file."""
 URL_VARIABLE = "WMS_URL"
@@ -24,6 +27,9 @@ AUTHORITIES_VARIABLE = "WMS_AUTHORITIES"
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """The default data directory, relative to the home directory."""
+PROFILES = Path("wms/profiles")
+"""The directory with one directory for each profile, relative to the user's directory of configuration."""
+_PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
 class TokenSettings(Section, frozen=True, kw_only=True):
@@ -60,6 +66,19 @@ class GatewayAddress(Section, frozen=True, kw_only=True):
     """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
 
 
+class LoginSettings(Section, frozen=True, kw_only=True):
+    """How the user of a profile logs in: `wms login --profile NAME` without an address does it again."""
+
+    issuer: Line
+    """The address of the OpenID provider."""
+    client_id: Line = "wms-cli"
+    scope: Line = "openid offline_access"
+    audience: Line = ""
+    resource: Line = ""
+    authorities: Line = ""
+    """A file with the certificates of the authorities that the provider's certificate is judged by; empty for those of this machine."""
+
+
 class ClientSettings(Section, frozen=True, kw_only=True):
     """The settings of a client."""
 
@@ -69,14 +88,49 @@ class ClientSettings(Section, frozen=True, kw_only=True):
     postgres: OperatorSettings | None = None
     gateway: GatewayAddress | None = None
     """With a gateway the client speaks HTTPS with it alone."""
+    login: LoginSettings | None = None
 
 
 def data_directory(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the data directory: the given one, else `WMS_DATA`, else `~/.local/share/wms`."""
+    """Return the data directory: the given one, else `WMS_DATA`, else that of `WMS_PROFILE`, else `~/.local/share/wms`.
+
+    Raise Rejected if the environment names both a data directory and a profile.
+    """
     if given is None:
-        said = environment.get(VARIABLE)
+        said, profile = environment.get(VARIABLE), environment.get(PROFILE_VARIABLE)
+        if profile:
+            check_one_system(profile, said, environment)
+            return profile_directory(profile, environment)
         given = Path(said) if said else Path.home() / PLACE
     return given.expanduser().absolute()
+
+
+def profiles_directory(environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory that has one directory for each profile of the user; it need not exist."""
+    said = environment.get("XDG_CONFIG_HOME")
+    return (Path(said) if said else Path.home() / ".config") / PROFILES
+
+
+def profile_directory(name: str, environment: Mapping[str, str] = os.environ) -> Path:
+    """Return the directory of a profile, which need not exist. Raise Rejected for what is no name."""
+    if not _PROFILE_NAME.fullmatch(name):
+        raise Rejected(
+            "BAD_PROFILE",
+            f"{name!r} is no name of a profile",
+            "use up to 64 letters, digits, dots, dashes and _",
+        )
+    return profiles_directory(environment) / name
+
+
+def check_one_system(profile: str, data: object, environment: Mapping[str, str] = os.environ) -> None:
+    """Raise Rejected if a data directory or `WMS_URL` is given beside a profile: its token must go to no other system."""
+    other = f"the data directory {data}" if data else URL_VARIABLE if environment.get(URL_VARIABLE) else ""
+    if other:
+        raise Rejected(
+            "TWO_SYSTEMS",
+            f"the profile {profile} and {other} both name a system",
+            f"give one of them: --profile or {PROFILE_VARIABLE}, --data or {VARIABLE}, {URL_VARIABLE}",
+        )
 
 
 def read_settings(
@@ -100,7 +154,7 @@ def read_settings(
         raise Rejected(
             "NO_SYSTEM",
             f"there is no system in {place}: it has no {FILE}",
-            "`wms up` starts one there; --data or WMS_DATA names another place",
+            "`wms up` starts one there; --data or WMS_DATA names another place, --profile or WMS_PROFILE a profile",
         )
     settings = read(path, ClientSettings, environment)
     said = environment.get(TOKEN_VARIABLE)
