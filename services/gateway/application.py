@@ -15,8 +15,17 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute
 from starlette.routing import Route as Path
 
-from services.gateway import about, attempt_files, event_stream, passing, sandboxes, submitting
+from services.gateway import (
+    about,
+    attempt_files,
+    dashboard_files,
+    event_stream,
+    passing,
+    sandboxes,
+    submitting,
+)
 from services.gateway.asking import Asking, Desk
+from services.gateway.dashboard_files import DashboardFiles
 from services.gateway.openapi import document, name_of
 from services.gateway.operation import PREFIX, Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
@@ -53,6 +62,10 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
         by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
     for path, endpoints in by_path.items():
         yield Path(PREFIX + path, partial(_respond, endpoints), methods=list(endpoints))
+    files = DashboardFiles(desk.gate)
+    yield Path(dashboard_files.FILES, files.file)
+    for address in dashboard_files.ADDRESSES:
+        yield Path(address, files.page)
 
 
 def _endpoint(operation: Operation, desk: Desk) -> Endpoint:

@@ -9,6 +9,7 @@ from services.gateway import (
     job_routes,
     passing,
     place_routes,
+    report_routes,
     rule_routes,
     sandboxes,
     submitting,
@@ -16,7 +17,12 @@ from services.gateway import (
 from services.gateway.operation import Operation
 from services.gateway.route import Route
 
-ROUTES: Final[tuple[Route, ...]] = (*job_routes.ROUTES, *place_routes.ROUTES, *rule_routes.ROUTES)
+ROUTES: Final[tuple[Route, ...]] = (
+    *job_routes.ROUTES,
+    *place_routes.ROUTES,
+    *rule_routes.ROUTES,
+    *report_routes.ROUTES,
+)
 OPERATIONS: Final[tuple[Operation, ...]] = (
     submitting.SUBMIT,
     *ROUTES,

@@ -12,8 +12,8 @@ import msgspec
 from wms.bus.probe import UNSERVED_AFTER_SECONDS
 from wms.cli import health
 from wms.cli.options import Common
-from wms.cli.service_health import Heartbeat, PartitionLine, partitions
 from wms.db.database import GONE
+from wms.runtime.service_health import Heartbeat, PartitionLine, partitions
 
 LOOK_SECONDS = 1.0
 QUERY = """select service, heartbeat_at > now() - interval '10 s' as alive, pid, started_at, heartbeat_at, health, now() as now

@@ -11,7 +11,10 @@ import msgspec
 from wms.cli.options import Common
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since, span
-from wms.cli.service_health import (
+from wms.cli.session import OK, SOME_FAILED, quiet, run_async
+from wms.cli.table import ALWAYS, TableColumn
+from wms.cli.unhandled import UnhandledLine, in_words, unhandled
+from wms.runtime.service_health import (
     Heartbeat,
     PartitionLine,
     busy,
@@ -20,9 +23,6 @@ from wms.cli.service_health import (
     summed_up,
     worst_round_trip,
 )
-from wms.cli.session import OK, SOME_FAILED, quiet, run_async
-from wms.cli.table import ALWAYS, TableColumn
-from wms.cli.unhandled import UnhandledLine, in_words, unhandled
 
 if TYPE_CHECKING:
     from wms.client import ClientSettings

@@ -125,7 +125,7 @@ def _tell_up(system: "System", directory: Path, common: Common, isolation_fault:
         )
         if system.gateway_url:
             show(
-                f"  gateway at {system.gateway_url}, for whoever has a token: {system.gateway_url}/api/v1/jobs"
+                f"  dashboard at {system.gateway_url}: `wms open` opens it; REST at {system.gateway_url}/api/v1/jobs"
             )
         if isolation_fault:
             show(

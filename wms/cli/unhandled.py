@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from wms.cli.quantities import span
-from wms.cli.service_health import PartitionLine
 from wms.errors import Rejected, shown
+from wms.runtime.service_health import PartitionLine
 
 if TYPE_CHECKING:
     from wms.bus.kafka import Kafka

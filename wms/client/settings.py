@@ -79,6 +79,13 @@ class LoginSettings(Section, frozen=True, kw_only=True):
     """A file with the certificates of the authorities that the provider's certificate is judged by; empty for those of this machine."""
 
 
+class DashboardAddress(Section, frozen=True, kw_only=True):
+    """The address of a gateway that serves the dashboard, for clients that do not speak with a gateway themselves."""
+
+    url: Line
+    """`https://host:port`; without TLS only on this machine."""
+
+
 class ClientSettings(Section, frozen=True, kw_only=True):
     """The settings of a client."""
 
@@ -89,6 +96,8 @@ class ClientSettings(Section, frozen=True, kw_only=True):
     gateway: GatewayAddress | None = None
     """With a gateway the client speaks HTTPS with it alone."""
     login: LoginSettings | None = None
+    dashboard: DashboardAddress | None = None
+    """What `wms open` opens; without it the gateway."""
 
 
 def data_directory(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
@@ -184,4 +193,7 @@ def write_client_directory(place: Path, settings: ClientSettings, token: str) ->
     sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
     place.mkdir(mode=0o700, parents=True, exist_ok=True)
     write_secret(place / TOKEN_FILE, token + "\n")
-    write_secret(file, to_toml({"kafka": kafka, **sandboxes, "auth": {"token_file": TOKEN_FILE}}))
+    dashboard = {"dashboard": {"url": settings.dashboard.url}} if settings.dashboard else {}
+    write_secret(
+        file, to_toml({"kafka": kafka, **sandboxes, **dashboard, "auth": {"token_file": TOKEN_FILE}})
+    )

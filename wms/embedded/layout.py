@@ -131,6 +131,7 @@ def write_client(facts: Facts) -> None:
         "postgres": {"url": facts.postgres_url_of(TOOLS)},
         "auth": {"token_file": str(layout.user_token), "jwks": str(layout.jwks)},
         "sandboxes": {"url": layout.sandboxes.as_uri()},
+        "dashboard": {"url": facts.gateway_url},
     }
     write_secret(layout.client, to_toml(table))
 

@@ -214,6 +214,19 @@ class ShowLease(Query, frozen=True, kw_only=True, tag="show-lease"):
     epoch: Epoch
 
 
+class ShowOverview(Query, frozen=True, kw_only=True, tag="show-overview"):
+    """A query for what ended within the last hour and how, why jobs wait, which pilots died, and how the services are."""
+
+
+class ShowProgress(Query, frozen=True, kw_only=True, tag="show-progress"):
+    """A query for how far job groups and job arrays are, and how many of their jobs ended lately.
+
+    Those whose jobs have all ended, the last one over a week ago, are left out.
+    """
+
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+
+
 Asked = (
     ListJobs
     | ListSweeps
@@ -238,4 +251,6 @@ Asked = (
     | ListRevocations
     | ShowUsage
     | ShowLease
+    | ShowOverview
+    | ShowProgress
 )

@@ -8,7 +8,17 @@ import msgspec
 
 from services.job_manager import pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
-from services.job_manager.queries import access, leases, rankings, reservations, shares, usage, why
+from services.job_manager.queries import (
+    access,
+    leases,
+    overview,
+    progress,
+    rankings,
+    reservations,
+    shares,
+    usage,
+    why,
+)
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from wms.auth.orders import OrderKeys
@@ -279,4 +289,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListRevocations: revoking.list_revocations,
     asked.ShowUsage: usage.show_usage,
     asked.ShowLease: leases.show_lease,
+    asked.ShowOverview: overview.show_overview,
+    asked.ShowProgress: progress.show_progress,
 }

@@ -66,6 +66,10 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
     "get_sweeps": (EVERYBODY, "/sweeps", None),
     "get_reservations": (EVERYBODY, "/reservations", None),
     "get_predictions": (EVERYBODY, "/predictions", None),
+    "get_whoami": (EVERYBODY, "/whoami", None),
+    "get_progress": (EVERYBODY, "/progress", None),
+    "get_overview": (EVERYBODY, "/overview", None),
+    "get_usage": (EVERYBODY, "/usage?since=2026-01-01T00:00:00Z", None),
     "post_sites_site_orders": (frozenset({"operator"}), "/sites/cern/orders", {"action": "ban"}),
     "put_shares_vo_group": (
         frozenset({"administrator", "operator"}),

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from wms.cli.health import row, service_parts
-from wms.cli.service_health import Heartbeat
+from wms.runtime.service_health import Heartbeat
 
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 

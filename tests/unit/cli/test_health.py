@@ -5,9 +5,9 @@ from typing import Any
 
 from tests.unit.cli.heartbeats import NOW, beat, probe, state
 from wms.cli.health import _children, _supervisor, service_parts
-from wms.cli.service_health import Heartbeat
 from wms.embedded.supervisor import ChildState, SupervisorState
 from wms.runtime import clock
+from wms.runtime.service_health import Heartbeat
 
 
 def test_one_whose_probes_come_back_is_up() -> None:

@@ -8,6 +8,7 @@ import msgspec
 from tests.unit.messages import (
     access_examples,
     lease_examples,
+    overview_examples,
     ranking_examples,
     reservation_examples,
     usage_examples,
@@ -765,6 +766,7 @@ FULL: dict[str, msgspec.Struct] = {
     **access_examples.FULL,
     **usage_examples.FULL,
     **lease_examples.FULL,
+    **overview_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -932,6 +934,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **access_examples.MINIMAL,
     **usage_examples.MINIMAL,
     **lease_examples.MINIMAL,
+    **overview_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 

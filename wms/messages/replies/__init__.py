@@ -21,6 +21,15 @@ from wms.messages.replies.jobs import (
     SweepLine,
     SweepPage,
 )
+from wms.messages.replies.overview import (
+    OutcomeLine,
+    Overview,
+    PilotEndLine,
+    Progress,
+    ProgressLine,
+    ServiceLine,
+    WaitLine,
+)
 from wms.messages.replies.pilots import PilotDetail, PilotLine, PilotOrderLine, PilotOrders, Pilots
 from wms.messages.replies.queues import QueueLine, Queues
 from wms.messages.replies.rankings import (
@@ -77,6 +86,8 @@ Reply = (
     | RevocationList
     | UsageReport
     | HeldLease
+    | Overview
+    | Progress
 )
 
 __all__ = [
@@ -110,7 +121,10 @@ __all__ = [
     "LeaseLine",
     "LimitLine",
     "LimitList",
+    "OutcomeLine",
+    "Overview",
     "PilotDetail",
+    "PilotEndLine",
     "PilotLine",
     "PilotOrderLine",
     "PilotOrders",
@@ -119,6 +133,8 @@ __all__ = [
     "PlanLine",
     "Plans",
     "PredictedPart",
+    "Progress",
+    "ProgressLine",
     "QueueLine",
     "Queues",
     "RankedElement",
@@ -130,6 +146,7 @@ __all__ = [
     "RevocationLine",
     "RevocationList",
     "Ruled",
+    "ServiceLine",
     "Share",
     "ShareLine",
     "Shares",
@@ -144,6 +161,7 @@ __all__ = [
     "UsageLine",
     "UsageReport",
     "ValuesKept",
+    "WaitLine",
     "WasteLine",
     "WhoYouAre",
     "address",

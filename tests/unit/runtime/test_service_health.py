@@ -1,7 +1,7 @@
 """A service is up only if each partition of each of its consumers is served, and each of its loops goes on."""
 
 from tests.unit.cli.heartbeats import beat, handled, probe, state
-from wms.cli.service_health import summed_up
+from wms.runtime.service_health import summed_up
 
 
 def test_one_with_a_silent_partition_is_not_up() -> None:

@@ -1,0 +1,69 @@
+"""Answers with what a first look needs: what failed lately, why jobs wait, which pilots died, and how the services are."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import asyncpg
+import msgspec
+
+from wms.auth.policy import Scope, allowed, scope
+from wms.auth.principal import Principal
+from wms.db import instance, overview, queue_stats
+from wms.db.database import Transaction
+from wms.job.reasons import WAIT_ADVICE, Wait
+from wms.messages import queries as asked
+from wms.messages import replies
+from wms.runtime.service_health import Heartbeat, partitions, problems
+
+RECENT_SECONDS = 3_600.0
+"""How long ago an attempt or a pilot may have ended to be counted."""
+WAITS = tuple(Wait)
+
+
+async def show_overview(tx: Transaction, principal: Principal, query: asked.ShowOverview) -> replies.Overview:
+    """Return the overview of what the asker may see."""
+    sees = scope(principal, "see")
+    vo = None if allowed(principal, "administer", "", "", "") else principal.vo
+    now = await tx.now()
+    ends = await overview.pilot_ends(tx, vo, RECENT_SECONDS)
+    return replies.Overview(
+        query_id=query.query_id,
+        client=query.client,
+        since=now - timedelta(seconds=RECENT_SECONDS),
+        outcomes=tuple(
+            replies.OutcomeLine(**row) for row in await overview.outcomes(tx, sees, RECENT_SECONDS)
+        ),
+        waits=await _waits(tx, sees),
+        pilot_ends=tuple(replies.PilotEndLine(**row) for row in ends),
+        services=tuple(_services(await instance.instances(tx), now)),
+    )
+
+
+async def _waits(tx: Transaction, sees: Scope) -> tuple[replies.WaitLine, ...]:
+    rows = await overview.waits(tx, sees, watched=await queue_stats.is_watched(tx))
+    ordered = sorted(rows, key=lambda row: WAITS.index(Wait(row["code"])))
+    return tuple(
+        replies.WaitLine(**{**row, "advice": WAIT_ADVICE.get(Wait(row["code"]), "")}) for row in ordered
+    )
+
+
+def _services(rows: Sequence[asyncpg.Record], now: datetime) -> Iterator[replies.ServiceLine]:
+    beats = [_heartbeat(row) for row in rows]
+    for service in sorted({beat.service for beat in beats}):
+        yield _service(service, [beat for beat in beats if beat.service == service], now)
+
+
+def _service(service: str, beats: Sequence[Heartbeat], now: datetime) -> replies.ServiceLine:
+    living = [beat for beat in beats if beat.alive]
+    return replies.ServiceLine(
+        service=service,
+        instances=len(living),
+        since=min((beat.started_at for beat in living), default=max(beat.heartbeat_at for beat in beats)),
+        lag=sum(beat.lag() for beat in living),
+        problems=tuple(problems(living, partitions(living, now))),
+    )
+
+
+def _heartbeat(row: asyncpg.Record) -> Heartbeat:
+    names = ("service", "alive", "pid", "started_at", "heartbeat_at")
+    return Heartbeat(health=msgspec.json.decode(row["health"]), **{name: row[name] for name in names})

@@ -1,0 +1,13 @@
+"""Counts of what ended lately and of what waits."""
+
+from wms.auth.policy import NOTHING, Scope
+from wms.db import overview
+from wms.db.database import Transaction
+
+
+async def test_there_is_nothing_in_an_empty_system(tx: Transaction) -> None:
+    for scope in (Scope(reach="all"), NOTHING):
+        assert await overview.outcomes(tx, scope, 3_600.0) == []
+        assert await overview.waits(tx, scope, watched=True) == []
+        assert await overview.waits(tx, scope, watched=False) == []
+    assert await overview.pilot_ends(tx, None, 3_600.0) == []

@@ -1,0 +1,65 @@
+"""How far groups and sweeps are equals what their jobs say, for whoever may see them."""
+
+from msgspec.structs import replace
+
+from tests.services.world import World, pilot, result, user
+from wms.messages import replies
+from wms.messages.queries import ShowProgress
+
+OZ = user("oz", "operator", group="ops", vo="ops")
+
+
+async def progress(world: World, who: object = None, limit: int = 100) -> tuple[replies.ProgressLine, ...]:
+    answer = await world.ask(who or user("ann"), ShowProgress(query_id="q", limit=limit))  # type: ignore[arg-type]
+    assert isinstance(answer, replies.Progress), answer
+    return answer.lines
+
+
+async def finish(world: World, count: int) -> None:
+    held = await world.match(pilot(), count)
+    await world.report(pilot(), accept=tuple(held), start=tuple(held))
+    await world.report(pilot(), finish=tuple(result(each) for each in held))
+
+
+async def test_groups_sweeps_and_single_jobs_have_a_line_each(the_world: World) -> None:
+    await the_world.submit({"job_group": "night"}, {"job_group": "night", "array": 3}, who=user("ann"))
+    await the_world.submit({"array": 4, "name": "sim-{n}"}, {}, {}, who=user("ann"))
+    lines = {(line.job_group, line.name): line for line in await progress(the_world)}
+    assert {key: sum(line.counts.values()) for key, line in lines.items()} == {
+        ("night", ""): 4,
+        ("", "sim-{n}"): 4,
+        ("", ""): 2,
+    }
+    sweep = lines["", "sim-{n}"]
+    assert sweep.last == sweep.first + 3
+    assert lines["night", ""].last is None
+
+
+async def test_jobs_that_ended_lately_are_counted_whether_in_blocks_or_not(the_world: World) -> None:
+    await the_world.submit({"array": 10}, who=user("ann"))
+    await finish(the_world, 4)
+    (line,) = await progress(the_world)
+    assert (line.counts["Done"], line.ended_recently) == (4, 4)
+    assert sum(line.counts.values()) == 10
+    await the_world.sql("update job set changed_at = now() - interval '1 h'")
+    (line,) = await progress(the_world)
+    assert (line.counts["Done"], line.ended_recently) == (4, 0)
+
+
+async def test_what_ended_long_ago_is_left_out_and_what_lives_comes_first(the_world: World) -> None:
+    await the_world.submit({"job_group": "old"}, who=user("ann"))
+    await finish(the_world, 1)
+    await the_world.submit({"job_group": "live"}, who=user("ann"))
+    await the_world.submit({"job_group": "new"}, who=user("ann"))
+    await the_world.sql("update job set state = 'Done' where job_group = 'new'")
+    assert [line.job_group for line in await progress(the_world)] == ["live", "new", "old"]
+    assert [line.job_group for line in await progress(the_world, limit=1)] == ["live"]
+    await the_world.sql("update job set changed_at = now() - interval '8 d'")
+    assert [line.job_group for line in await progress(the_world)] == ["live"]
+
+
+async def test_nobody_sees_the_progress_of_others(the_world: World) -> None:
+    await the_world.submit({"job_group": "night", "array": 3}, who=user("ann"))
+    assert await progress(the_world, user("bob")) == ()
+    assert await progress(the_world, replace(user("ann"), group="other")) == ()
+    assert len(await progress(the_world, OZ)) == 1
