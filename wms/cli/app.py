@@ -75,7 +75,12 @@ COMMANDS = (
     (LOOK, "shares", "shares:shares", "Show or set the shares of groups."),
     (LOOK, "limits", "limits:limits", "Show or set limits on running and waiting jobs."),
     (LOOK, "top", "top:top", "Watch jobs, services, sites and pilots, live."),
-    (LOOK, "open", "dashboard:open_dashboard", "Open the dashboard in the browser, signed in with your token."),
+    (
+        LOOK,
+        "open",
+        "dashboard:open_dashboard",
+        "Open the dashboard in the browser, signed in with your token.",
+    ),
     (
         LOOK,
         "dead-letters",

@@ -25,6 +25,7 @@ from wms.client.settings import (
 )
 from wms.errors import Rejected
 from wms.files import to_toml, write_secret
+from wms.gateway.address import checked_url
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,8 +54,6 @@ def write_profile(
 
     Raise Rejected for what is no name, or an address or a text that no settings may have.
     """
-    from wms.client.gateway_channel import checked_url
-
     place = profile_directory(name, environment)
     checked_url(gateway.url)
     known = ClientSettings(auth=TokenSettings(token_file=TOKEN_FILE), gateway=gateway, login=login)

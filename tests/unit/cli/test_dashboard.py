@@ -2,6 +2,7 @@
 
 import re
 import stat
+import webbrowser
 from html import unescape
 from pathlib import Path
 
@@ -39,7 +40,7 @@ def test_the_file_is_its_owners_and_is_deleted(
         seen.append((path, stat.S_IMODE(path.stat().st_mode), path.read_text()))
         return True
 
-    monkeypatch.setattr(dashboard.webbrowser, "open", opened)
+    monkeypatch.setattr(webbrowser, "open", opened)
     assert dashboard._opened("https://h", TOKEN, 0.0)
     ((path, mode, text),) = seen
     assert mode == 0o600
@@ -50,7 +51,12 @@ def test_the_file_is_its_owners_and_is_deleted(
 
 def test_the_file_is_deleted_if_no_browser_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[str] = []
-    monkeypatch.setattr(dashboard.webbrowser, "open", lambda address: bool(seen.append(address)))
+
+    def refused(address: str) -> bool:
+        seen.append(address)
+        return False
+
+    monkeypatch.setattr(webbrowser, "open", refused)
     assert not dashboard._opened("https://h", TOKEN, 60.0)
     assert not Path(seen[0].removeprefix("file://")).exists()
 
