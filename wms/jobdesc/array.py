@@ -1,8 +1,8 @@
-"""Arrays: many jobs of one description, told apart by `{n}` and by lists of parameters.
+"""Arrays: many jobs of one description, which differ by the index `{n}` and by lists of parameters.
 
-A placeholder is `{n}` or `{the name of a parameter}`; doubled braces, `{{n}}`, give the literal `{n}`. Anything else in
-braces is the user's own text and stays as it is, and a description that is no array is never touched. The executable is
-the same for all: what differs goes into arguments, environment, name, output patterns, and files by URL.
+A placeholder is `{n}` or `{the name of a parameter}`. Doubled braces, `{{n}}`, give the literal `{n}`. Other texts in braces
+belong to the user and stay as they are. A description that is no array stays whole. The executable is the same for all jobs
+of an array. Arguments, environment, name, output patterns, and files by URL may differ.
 """
 
 import re
@@ -14,19 +14,19 @@ from wms.jobdesc.description import JobDescription, SandboxRef
 
 INDEX = "n"
 CHUNK = 1_000
-"""The number of jobs whose values are sent and stored together."""
+"""The number of jobs of an array whose values of parameters are sent and stored together."""
 ARCHIVE = re.compile(r"([0-9a-f]{64}):(0|[1-9][0-9]{0,9})")
-"""The value of an input parameter: digest and size of an archive in the sandbox store."""
+"""The value of an input parameter: the digest and the size in bytes of an archive in the sandbox store."""
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 def is_array(description: JobDescription) -> bool:
-    """Return whether the description stands for an array, even of one job."""
+    """Return whether the description stands for an array of jobs; an array may have one job."""
     return description.array is not None or bool(description.parameters)
 
 
 def jobs_in(description: JobDescription) -> int:
-    """Return the number of jobs of the description."""
+    """Return the number of jobs that the description makes: 1 if it is no array."""
     if description.array is not None:
         return description.array
     return next((len(values) for values in description.parameters.values()), 1)
@@ -42,14 +42,11 @@ def own_description(body: str, index: int | None, parameters: str | None) -> Job
 
 
 def expand(description: JobDescription, index: int, own: Mapping[str, str] | None = None) -> JobDescription:
-    """Return the job of that index (from 0) as a description of its own, all placeholders replaced.
+    """Return the job of that index (from 0) as a description of its own, with all placeholders replaced.
 
-    `own` are the job's own values, where the description came without the lists of all jobs.
-
-    Raises:
-        IndexError: the array has no such job.
-        ValueError: an input parameter of the job names no archive.
-
+    `own` are the values of this job by the names of the parameters. None: they are taken from the lists of the description.
+    A description that is no array is returned unchanged. Raise IndexError if the array has no job of that index. Raise
+    ValueError if an input parameter of the job names no archive.
     """
     if not 0 <= index < jobs_in(description):
         raise IndexError(f"no job {index} in an array of {jobs_in(description)}")
@@ -91,18 +88,18 @@ def _archives(description: JobDescription, own: Mapping[str, str]) -> Iterator[S
 
 
 def as_value(archive: SandboxRef) -> str:
-    """Return the archive as a value of an input parameter."""
+    """Return the text that names an archive as the value of an input parameter: `sha256:size`."""
     return f"{archive.sha256}:{archive.size}"
 
 
 def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:
-    """Return the command line of the job of that index."""
+    """Return the command line of the job of that index (from 0): its executable and its arguments, placeholders replaced."""
     one = expand(description, index)
     return (one.executable, *one.arguments)
 
 
 def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
-    """Return a function that puts the index and the own values of one job into a text."""
+    """Return a function that replaces the placeholders in a text by the index and the values `own` of one job."""
     values = {**own, INDEX: str(index)}
 
     def replacement(found: re.Match[str]) -> str:
@@ -118,11 +115,14 @@ def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def in_chunks(lists: Mapping[str, Sequence[str]], count: int) -> Iterator[dict[str, Sequence[str]]]:
-    """Yield the lists of so many jobs in chunks of a thousand jobs."""
+    """Yield the parameter lists of `count` jobs in chunks of 1,000 jobs."""
     for start in range(0, count, CHUNK):
         yield {name: values[start : start + CHUNK] for name, values in lists.items()}
 
 
 def without_lists(description: JobDescription) -> JobDescription:
-    """Return the description of an array as it is stored and sent along with each job: its lists stay behind."""
+    """Return the description of an array with its number of jobs, but without its lists of parameters.
+
+    It is stored and sent in this form; each job has its own values beside it.
+    """
     return msgspec.structs.replace(description, array=jobs_in(description), parameters={})

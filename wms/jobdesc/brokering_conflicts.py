@@ -1,4 +1,4 @@
-"""Conflicts between the fields about files by URL, preferences and placement."""
+"""Conflicts between the fields of a description about files by URL, preferences and placement."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -12,11 +12,14 @@ from wms.jobdesc.rules import Finding
 from wms.jobdesc.staged_file import Inputs, Outputs
 
 TOGETHER_LIMIT = 20
-"""The most jobs that start together."""
+"""The greatest number of jobs that may start together."""
 
 
 def typed(description: JobDescription) -> JobDescription:
-    """Return a description of a careless program, which gave plain tables for structs, as one that a reader would make."""
+    """Return the description with structs in place of plain tables in its inputs, outputs and preferences.
+
+    A Python program may have put such tables there; a reader of documents never does.
+    """
     if description.preferences is None and not description.inputs and not description.outputs:
         return description
     return structs.replace(

@@ -1,4 +1,4 @@
-"""The rules of files by URL and of job preferences, for their readers."""
+"""The rules for the fields of a description about files by URL, preferences and placement."""
 
 from typing import Final
 
@@ -12,7 +12,7 @@ SCHEMES: Final = (
     "file", "http", "https", "dav", "davs", "webdav", "webdavs", "s3", "s3s", "root", "roots", "xroot", "xroots", "gsiftp", "srm",
     "lfn",
 )  # fmt: skip
-"""The schemes of URLs of files; which of them a site's pilots can use is known there alone."""
+"""The schemes that URLs of files may have. Which of these a pilot supports is known at its site alone."""
 INDEX_SCHEMES: Final = ("http", "https", "file", "archery", "dns")
 
 _NAME = rules.pattern(1_024)

@@ -1,7 +1,7 @@
 """Changes of a description: resource requests and files of a job may change, but not its payload.
 
-Fields are read and checked by the rules for submissions. A new value replaces the old one. Attributes and archives of the input
-sandbox are added to the old ones, and an empty value clears them.
+Fields are read and checked by the rules for submissions. A new value replaces the old one. Attributes and archives of the
+input sandbox are added to those of before. An empty value clears the field.
 """
 
 from collections.abc import Mapping
@@ -41,7 +41,7 @@ WHAT_IT_DOES: Final = frozenset(
         "coallocate",
     }
 )
-"""The fields that identify the payload of a job or the way in which it is placed. They never change."""
+"""The fields that say what a job runs or how it is placed. They never change."""
 CHANGEABLE: Final = frozenset(RULES) - WHAT_IT_DOES
 ADDED: Final = ("attributes", "input_sandbox")
 
@@ -50,7 +50,10 @@ WORDS_LIMIT = 400
 
 
 def read_changes(said: Mapping[str, Any]) -> Changes:
-    """Return the changes that a table asks for. Raises InvalidDescription with every problem."""
+    """Return the changes that a parsed table of fields asks for.
+
+    Raise InvalidDescription, with every problem, if there is one. A table without fields is a problem.
+    """
     fields = table_of(msgspec.json.encode(said))
     findings = [*check_fields(fields), *_fixed(fields)]
     if not findings and not fields:
@@ -67,7 +70,10 @@ def _fixed(fields: Mapping[str, object]) -> list[Finding]:
 
 
 def changed(description: JobDescription, changes: Changes) -> JobDescription:
-    """Return the description with the changes. Raises InvalidDescription if the result is invalid."""
+    """Return the description with the changes made.
+
+    Raise InvalidDescription, with every problem, if the result is no valid description.
+    """
     after = msgspec.structs.replace(
         description, **{name: _value(description, name, value) for name, value in changes.items()}
     )
@@ -86,12 +92,12 @@ def _value(description: JobDescription, name: str, value: Any) -> Any:
 
 
 def default_of(name: str) -> Any:
-    """Return the default value of a field."""
+    """Return the default value of the field of that name of a description."""
     return getattr(_DEFAULTS, name)
 
 
 def in_words(changes: Changes) -> str:
-    """Return the changes as text for a job's history, cut if it is long."""
+    """Return the changes as a line of text for a job's history, cut to 400 characters."""
     told = ", ".join(f"{name} {_short(value)}" for name, value in changes.items())
     return told if len(told) <= WORDS_LIMIT else f"{told[: WORDS_LIMIT - 3]}..."
 

@@ -1,4 +1,4 @@
-"""Conflicts between the fields of a description, each of which is valid by itself."""
+"""Conflicts between fields of a description, each of which is valid by itself."""
 
 import re
 from collections import Counter
@@ -19,17 +19,17 @@ from wms.jobdesc.stations import required_text
 ARRAY_LIMIT = 1_000_000
 NAME_LIMIT = 255
 PRIORITY_LIMIT = 10
-"""The highest priority of a job among its owner's; the lowest is 0."""
+"""The highest priority of a job among the jobs of its owner. The lowest is 0."""
 INPUTS_LIMIT = 100
-"""Archives that are unpacked for one job."""
+"""The greatest number of archives that are unpacked for one job."""
 TEXT_LIMIT = 128 * 1024
-"""Bytes of one job's arguments, environment and output patterns together, placeholders replaced."""
+"""The greatest size in bytes of one job's arguments, environment and output patterns together, placeholders replaced."""
 PARAMETERS_LIMIT = 64 * MIB
-"""Bytes of all values of all parameters."""
+"""The greatest size in bytes of all values of all parameters of an array."""
 ATTRIBUTES_LIMIT = 16_384
-"""Characters of all own attributes and their values."""
+"""The greatest number of characters of all own attributes of a job and their values."""
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""A part of a file name that leads nowhere."""
+"""A part of a file name that cannot lead out of a directory."""
 
 TOLD = {
     "setup": "setup", "jobtype": "job_type", "cputime": "cpu_time", "numberofprocessors": "processors",
@@ -44,11 +44,11 @@ TOLD = {
         "authtokengroups", "authtokenscopes", "authtokenid", "scitokensfile",
     ), ""),
 }  # fmt: skip
-"""Attributes of a job's ad, in lower case, that are filled from its description, by what; empty: from its token."""
+"""Attributes of a job's ad that users may not set, in lower case, with the field that sets each; empty: the token sets it."""
 
 
 def across(description: JobDescription) -> list[Finding]:
-    """Return the conflicts between fields, each of which is valid by itself."""
+    """Return the conflicts between fields of a description, each of which is valid by itself."""
     description = typed(description)
     return [finding for rule in _ACROSS for finding in rule(description)]
 
@@ -129,7 +129,7 @@ def _large_parameters(description: JobDescription) -> Iterator[Finding]:
 
 
 def large_parameters(size: int) -> Iterator[Finding]:
-    """Find what is wrong with values of so many bytes, all together."""
+    """Yield a finding if the values of all parameters have more bytes, `size`, than an array may have."""
     if size > PARAMETERS_LIMIT:
         yield (
             ".parameters",
@@ -233,7 +233,10 @@ def _climbing_values(description: JobDescription) -> Iterator[Finding]:
 
 
 def _paths(description: JobDescription) -> tuple[str, ...]:
-    """Return the texts in which a value may not lead out of a directory: patterns, names and addresses of files."""
+    """Return the texts of a description that become paths: output patterns, and names and addresses of files.
+
+    The value of a parameter must not lead out of a directory in them.
+    """
     return (
         *description.output_sandbox,
         *(text for each in description.inputs for text in (each.name, *each.sources)),
@@ -264,7 +267,7 @@ _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
 
 
 def _growth(texts: Iterable[str], description: JobDescription) -> int:
-    """Return by how many bytes placeholders may let the texts grow."""
+    """Return by how many bytes the texts may grow at most when their placeholders are replaced."""
     used = Counter(name for text in texts if "{" in text for name in _names(text))
     return sum(times * _width(name, description) for name, times in used.items())
 
@@ -280,7 +283,10 @@ def _names(text: str) -> list[str]:
 
 
 def samples(values: Sequence[str]) -> tuple[str, ...]:
-    """Return four of a list's values: a rule between fields that objects to any value objects to one of these."""
+    """Return four of a parameter's values, which stand for all in checks of conflicts.
+
+    A rule of this module that objects to any value of the list objects to one of the four.
+    """
     longest = _longest(values)
     return (longest, *(next(filterfalse(fits, values), longest) for fits in _ASKED_OF_VALUES))
 
@@ -290,12 +296,12 @@ _ASKED_OF_VALUES: tuple[Callable[[str], object], ...] = (str.isprintable, PLAIN.
 
 
 def _longest(values: Sequence[str]) -> str:
-    """Return the value with the most bytes."""
+    """Return the value with the most bytes; empty if there are no values."""
     return max(values, key=len if "".join(values).isascii() else byte_length, default="")
 
 
 def size_of(lists: Mapping[str, Sequence[str]]) -> int:
-    """Return the number of bytes of all values of the lists."""
+    """Return the number of bytes of all values of all lists together, in UTF-8."""
     return sum(byte_length("".join(values)) for values in lists.values())
 
 

@@ -1,4 +1,4 @@
-"""From a parsed document to descriptions: one job, or many with defaults; all problems of all jobs at once."""
+"""From a parsed document to descriptions of one job or of many with defaults. All problems of all jobs are told at once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -18,7 +18,7 @@ SIZE_LIMIT = 16 * 1024 * 1024
 DEPTH_LIMIT = 16
 DESCRIPTIONS_LIMIT = 100_000
 JOBS_LIMIT = ARRAY_LIMIT
-"""The most jobs of one document, including those of its arrays."""
+"""The greatest number of jobs of one document, including those of its arrays."""
 
 Entry: TypeAlias = tuple[str, int | None, object]
 """One job of a document: its place, its line if known, and its parsed value."""
@@ -27,11 +27,9 @@ _MANY = ("jobs", "job", "defaults")
 
 
 def text_of(data: bytes, limit: int) -> str:
-    """Return the document's text.
+    """Return the text of a document of at most `limit` bytes in UTF-8, without its byte order mark.
 
-    Raises:
-        Rejected: DOCUMENT_TOO_LARGE or NOT_UTF8.
-
+    Raise Rejected if the document is larger (DOCUMENT_TOO_LARGE), or not in UTF-8 (NOT_UTF8).
     """
     if len(data) > limit:
         raise Rejected(
@@ -49,19 +47,16 @@ def text_of(data: bytes, limit: int) -> str:
 
 
 def unreadable(message: str, line: int | None = None, remedy: str = "") -> InvalidDescription:
-    """Return the refusal of a document that cannot be parsed at all."""
+    """Return the exception for a document that cannot be parsed: one problem with no place but its line, if known."""
     return InvalidDescription([Problem(place="", message=message, remedy=remedy, line=line)])
 
 
 def read_tree(tree: object, *, series: bool = True) -> list[JobDescription]:
     """Return the descriptions of a parsed document: a job, a list of jobs, or tables `jobs` and `defaults`.
 
-    `series` False: nothing stands for a list of values that is not there, since a few bytes would become very many.
-
-    Raises:
-        InvalidDescription: with every problem.
-        Rejected: TOO_MANY_JOBS.
-
+    If `series` is False, a series (start, step, count) is refused in place of a list of values: a few bytes would become
+    many. Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document makes
+    too many jobs (TOO_MANY_JOBS).
     """
     if isinstance(tree, Mapping) and any(key in tree for key in _MANY):
         return _read_many(tree, series=series)
@@ -77,14 +72,11 @@ def read_entries(
     *,
     series: bool = True,
 ) -> list[JobDescription]:
-    """Return the descriptions of the entries, each over the defaults.
+    """Return the descriptions of the entries, each completed by `defaults`, fields by name (None for none).
 
-    `found` has the problems known so far; `entries` may add to it what could not even be parsed.
-
-    Raises:
-        InvalidDescription: with every problem.
-        Rejected: TOO_MANY_JOBS.
-
+    `found` has the problems known so far (None for none); an iterator of entries may add to it what cannot be parsed. If
+    `series` is False, a series in place of a list of values is refused. Raise InvalidDescription, with every problem of
+    every entry and of `found`, if there is one. Raise Rejected if the document makes too many jobs (TOO_MANY_JOBS).
     """
     found = [] if found is None else found
     descriptions = list[JobDescription]()
@@ -105,7 +97,7 @@ def read_entries(
 
 
 def check_count(descriptions: int, jobs: int) -> None:
-    """Raise Rejected, TOO_MANY_JOBS, for a document with more descriptions or jobs than one may have."""
+    """Raise Rejected (TOO_MANY_JOBS) if a document has more descriptions or jobs than one may have."""
     if descriptions > DESCRIPTIONS_LIMIT:
         raise _too_many(f"more than {DESCRIPTIONS_LIMIT:,} descriptions")
     if jobs > JOBS_LIMIT:

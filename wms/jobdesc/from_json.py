@@ -1,8 +1,8 @@
-"""Reads JSON, strictly: an object, an array of objects, or one object a line.
+"""Reads JSON strictly: an object, an array of objects, or one object a line.
 
-Python's parser lets the last of two equal keys win, takes NaN, and recurses as deep as the text is nested; so nesting is
-measured before parsing, keys given twice are kept in mind for the rules to tell with their place, and NaN fails every rule
-because no field is a fraction.
+Python's parser lets the last of two equal keys win, takes NaN, and recurses with the nesting of the text. So nesting is
+measured before parsing. Keys that are given twice are remembered, and become problems with their place. NaN fails every
+rule, because no field is a fraction.
 """
 
 import json
@@ -24,12 +24,11 @@ _CHUNK = 65_536
 
 
 def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> list[JobDescription]:
-    """Return the descriptions of a document of at most `limit` bytes; `series` as in `read_tree`.
+    """Return the descriptions of a JSON document of at most `limit` bytes.
 
-    Raises:
-        InvalidDescription: with every problem.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    If `series` is False, a series (start, step, count) is refused in place of a list of values. Raise InvalidDescription,
+    with every problem of every job, if there is one. Raise Rejected if the document is too large, not UTF-8, or makes too
+    many jobs.
     """
     text = text_of(data, limit)
     lines = text.split("\n")
@@ -40,7 +39,11 @@ def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> l
 
 
 def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
-    """Return the parsed object of a JSON document of at most `limit` bytes. Raises Rejected if it is no object."""
+    """Return the object of a JSON document of at most `limit` bytes, parsed.
+
+    Raise InvalidDescription if the document is no JSON, or no object. Raise Rejected if the document is too large, or not
+    UTF-8.
+    """
     tree = _parsed(text_of(data, limit))
     if not isinstance(tree, Mapping):
         raise unreadable("must be a table")
@@ -48,7 +51,10 @@ def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
 
 
 def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:
-    """Return whether brackets outside strings are nested deeper than the limit; linear in the text, without recursion."""
+    """Return whether brackets outside strings are nested deeper than the limit.
+
+    `strings` matches what holds no brackets that count. The time is linear in the text, and nothing recurses.
+    """
     if text.count("[") + text.count("{") <= limit:
         return False
     brackets = _NO_BRACKET.sub("", strings.sub("", text))

@@ -1,7 +1,7 @@
-"""Reads TOML: one job as the document, or many as `[[job]]` over `[defaults]`; problems name their line.
+"""Reads TOML: one job as the document, or many as `[[job]]` over `[defaults]`. Problems name their line.
 
-The parser of the standard library is plain Python and tells no lines, so the size is bounded lower than JSON's, nesting and
-dotted keys are measured before parsing, and lines are looked up in the text only when there is a problem to place.
+The parser of the standard library is plain Python and tells no lines. So the size is bounded lower than that of JSON, and
+nesting and dotted keys are measured before parsing. Lines are looked up in the text only when there is a problem.
 """
 
 import re
@@ -34,12 +34,10 @@ _KEY = re.compile(r"""\s*("[^"\n]*"|'[^'\n]*'|[A-Za-z0-9_-]+)\s*[.=]""")
 
 
 def read_toml(data: bytes, limit: int = SIZE_LIMIT) -> list[JobDescription]:
-    """Return the descriptions of a document of at most `limit` bytes.
+    """Return the descriptions of a TOML document of at most `limit` bytes.
 
-    Raises:
-        InvalidDescription: with every problem.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document is too large,
+    not UTF-8, or makes too many jobs.
     """
     text = text_of(data, limit)
     tree = _parsed(text)
@@ -82,7 +80,7 @@ def _nearest(place: str, lines: dict[str, int]) -> int | None:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the line of every table header and key, by the place that problems name."""
+    """Return the line number (from 1) of every table header and key of a TOML text, by place."""
     # Strings over several lines are blanked, line ends kept: their lines must not look like keys.
     flat = _QUIET.sub(lambda found: "\n" * found[0].count("\n") if "\n" in found[0] else found[0], text)
     lines, prefix, jobs, depth = dict[str, int](), "", -1, 0

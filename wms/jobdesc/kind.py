@@ -1,8 +1,9 @@
-"""Kinds of jobs: jobs that differ in arguments, values of the environment, name and priority alone. One job of a kind is checked whole.
+"""Kinds of jobs: jobs that differ only in arguments, values of the environment, name and priority.
 
-These fields and the executable come first in a description. Its JSON is these fields, as our encoder writes them, and a
-rest. All jobs of a kind have the same executable, names of variables and rest, byte by byte. So the rest of a job is right
-if that of another was. Its own fields are right if their texts are printable and short, and its priority is in range.
+One job of a kind is checked whole, and of the others these fields alone. These fields and the executable come first in a
+description. Its JSON is these fields, as our encoder writes them, and a rest. All jobs of a kind have the same executable,
+names of variables and rest, byte by byte. So the rest of a job is right if that of another was. Its own fields are right if
+their texts are printable and short, and its priority is in range.
 """
 
 import msgspec
@@ -13,12 +14,15 @@ from wms.jobdesc.conflicts import NAME_LIMIT, PRIORITY_LIMIT
 from wms.jobdesc.description import JobDescription
 
 SIZE_LIMIT = 8_192
-"""Bytes of a description. Larger ones are checked whole; in smaller ones no text but the name can be too long."""
+"""The size in bytes up to which a description may be known by its kind; larger ones are always checked whole.
+
+In a description of this size no text but the name can be too long.
+"""
 KINDS_LIMIT = 10_000
 
 
 class Own(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The first fields of a description, in their order."""
+    """The first fields of a description: the executable, and the fields in which jobs of a kind may differ."""
 
     executable: str
     arguments: tuple[str, ...] = ()
@@ -32,19 +36,19 @@ _encoder = msgspec.json.Encoder()
 
 
 class Kind(msgspec.Struct, frozen=True, eq=False):
-    """The common fields of descriptions of one kind; hashed by identity."""
+    """A kind of jobs: what the descriptions of these jobs share. It is hashed by identity."""
 
     description: JobDescription
-    """One description of the kind; its arguments, values of the environment, name and priority are its own."""
+    """A description of this kind, as an example: its arguments, values of the environment, name and priority are its own."""
     jobs: int
-    """The number of jobs that each description makes."""
+    """The number of jobs that each description of this kind makes."""
     is_array: bool
     called: str
-    """The default name of the jobs."""
+    """The name of those jobs that are given none: the file name of the executable."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """An encoded description that is known to be valid."""
+    """A description in JSON that is known to be valid, without its fields being read."""
 
     kind: Kind
     name: str
@@ -54,7 +58,7 @@ class Read(msgspec.Struct, frozen=True):
 
 
 def kind_of(description: JobDescription) -> Kind:
-    """Return a new kind with this description as its example."""
+    """Return a new kind with the description as its example."""
     called = description.executable.rpartition("/")[2][:200]
     return Kind(description, jobs_in(description), is_array(description), called)
 
@@ -66,11 +70,11 @@ class Kinds:
         self._kinds = BoundedCache[tuple[str | bytes, ...], Kind](KINDS_LIMIT)
 
     def knows(self, raw: bytes) -> bool:
-        """Return whether an encoded description is known to be valid."""
+        """Return whether a description in JSON is known to be valid by its kind."""
         return self.read(raw) is not None
 
     def read(self, raw: bytes) -> Read | None:
-        """Return the description that an encoded text holds if it is known to be valid; None if it must be validated."""
+        """Return what a description in JSON says if its kind shows that it is valid; None if it has to be validated."""
         parts = _parts(raw)
         if parts is None:
             return None
@@ -81,7 +85,7 @@ class Kinds:
         )
 
     def remember(self, description: JobDescription) -> Kind:
-        """Store and return the kind of a valid description."""
+        """Store the kind of a valid description, and return this kind. The kind of an array is not stored."""
         kind = kind_of(description)
         parts = None if kind.is_array else _parts(_encoder.encode(description))
         if parts is not None:
@@ -90,7 +94,7 @@ class Kinds:
 
 
 def _parts(raw: bytes) -> tuple[Own, bytes] | None:
-    """Return the first fields of an encoded description, and the bytes after them; None if it is not in our encoding."""
+    """Return the first fields of a description in JSON, and the bytes after them; None if our encoder did not write it."""
     if len(raw) > SIZE_LIMIT:
         return None
     try:

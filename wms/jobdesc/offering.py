@@ -1,4 +1,4 @@
-"""Offering: how large the offer of a job is, so that what can be submitted can be offered to a pilot."""
+"""The size of the offer of a job: what can be submitted must also fit into an offer to a pilot."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,14 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.rules import Finding
 
 OFFER_LIMIT = 600_000
-"""Bytes of a job's description and its own parameters, as JSON; offers of several jobs are cut there, too. A message takes half as
-much again, for what else is in an offer and for characters that parameters have escaped."""
+"""The greatest size in bytes of a job's description and its own parameters as JSON; offers of several jobs end at this size too.
+A message may be half as large again, for the rest of the offer and for characters of parameters that are escaped."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def large_offers(description: JobDescription) -> Iterator[Finding]:
-    """Return a finding if the largest offer of the description's jobs exceeds `OFFER_LIMIT`."""
+    """Yield a finding if the largest offer of a job of the description exceeds `OFFER_LIMIT`."""
     size = len(_encoder.encode(without_lists(description)))
     size += sum(_widest(values) + len(name) for name, values in description.parameters.items())
     if size > OFFER_LIMIT:

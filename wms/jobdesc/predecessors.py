@@ -1,4 +1,4 @@
-"""Predecessors: the jobs that must end before another starts, as its description names them."""
+"""Predecessors: the jobs that must end before another job starts, as its description names them."""
 
 import re
 from collections.abc import Iterable
@@ -9,14 +9,14 @@ from wms.ids import joined
 from wms.jobdesc.description import JobDescription
 
 Ranges = tuple[tuple[int, int], ...]
-"""Ids in order, both ends of each range included."""
+"""Ranges of job ids in ascending order, both ends of each included."""
 
 FIELDS = ("after", "after_any", "input_from")
-"""The fields that name predecessors."""
+"""The fields of a description that name predecessors."""
 RANGES_LIMIT = 1_000
 PREDECESSORS_LIMIT = 1_000_000
 OUTPUTS_LIMIT = 100
-"""Jobs whose outputs one job gets: as many as it may have input sandboxes."""
+"""The greatest number of jobs whose outputs one job gets: as many as it may have input sandboxes."""
 ID_LIMIT = 2**62
 _RANGE = re.compile(r"([1-9][0-9]{0,18})(?:-([1-9][0-9]{0,18}))?")
 
@@ -32,7 +32,7 @@ class Predecessors(msgspec.Struct, frozen=True):
 
 
 def predecessors_of(description: JobDescription) -> Predecessors | None:
-    """Return what a description, which was found right, says; None for a job that waits for no other."""
+    """Return the predecessors that a valid description names; None for a job that waits for no other."""
     if not (description.after or description.after_any or description.input_from):
         return None
     any_end, outputs_of = ranges_of(description.after_any), ranges_of(description.input_from)
@@ -41,17 +41,17 @@ def predecessors_of(description: JobDescription) -> Predecessors | None:
 
 
 def ranges_of(entries: Iterable[int | str]) -> Ranges:
-    """Return the ids that the entries name. Raises ValueError for a malformed entry."""
+    """Return the job ids that the entries name: ids, and texts such as `7,100-200`. Raise ValueError for a malformed entry."""
     return joined(each for entry in entries for each in _ranges(entry))
 
 
 def count(ranges: Iterable[tuple[int, int]]) -> int:
-    """Return the number of ids in the ranges."""
+    """Return the number of ids in ranges, both ends included."""
     return sum(high - low + 1 for low, high in ranges)
 
 
 def in_words(ranges: Ranges, shown: int = 10) -> str:
-    """Return the ids as people write them, `job 7` or `jobs 7,100-200`; of many ranges the first."""
+    """Return the ids as people write them, `job 7` or `jobs 7,100-200`; of many ranges the first `shown` alone."""
     parts = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:shown]]
     more = ",..." if len(ranges) > shown else ""
     total = count(ranges)

@@ -1,7 +1,7 @@
-"""Job preferences: when a job should start or end, and what its user knows that helps to predict it.
+"""Job preferences: when a job should start or end, and what its user knows that helps to predict its times.
 
-The document is that of the broker of Elmroth and Tordsson (2005, figure 3); all parts are optional. Times are seconds here and
-minutes there.
+The document is that of the broker of Elmroth and Tordsson (2005, figure 3). All parts are optional. Times are in seconds
+here, and in minutes there.
 """
 
 from typing import Annotated, Literal, TypeAlias
@@ -11,12 +11,12 @@ import msgspec
 from wms.bounds import GivenName, Moment
 
 Objective: TypeAlias = Literal["earliest-completion", "earliest-start"]
-"""What the broker minimises: the time until the results are delivered, or until the payload starts."""
+"""What the broker minimises: the time until the results are delivered, or the time until the payload starts."""
 
 YEAR = 366 * 86_400
 Positive: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=1e12)]
 Duration: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=YEAR)]
-"""Seconds, up to a year."""
+"""A time in seconds, up to a year."""
 BENCHMARKS_LIMIT = 20
 
 
@@ -38,19 +38,19 @@ class JobPreferences(
 
     benchmarks: Annotated[tuple[JobBenchmark, ...], msgspec.Meta(max_length=BENCHMARKS_LIMIT)] = ()
     stage_in_seconds: Duration | None = None
-    """The time that the user expects for fetching the inputs; used where nothing better is known."""
+    """The time in seconds that the user expects for fetching the inputs. It is used where nothing better is known."""
     stage_out_seconds: Duration | None = None
-    """The time that the user expects for delivering the outputs; used where nothing better is known."""
+    """The time in seconds that the user expects for delivering the outputs. It is used where nothing better is known."""
     earliest_start: Moment | None = None
-    """The payload does not start before this time."""
+    """The time before which the payload does not start."""
     earliest_start_after: Duration | None = None
-    """The payload does not start within so many seconds after submission."""
+    """The number of seconds after submission before which the payload does not start."""
     latest_start: Moment | None = None
-    """The payload starts by this time, or the job fails."""
+    """The time by which the payload starts; if it cannot, the job fails."""
     latest_start_after: Duration | None = None
-    """The payload starts within so many seconds after the earliest start, or the job fails."""
+    """The number of seconds after the earliest start within which the payload starts; if it cannot, the job fails."""
     objective: Objective = "earliest-completion"
     reservation: bool = True
-    """Whether the broker may reserve slots for the job; without one it starts when it can."""
+    """Whether the broker may reserve slots for the job. A job without a reservation starts when slots are free."""
     flexible: bool = True
-    """Whether a site may move a reservation within the window of starts, so that it can fill gaps."""
+    """Whether a site may move a reservation within the window of starts, to fill gaps."""

@@ -1,4 +1,4 @@
-"""Problems of a description, each with its place and its remedy."""
+"""Problems of a job description, each with its place and its remedy."""
 
 from collections.abc import Sequence
 
@@ -11,10 +11,10 @@ PROBLEMS_LIMIT = 1_000
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One fault of a description."""
+    """A fault of a job description."""
 
     place: str
-    """Such as `jobs[3].arguments[2]`; empty for the document as a whole."""
+    """The place in the document, such as `jobs[3].arguments[2]`; empty for the document as a whole."""
     message: str
     remedy: str = ""
     line: int | None = None
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InvalidDescription(Rejected):
-    """The refusal of a description; `problems` has all its faults."""
+    """The error of an invalid job description; `problems` has all its faults."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

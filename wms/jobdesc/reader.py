@@ -1,4 +1,4 @@
-"""Reads a document whose language nobody named, as from standard input."""
+"""Reads a JSON or TOML document whose language nobody named, as from standard input."""
 
 import re
 
@@ -16,11 +16,9 @@ def looks_like_json(data: bytes) -> bool:
 
 
 def read(data: bytes) -> list[JobDescription]:
-    """Return the descriptions of a JSON or TOML document, whichever it looks like.
+    """Return the descriptions of a document: JSON if it begins as JSON does, else TOML.
 
-    Raises:
-        InvalidDescription: with every problem.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document is too large,
+    not UTF-8, or makes too many jobs.
     """
     return read_json(data) if looks_like_json(data) else read_toml(data)

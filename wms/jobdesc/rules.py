@@ -1,7 +1,7 @@
-"""The rules of single fields: type, range, length, characters; a rule names all that is wrong with a value.
+"""The rules of single fields: type, range, length, characters. A rule names all that is wrong with a value.
 
-A rule takes a value of any type, as a parser or a careless program may give it, and returns findings: (place below the
-value, message, remedy). An empty result is the fast path, and builds no text at all. Sizes are looked at before contents.
+A rule takes a value of any type, as a parser or a program may give it. It returns findings: (place below the value, message,
+remedy). Sizes are checked before contents. A value without faults costs little: no text is built.
 """
 
 import re
@@ -22,35 +22,35 @@ Rule: TypeAlias = Callable[[object], Sequence[Finding]]
 FINE: tuple[Finding, ...] = ()
 SHOWN = 60
 IDS_LENGTH = 16_384
-"""Characters of one list of ids."""
+"""The greatest number of characters of one list of job ids."""
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-"""What no text may have."""
+"""The control characters, which no text may have."""
 _HEX = re.compile(r"[0-9a-f]{64}")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,254}")
 _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class Doubled(dict[str, object]):
-    """A table whose text gave a key more than once; the parser that made it could not say where it stands."""
+    """A table whose text gave keys more than once. Its parser keeps the names of these keys, but not their places."""
 
     keys_given_twice: tuple[str, ...] = ()
 
 
 def doubled(table: object) -> Sequence[Finding]:
-    """Return a finding for each key that was given twice."""
+    """Return a finding for each key that the text of a table gave more than once."""
     if not isinstance(table, Doubled):
         return FINE
     return [below(key, "the key is given twice", "keep one of them") for key in table.keys_given_twice]
 
 
 def below(key: str, message: str, remedy: str = "") -> Finding:
-    """Return a finding at a key of a table."""
+    """Return a finding whose place is a key of a table."""
     return (f".{shown(key, SHOWN)}", message, remedy)
 
 
 def brief(value: object) -> str:
-    """Return a short description of a value of any type and size."""
+    """Return a short description of a value of any type and size, such as `the number 7`."""
     match value:
         case bool() | None:
             said = {True: "true", False: "false", None: "nothing"}[value]
@@ -72,12 +72,12 @@ def brief(value: object) -> str:
 
 
 def truth(value: object) -> Sequence[Finding]:
-    """Return the finding for a value that is no boolean."""
+    """Return a finding if the value is no boolean."""
     return FINE if isinstance(value, bool) else [("", f"must be true or false, not {brief(value)}", "")]
 
 
 def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
-    """Make the rule of whole numbers of a range."""
+    """Return the rule that a value is a whole number from `low` to `high`; `unit` and `remedy` appear in its findings."""
     of = f" {unit}" if unit else ""
 
     def rule(value: object) -> Sequence[Finding]:
@@ -94,12 +94,15 @@ def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    """Make the rule of a value that may be absent."""
+    """Return the rule that a value is None or obeys another rule."""
     return lambda value: FINE if value is None else rule(value)
 
 
 def text(limit: int, *, least: int = 0) -> Rule:
-    """Make the rule of texts handed to the payload: any characters, lines and tabs, but no other control characters."""
+    """Return the rule that a value is a text of `least` to `limit` characters for a payload.
+
+    Any characters, line ends and tabs may be in it, but no other control characters.
+    """
 
     def rule(value: object) -> Sequence[Finding]:
         if not isinstance(value, str):
@@ -114,7 +117,7 @@ def text(limit: int, *, least: int = 0) -> Rule:
 
 
 def line(limit: int, *, least: int = 0) -> Rule:
-    """Make the rule of texts shown to people: one line, every character printable."""
+    """Return the rule that a value is one line of `least` to `limit` printable characters."""
 
     def rule(value: object) -> Sequence[Finding]:
         if not isinstance(value, str):
@@ -129,7 +132,10 @@ def line(limit: int, *, least: int = 0) -> Rule:
 
 
 def word(limit: int, pattern: str, says: str) -> Rule:
-    """Make the rule of names; `says` describes the pattern in words."""
+    """Return the rule that a value is a name of 1 to `limit` characters that matches a pattern.
+
+    `says` describes the pattern in words, for the finding.
+    """
     compiled = re.compile(pattern)
 
     def rule(value: object) -> Sequence[Finding]:
@@ -145,7 +151,7 @@ def word(limit: int, pattern: str, says: str) -> Rule:
 
 
 def many(rule: Rule, limit: int, *, least: int = 0) -> Rule:
-    """Make the rule of lists whose items obey a rule."""
+    """Return the rule that a value is a list of `least` to `limit` items, each of which obeys `rule`."""
 
     def listed(value: object) -> Sequence[Finding]:
         if not isinstance(value, list | tuple):
@@ -163,7 +169,10 @@ def many(rule: Rule, limit: int, *, least: int = 0) -> Rule:
 
 
 def texts(limit: int, many_limit: int) -> Rule:
-    """Make the rule of long lists of texts for payloads: that nothing is wrong is seen at once."""
+    """Return the rule that a value is a list of 1 to `many_limit` texts for payloads.
+
+    Each text has at most `limit` characters. The rule is as strict as `many(text(limit), many_limit, least=1)`, and faster.
+    """
     listed = many(text(limit), many_limit, least=1)
 
     def rule(value: object) -> Sequence[Finding]:
@@ -183,7 +192,7 @@ def _all_fine(values: Sequence[Any], limit: int) -> bool:
 
 
 def expression(limit: int) -> Rule:
-    """Make the rule of ClassAd expressions; nothing at all is none."""
+    """Return the rule that a value is empty or a ClassAd expression of at most `limit` characters."""
 
     def rule(value: object) -> Sequence[Finding]:
         if not isinstance(value, str):
@@ -201,7 +210,7 @@ def expression(limit: int) -> Rule:
 
 
 def attribute(items: int) -> Rule:
-    """Make the rule of values that a ClassAd can have: truths, numbers, texts, and lists of so many of them at most."""
+    """Return the rule that a ClassAd can have the value: a boolean, number or text, or a list of at most `items` of them."""
     listed = many(_plain, items)
 
     def rule(value: object) -> Sequence[Finding]:
@@ -233,7 +242,10 @@ def _classad_text(value: str) -> Sequence[Finding]:
 
 
 def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
-    """Make the rule of tables whose keys and values obey rules."""
+    """Return the rule that a value is a table of at most `limit` entries.
+
+    Each key obeys `key_rule` and each value `value_rule`.
+    """
 
     def tabled(value: object) -> Sequence[Finding]:
         if not isinstance(value, Mapping):
@@ -254,7 +266,10 @@ def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
 
 
 def record(fields: Mapping[str, Rule], *, needed: Sequence[str] = ()) -> Rule:
-    """Make the rule of tables with these fields; those not needed may be absent."""
+    """Return the rule that a value is a table or struct with these fields, each of which obeys its rule.
+
+    The fields in `needed` must be there; the others may be absent, and unknown ones are findings.
+    """
 
     def rule(value: object) -> Sequence[Finding]:
         if isinstance(value, Struct):
@@ -274,13 +289,16 @@ def record(fields: Mapping[str, Rule], *, needed: Sequence[str] = ()) -> Rule:
 
 
 def sandbox(size_limit: int) -> Rule:
-    """Make the rule of references into the sandbox store."""
+    """Return the rule that a value refers to an archive in the sandbox store of at most `size_limit` bytes."""
     fields = {"sha256": _digest, "size": number(0, size_limit, "bytes"), "directory": _directory}
     return record(fields, needed=("sha256", "size"))
 
 
 def job_ids(entries: int, jobs: int) -> Rule:
-    """Make the rule of lists of ids of jobs: numbers, and texts such as `7,100-200`; so many jobs at most."""
+    """Return the rule that a value is a list of job ids: numbers, and texts such as `7,100-200`.
+
+    The list has at most `entries` items, which name at most `jobs` jobs together.
+    """
     listed = many(_job_id, entries)
 
     def rule(value: object) -> Sequence[Finding]:
@@ -313,7 +331,10 @@ def _job_id(value: object) -> Sequence[Finding]:
 
 
 def pattern(limit: int) -> Rule:
-    """Make the rule of file patterns: relative paths that cannot climb out of the job's directory."""
+    """Return the rule that a value is a relative path or pattern of files in the job's directory.
+
+    It has 1 to `limit` printable characters, and cannot lead out of the directory.
+    """
     printable = line(limit, least=1)
 
     def rule(value: object) -> Sequence[Finding]:

@@ -1,7 +1,7 @@
 """Series: values of a parameter by start, step and factor, as parametric jobs of DIRAC have them.
 
-`{start = 10, step = 5, factor = 2, count = 3}` stands for 10, 25, 55: each value is the one before times the factor, plus the
-step. Documents may have them in place of a list; a description has the list.
+`{start = 10, step = 5, factor = 2, count = 3}` stands for 10, 25, 55: each value is the one before times the factor, plus
+the step. Documents may have a series in place of a list; a description has the list.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,10 @@ _LARGEST = 2**63
 
 
 def expanded(entry: Mapping[str, object]) -> tuple[Mapping[str, object], list[Finding]]:
-    """Return a job's table with lists in place of its series, and the findings for malformed series, which are left out."""
+    """Return a job's table with lists in place of its series, and the findings for malformed series.
+
+    A malformed series is left out of the table. A series without a count has as many values as the array has jobs.
+    """
     given = entry.get("parameters")
     if not isinstance(given, Mapping) or not any(isinstance(each, Mapping) for each in given.values()):
         return entry, []

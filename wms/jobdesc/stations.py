@@ -1,16 +1,16 @@
-"""SAM stations: the list of a description, translated into what the job requires of a resource's ad."""
+"""SAM stations: the list of a description becomes a requirement on the ad of a computing element."""
 
 from wms.classad.expression import Expression
 from wms.classad.tree import Call, Literal, NameScope, Node, Reference, chain
 
 STATIONS = "StationNames"
-"""The attribute of an element's ad with the names of its SAM stations."""
+"""The attribute of a computing element's ad that has the names of its SAM stations."""
 
 
 def required_text(requirements: str, stations: tuple[str, ...]) -> str:
-    """Return the canonical text of what a job requires: its expression, and that its site has one of the stations named.
+    """Return the canonical ClassAd text of a job's requirements and of having one of the stations; empty for neither.
 
-    Raises Rejected where the expression cannot be read.
+    Raise Rejected if the requirements are no ClassAd expression, or are too long together with the stations.
     """
     terms: list[Node] = [Expression.parse(requirements).tree] if requirements else []
     if stations:

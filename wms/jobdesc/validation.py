@@ -1,4 +1,4 @@
-"""Validation of a description as a whole: every problem at once, each with its place and a remedy."""
+"""Validation of a job description as a whole: every problem at once, each with its place and a remedy."""
 
 import difflib
 import re
@@ -15,9 +15,9 @@ from wms.jobdesc.rules import Finding, Rule, below
 
 YEAR = 366 * 86_400
 GROUP_LIMIT = 200
-"""Characters of the name of a job group."""
+"""The greatest number of characters of the name of a job group."""
 FINDINGS_LIMIT = 200
-"""A table with more is no description at all, and remedies cost time."""
+"""The number of findings after which the check of a table stops: it is no description at all, and remedies cost time."""
 
 TEXT_SIZE = 32 * 1024
 _TEXT = rules.text(TEXT_SIZE)
@@ -134,7 +134,7 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
 
 
 def check_fields(fields: Mapping[str, object]) -> list[Finding]:
-    """Return the findings for the single fields of a parsed table, unknown keys included."""
+    """Return the findings for the single fields of a parsed table, unknown keys included. Conflicts are not looked for."""
     findings = list(rules.doubled(fields))
     for name, value in fields.items():
         rule = RULES.get(name)
@@ -148,7 +148,7 @@ def check_fields(fields: Mapping[str, object]) -> list[Finding]:
 
 
 def problems(findings: Iterable[Finding], place: str = "", line: int | None = None) -> list[Problem]:
-    """Return the findings as problems of a place."""
+    """Return the findings as problems, with `place` before the place of each, and the line (None if unknown)."""
     return [
         Problem(place=f"{place}{sub}".lstrip("."), message=message, remedy=remedy, line=line)
         for sub, message, remedy in findings
@@ -156,7 +156,7 @@ def problems(findings: Iterable[Finding], place: str = "", line: int | None = No
 
 
 def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
-    """Return the remedy for an unknown key: the likely key, or to leave it out."""
+    """Return the remedy for an unknown key: the most likely of the known keys, or to leave it out."""
     # A hostile key may be very long, and difflib is quadratic.
     plain = re.sub(r"[^a-z0-9]", "", unknown[:64].lower())
     if plain in _IDENTITY:

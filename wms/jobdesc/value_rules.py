@@ -10,7 +10,7 @@ from wms.jobdesc.rules import FINE, Finding, Rule, brief, line
 
 
 def real(least: float, most: float, unit: str = "") -> Rule:
-    """Make the rule of finite numbers of a range, whole or not."""
+    """Return the rule that a value is a number from `least` to `most`, whole or not; `unit` appears in its findings."""
     of = f" {unit}" if unit else ""
 
     def rule(value: object) -> Sequence[Finding]:
@@ -22,7 +22,7 @@ def real(least: float, most: float, unit: str = "") -> Rule:
 
 
 def float_of(value: object) -> float:
-    """Return a number as a float; infinity for one that is too large."""
+    """Return a number as a float; infinity if it is too large or the value is no number."""
     try:
         return float(value) if isinstance(value, int | float) else inf
     except OverflowError:
@@ -30,13 +30,13 @@ def float_of(value: object) -> float:
 
 
 def one_of(*values: str) -> Rule:
-    """Make the rule of texts of a closed list."""
+    """Return the rule that a value is one of these texts."""
     names = " or ".join(f'"{value}"' for value in values)
     return lambda value: FINE if value in values else [("", f"must be {names}, not {brief(value)}", "")]
 
 
 def moment(value: object) -> Sequence[Finding]:
-    """Return the finding for a value that is no time with a zone, of the years that the database holds."""
+    """Return a finding if the value is no time with a zone, or of years that the database cannot hold."""
     remedy = "write 2026-08-11T10:00:00Z"
     if isinstance(value, str):
         try:
@@ -55,7 +55,7 @@ _CREDENTIALS = re.compile(r"[^/]*//[^/?#]*@")
 
 
 def url(schemes: Sequence[str]) -> Rule:
-    """Make the rule of URLs of these schemes, without a user or a password in them."""
+    """Return the rule that a value is a URL of one of these schemes, without a user or a password."""
     printable = line(4_096, least=1)
 
     def rule(value: object) -> Sequence[Finding]:

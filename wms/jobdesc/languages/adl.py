@@ -1,6 +1,6 @@
 """The activity description language of EMI's execution service (EMI-ES 1.16), which ARC reads.
 
-Times are seconds, memory and disk bytes. The elements of NorduGrid's own namespace are read by their names as well.
+Times are in seconds, memory and disk in bytes. Elements in NorduGrid's own namespace are read by their local names too.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,17 +21,15 @@ Handler: TypeAlias = Callable[[JobDraft, XmlNode], None]
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document's root is an activity, or a list of them."""
+    """Return whether the root element of a document is an activity or a list of activities."""
     return xml.looks_like_xml(data) and xml.root_name(data) in (ROOT, f"{ROOT}s")
 
 
 def read(data: bytes) -> Translation:
-    """Return the jobs of a document: one activity, or several below one root.
+    """Return the translation of an ADL document: one activity, or several below one root.
 
-    Raises:
-        InvalidDescription: it is no XML, or has a document type.
-        Rejected: it is too large, or makes too many jobs.
-
+    Raise InvalidDescription if the document is no XML, or declares a document type. Raise Rejected if the document is too
+    large, or makes too many jobs.
     """
     root = xml.parsed(data)
     notes = LossNotes()
@@ -59,7 +57,7 @@ def _group(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _named(node: XmlNode) -> dict[str, XmlNode]:
-    """Return the children by name; of several with one name the first."""
+    """Return the children of an element by their local names; of several with one name the first."""
     found = dict[str, XmlNode]()
     for child in xml.children(node):
         found.setdefault(xml.local(child), child)

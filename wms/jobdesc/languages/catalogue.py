@@ -1,4 +1,4 @@
-"""The catalogue of languages: which one a document is in, its translation, and writers by name."""
+"""The catalogue of languages of job descriptions: finds the language of a document, translates it, and finds writers."""
 
 import re
 from collections.abc import Sequence
@@ -48,23 +48,24 @@ LANGUAGES: tuple[Language, ...] = (JSON, JSDL, ADL, XRSL, JDL, HTCONDOR, TOML)
 
 
 def language_of(data: bytes) -> Language | None:
-    """Return the language of a document by its content; None if it looks like none of them."""
+    """Return the language of a document, recognised by its content; None if it looks like no known language."""
     return next((each for each in LANGUAGES if each.looks_like(data)), None)
 
 
 def translate(data: bytes) -> Translation:
-    """Return the translation of a document, whose language is recognised by its content.
+    """Return the translation of a document, whose language is recognised by its content. TOML is tried if no language fits.
 
-    Raises:
-        InvalidDescription: the document is malformed; or one of ours, with every problem.
-        Rejected: it is too large, or not in a known encoding.
-
+    Raise InvalidDescription, with every problem, if the document is malformed, or if a job in our JSON or TOML is invalid.
+    Raise Rejected if the document is too large, or not in a known encoding.
     """
     return (language_of(data) or TOML).read(data)
 
 
 def write(descriptions: Sequence[JobDescription], name: str) -> WrittenDocument:
-    """Return a document in the language of that name. Raises Rejected if it has no writer, or cannot hold so many jobs."""
+    """Return a document with the descriptions, in the language of that name.
+
+    Raise Rejected if no language of that name has a writer (NO_SUCH_LANGUAGE), or the language cannot hold so many jobs.
+    """
     found = next((each for each in LANGUAGES if each.name == name and each.write), None)
     if found is None or found.write is None:
         known = ", ".join(writable())

@@ -1,4 +1,4 @@
-"""Command lines as one text: split into arguments as a shell would, without expanding anything."""
+"""Command lines as one text: they are split into arguments as a shell would do, without expanding anything."""
 
 import re
 
@@ -7,9 +7,9 @@ _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 
 
 def arguments(text: str) -> list[str]:
-    """Return the arguments of a text: separated by blanks, which quotes and backslashes protect.
+    """Return the arguments of a command line, which are separated by blanks.
 
-    A quote that is not closed is an ordinary character.
+    Blanks within quotes or after a backslash do not separate. A quote that is not closed is an ordinary character.
     """
     found, current = list[str](), ""
     begun = False
@@ -26,9 +26,10 @@ def arguments(text: str) -> list[str]:
 
 
 def condor_arguments(text: str) -> list[str] | None:
-    """Return the arguments of HTCondor's new syntax: the whole in double quotes, single quotes around blanks, quotes doubled.
+    """Return the arguments of a command line in HTCondor's new syntax; None if it is not in this syntax.
 
-    None if the text is not in that syntax: then it is the old one, split at blanks.
+    The whole text is in double quotes. Blanks within single quotes do not separate, and a quote in an argument is doubled. A
+    text in the old syntax is split at every blank.
     """
     whole = text.strip()
     if len(whole) < 2 or whole[0] != '"' or whole[-1] != '"':

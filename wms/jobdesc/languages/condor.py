@@ -1,6 +1,6 @@
-"""HTCondor's submit files: each `queue` statement becomes a description, of a sweep if it queues several jobs.
+"""HTCondor's submit files: each `queue` statement becomes a description, of an array if it queues several jobs.
 
-Source: the manual of HTCondor, condor_submit. Memory without a unit is MiB, disk is KiB.
+Source: the manual of HTCondor, condor_submit. Memory without a unit is in MiB, disk in KiB.
 """
 
 import re
@@ -37,18 +37,16 @@ _TOML_TEXT = re.compile(rb"""[=\[,]\s*(?:\"{3}|'{3})|^[ \t]*\[\[?[^\n]*\][ \t]*$
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document has a `queue` statement near its beginning or its end."""
+    """Return whether a document has a `queue` statement near its beginning or end, and no texts of TOML there."""
     ends = data[:LOOKED_AT], data[-LOOKED_AT:]
     return any(map(_QUEUE.search, ends)) and not any(map(_TOML_TEXT.search, ends))
 
 
 def read(data: bytes) -> Translation:
-    """Return the jobs of a submit file.
+    """Return the translation of an HTCondor submit file.
 
-    Raises:
-        InvalidDescription: the text is no submit file, or needs what its submit machine has.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    Raise InvalidDescription if the text is no submit file, or needs what is known on the submit machine alone. Raise
+    Rejected if the document is too large, not UTF-8, or makes too many jobs.
     """
     notes = LossNotes()
     return drafted(NAME, [_draft(each, notes) for each in parse(text_of(data, SIZE_LIMIT))])
@@ -74,13 +72,16 @@ def _draft(queue: QueueStatement, notes: LossNotes) -> JobDraft:
 
 
 def _used_as_macros(queue: QueueStatement) -> frozenset[str]:
-    """Return the names that other commands use as macros: definitions of the file's own."""
+    """Return the names (lower case) of commands that are used as macros by other commands of the statement."""
     used = macros("\n".join(each.value for each in queue.commands.values()))
     return frozenset(queue.commands.keys() & used)
 
 
 def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:
-    """Make a sweep of a statement that queues several jobs; return our placeholders by HTCondor's macros."""
+    """Make the draft an array if the statement queues several jobs.
+
+    Return our placeholders by the names of HTCondor's macros, in lower case.
+    """
     lists, origin = queue.items, Origin("queue", queue.line)
     jobs = queue.count * max((len(each) for each in lists.values()), default=1)
     if jobs == 0:
@@ -100,7 +101,7 @@ def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:
 
 
 def _parameter(variable: str) -> str:
-    """Return the name of a parameter; `n` is the index of a job."""
+    """Return the name of the parameter for a variable of a `queue` statement. `n` is taken by the index, and becomes `n_`."""
     return "n_" if variable == "n" else variable
 
 
@@ -127,7 +128,10 @@ def _text_into(field: str) -> Handler:
 
 
 def _file_into(field: str) -> Handler:
-    """A name of a file. Its directory on the submit machine is left out: the job's directory has it."""
+    """Return a handler that puts the name of a file into the field.
+
+    The handler drops the directory, which is one of the submit machine: the file is in the job's directory.
+    """
 
     def handler(draft: JobDraft, command: Command) -> None:
         name = command.value.rpartition("/")[2]
@@ -141,7 +145,7 @@ def _file_into(field: str) -> Handler:
 
 
 def _executable(draft: JobDraft, command: Command) -> None:
-    """A program of the submit machine travels with the job, unless its path is absolute."""
+    """Put the program of a command into the draft: as an input file from the submit machine, unless its path is absolute."""
     name = command.value
     if name.startswith("/"):
         draft.put("executable", name, _origin(command), "is the program of that path on the node")
@@ -178,7 +182,11 @@ _OUTPUTS: Final = frozenset({"transfer_output_files", "transfer_output_remaps"})
 
 
 def _outputs(draft: JobDraft, commands: Mapping[str, Command]) -> None:
-    """Outputs with a URL in the remaps go there; other new names are those of the submit machine."""
+    """Put the output files of the two commands into the draft.
+
+    A file that `transfer_output_remaps` gives a URL is sent there; the others go to the output sandbox. A remap to another
+    file name is noted as impossible.
+    """
     files, remaps = commands.get("transfer_output_files"), commands.get("transfer_output_remaps")
     pairs = (
         [each.partition("=") for each in remaps.value.strip('"').split(";") if each.strip()] if remaps else []

@@ -1,6 +1,6 @@
 """The text of an HTCondor submit file: commands `name = value`, macros `$(name)`, and `queue` statements.
 
-Source: the manual of HTCondor on submit files. Conditions and includes are refused: what they choose is known on its submit
+Source: the manual of HTCondor on submit files. Conditions and includes are refused: their outcome is known on the submit
 machine alone.
 """
 
@@ -14,7 +14,8 @@ from wms.jobdesc.document import unreadable
 
 MACRO_DEPTH: Final = 10
 MACRO_LENGTH: Final = 65_536
-"""Characters of a value whose macros are replaced. Macros that hold each other twice would double it again and again."""
+"""The greatest number of characters of a value after replacing macros. Macros that hold each other twice would double it again
+and again."""
 QUEUES_LIMIT: Final = 1_000
 ITEMS_LIMIT: Final = 1_000_000
 
@@ -30,11 +31,11 @@ _ITEMS = re.compile(
 OWN_MACROS: Final = frozenset(
     {"process", "procid", "cluster", "clusterid", "step", "row", "item", "itemindex"}
 )
-"""Macros that HTCondor sets for each job, in lower case."""
+"""The names of the macros that HTCondor sets for each job, in lower case."""
 
 
 class Command(msgspec.Struct, frozen=True):
-    """A command of a submit file; `key` is its name in lower case."""
+    """A command `name = value` of a submit file, and its line number."""
 
     name: str
     value: str
@@ -42,26 +43,24 @@ class Command(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name in lower case."""
+        """The name of the command in lower case."""
         return self.name.lower()
 
 
 class QueueStatement(msgspec.Struct, frozen=True):
-    """A `queue` statement: the commands in force, how often each item is queued, and the lists of items by variable."""
+    """A `queue` statement: the commands in force there, how often each item is queued, and the items."""
 
     commands: Mapping[str, Command]
     count: int
     items: Mapping[str, Sequence[str]]
-    """Lists of one length, by the names of their variables; empty if there are no items."""
+    """Lists of values, all of one length, by the names of their variables; empty if the statement has no items."""
     line: int
 
 
 def parse(text: str) -> list[QueueStatement]:
-    """Return the queue statements of a submit file, in order.
+    """Return the `queue` statements of a submit file, in order.
 
-    Raises:
-        InvalidDescription: the text is no submit file, or needs what is known on the submit machine alone.
-
+    Raise InvalidDescription if the text is no submit file, or needs what is known on the submit machine alone.
     """
     commands, queues = dict[str, Command](), list[QueueStatement]()
     lines = _logical_lines(text)
@@ -88,7 +87,7 @@ def parse(text: str) -> list[QueueStatement]:
 
 
 def _logical_lines(text: str) -> list[tuple[int, str]]:
-    """Return the lines with their numbers: continued ones joined, without comments and blank ones."""
+    """Return the lines with their numbers (from 1): continued lines joined, comments and blank lines left out."""
     found, held, first = list[tuple[int, str]](), "", 0
     for number, line in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if not held and (not line.strip() or line.lstrip().startswith("#")):
@@ -103,7 +102,11 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _whole_queue(said: str, lines: Sequence[tuple[int, str]], at: int) -> tuple[str, int]:
-    """Return a queue statement with the lines of its list up to the closing bracket, and the next line."""
+    """Return the text of a `queue` statement with the lines of its list, and the index of the next line.
+
+    `said` is the text after the word `queue`; `at` is the index of the next line in `lines`. A list goes on to its closing
+    bracket.
+    """
     pieces = [said]
     if "(" in said and ")" not in said:
         while at < len(lines):
@@ -153,11 +156,10 @@ def _row(line: str, count: int) -> list[str]:
 
 
 def without_macros(text: str, commands: Mapping[str, Command], keep: frozenset[str], line: int) -> str:
-    """Return a value with the macros of the file replaced, except those in `keep`, whose names are in lower case.
+    """Return a value with the macros replaced that the commands define or give a default for.
 
-    Raises:
-        InvalidDescription: a macro is not defined, or grows too large.
-
+    Macros named in `keep` (lower case) stay. `line` is named in the error. Raise InvalidDescription if a macro is not
+    defined, or the value grows too large.
     """
     for _ in range(MACRO_DEPTH):
         after = _MACRO.sub(lambda found: _value(found, commands, keep, line), text)
@@ -181,10 +183,10 @@ def _value(found: "re.Match[str]", commands: Mapping[str, Command], keep: frozen
 
 
 def macros(text: str) -> set[str]:
-    """Return the names of the macros in a text, in lower case; also of those whose defaults have macros."""
+    """Return the names of the macros in a text, in lower case. A macro whose default has a macro counts as well."""
     return {found[1].lower() for found in _MACRO_NAME.finditer(text)}
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a text in which macros are replaced by values, by their names in lower case; others stay."""
+    """Return the text with macros replaced by the values of their names (lower case). Macros without a value stay."""
     return _MACRO.sub(lambda found: values.get(found[1].lower(), found[0]), text)

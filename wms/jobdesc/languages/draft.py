@@ -1,7 +1,7 @@
-"""Drafts: the fields of a job while a reader finds them, each with the element that it comes from.
+"""Drafts: the fields of a job while a reader finds them, each with its element in the document.
 
-Values are checked by the rules of descriptions when all are known. A value that breaks a rule makes its element impossible; if the payload
-would be another one without it, the job is refused.
+Values are checked by the rules of descriptions when all are known. A value that breaks a rule makes its element impossible.
+If the payload would be another without the value, the job is refused.
 """
 
 import re
@@ -28,7 +28,7 @@ ESSENTIAL: Final = frozenset(
 
 
 class JobDraft:
-    """One job in the making. Several drafts may share the notes of one document."""
+    """A job description in the making. Several drafts of one document may share their notes."""
 
     def __init__(self, notes: LossNotes | None = None) -> None:
         self.notes = LossNotes() if notes is None else notes
@@ -42,35 +42,42 @@ class JobDraft:
         self._refused = set[str]()
 
     def __contains__(self, field: str) -> bool:
-        """Return whether a field was put."""
+        """Return whether the field of that name was put into the draft."""
         return field in self._fields
 
     def get(self, field: str, default: Any = None) -> Any:
-        """Return the value of a field so far."""
+        """Return the value of the field of that name so far; `default` if it was not put."""
         return self._fields.get(field, default)
 
     def put(self, field: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Set a field to a value, as plain data or structs, and note its element: translated if there is a sentence."""
+        """Set a field to a value, as plain data or structs, and note the element it comes from.
+
+        With a sentence, the element is noted as translated; without one, as kept.
+        """
         self._fields[field] = value
         self._note(field, field, origin, sentence)
 
     def update(self, field: str, value: Any) -> None:
-        """Set a field that was put before to another value, which comes from the same element."""
+        """Set a field that was put before to another value. Its element stays."""
         self._fields[field] = value
 
     def append(self, field: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Add a value to a list, and note its element."""
+        """Append a value to a list field, and note its element: as translated if there is a sentence, else as kept."""
         values = self._fields.setdefault(field, [])
         self._note(field, f"{field}[{len(values)}]", origin, sentence)
         values.append(value)
 
     def put_item(self, field: str, key: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Set a key of a table, and note its element."""
+        """Set a key of a table field, and note its element: as translated if there is a sentence, else as kept."""
         self._fields.setdefault(field, {})[key] = value
         self._note(field, f"{field}.{key}", origin, sentence)
 
     def add_input(self, name: str, source: str, origin: Origin, *, executable: bool = False) -> None:
-        """Add an input file: from a URL, or from the submitter's machine. A program of its name is this file."""
+        """Add an input file, from a URL or from the submitter's machine, and note its element.
+
+        `source` is the URL or the path. If the executable of the job has the file's name, it is this file. `executable` says
+        whether the file gets execute permission.
+        """
         self._carried.add(name)
         if _URL.match(source):
             said = {"name": name, "sources": [source], **({"executable": True} if executable else {})}
@@ -80,26 +87,29 @@ class JobDraft:
             self.notes.translated(origin, f"the file {source} goes with the job")
 
     def require(self, expression: str, origin: Origin, sentence: str = "") -> None:
-        """Add a ClassAd expression that must be true of the resource as well."""
+        """Add a ClassAd expression that must be true of the resource besides those added before, and note its element.
+
+        `sentence` is what the note says; empty: that the element becomes this requirement.
+        """
         self._required.append(f"({expression})")
         self._fields["requirements"] = " && ".join(self._required)
         said = sentence or f"becomes a requirement: {expression}"
         self._note("requirements", "requirements", origin, said)
 
     def kept(self, origin: Origin, sentence: str = "") -> None:
-        """Note an element that needs no field."""
+        """Note that an element is kept without a field of its own."""
         self.notes.kept(origin, sentence)
 
     def translated(self, origin: Origin, sentence: str) -> None:
-        """Note an element whose meaning other fields have."""
+        """Note an element whose meaning other fields express; the sentence says how."""
         self.notes.translated(origin, sentence)
 
     def impossible(self, origin: Origin, sentence: str) -> None:
-        """Note an element that no field can say."""
+        """Note an element whose meaning no field can express; the sentence says why."""
         self.notes.impossible(origin, sentence)
 
     def problem(self, origin: Origin, message: str, remedy: str = "") -> None:
-        """Note an element without which the job cannot be made."""
+        """Note an element that prevents the job from being made: the message becomes one of `problems`."""
         self.notes.impossible(origin, message)
         if len(self.problems) < PROBLEMS_LIMIT:
             self.problems.append(
@@ -107,9 +117,10 @@ class JobDraft:
             )
 
     def finished(self) -> JobDescription | None:
-        """Return the description, or None if `problems` has what prevents it.
+        """Return the description, or None if `problems` says what prevents it.
 
-        Fields that break a rule are left out, as long as the payload stays the same, and their elements become impossible.
+        Fields that break a rule are left out, and their elements are noted as impossible. If the payload would not be the
+        same without the field, it becomes a problem.
         """
         self._name_own_program()
         while not self.problems:
@@ -122,7 +133,10 @@ class JobDraft:
         return None
 
     def _name_own_program(self) -> None:
-        """A program among the job's files is not looked up in PATH, as a bare name would be."""
+        """Write the executable as `./name` if it is the bare name of one of the job's input files.
+
+        A bare name would be looked up in PATH.
+        """
         name = self._fields.get("executable")
         if isinstance(name, str) and name in self._carried and "/" not in name:
             self._fields["executable"] = f"./{name}"
@@ -162,11 +176,9 @@ def _findings(plain: dict[str, object]) -> Sequence[Finding]:
 
 
 def drafted(language: str, drafts: Iterable[JobDraft]) -> Translation:
-    """Return the translation of a document into these drafts, which share their notes.
+    """Return the translation of a document into the drafts, which share their notes.
 
-    Raises:
-        Rejected: TOO_MANY_JOBS.
-
+    Raise Rejected if the document makes too many jobs (TOO_MANY_JOBS).
     """
     descriptions, problems, notes = list[JobDescription](), list[Problem](), LossNotes()
     local_files, jobs = list[tuple[LocalFile, ...]](), 0

@@ -1,7 +1,7 @@
-"""The one place where foreign XML is parsed: nothing is expanded or fetched, and all is bounded before it is built.
+"""The one place where foreign XML is parsed. Nothing is expanded or fetched, and all is bounded before it is built.
 
-A document type is refused where it begins, so there are no entities. Size and the number of elements and attributes are bounded before parsing,
-by signs that each of them has; depth is bounded by the parser and then by us.
+A document type is refused where it begins, so there are no entities. The numbers of elements and attributes are bounded
+before parsing, by the signs `<` and `=` in the text. Depth is bounded by the parser, and then by this module.
 """
 
 import re
@@ -31,12 +31,12 @@ _LATIN = ("iso-8859-1", "latin1", "latin-1")
 
 
 def looks_like_xml(data: bytes) -> bool:
-    """Return whether a document begins as XML does."""
+    """Return whether a document begins as XML does: with `<` after white space."""
     return _LOOKS.match(data) is not None
 
 
 def root_name(data: bytes) -> str:
-    """Return the local name of a document's root element, from its first 64 KiB; empty if there is none."""
+    """Return the local name of the root element, read from the first 64 KiB of a document; empty if there is none."""
     head = data[:65_536]
     text = head.decode("utf-16", "replace") if head.startswith(_SIXTEEN) else head.decode("utf-8", "replace")
     found = re.compile(r"<(?:[^\s<>/:!?]+:)?([^\s<>/:!?]+)").match(text, _after_prolog(text))
@@ -44,12 +44,10 @@ def root_name(data: bytes) -> str:
 
 
 def parsed(data: bytes, limit: int = SIZE_LIMIT) -> XmlNode:
-    """Return the root element of a document of at most `limit` bytes. Comments and instructions are left out.
+    """Return the root element of an XML document of at most `limit` bytes, without comments and processing instructions.
 
-    Raises:
-        InvalidDescription: it is malformed, has a document type, or is nested too deep.
-        Rejected: it is too large, or not in UTF-8, UTF-16 or Latin 1.
-
+    Raise InvalidDescription if the document is malformed, has a document type, or is nested too deep. Raise Rejected if the
+    document is too large, or not in UTF-8, UTF-16 or Latin 1.
     """
     if len(data) > limit:
         raise Rejected("DOCUMENT_TOO_LARGE", f"the document has {len(data):,} bytes, more than {limit:,}")
@@ -67,12 +65,12 @@ def local(node: XmlNode) -> str:
 
 
 def namespace(node: XmlNode) -> str:
-    """Return the namespace of an element; empty for none."""
+    """Return the namespace of an element; empty if it has none."""
     return str(etree.QName(node).namespace or "")
 
 
 def text_of_node(node: XmlNode) -> str:
-    """Return the text of an element, as it stands there."""
+    """Return the text of an element, white space included."""
     return str(node.text or "")
 
 
@@ -88,12 +86,12 @@ def origin_of(node: XmlNode) -> Origin:
 
 
 def attribute_origin(node: XmlNode, name: str) -> Origin:
-    """Return the place of an attribute."""
+    """Return the place of an attribute of an element in its document, for the loss report."""
     return Origin(f"{origin_of(node).element}@{etree.QName(name).localname}", node.sourceline)
 
 
 def children(node: XmlNode) -> Iterator[XmlNode]:
-    """Yield the elements within an element."""
+    """Yield the elements directly within an element."""
     return iter(node)
 
 
@@ -116,7 +114,7 @@ def _decoded(data: bytes, encoding: str) -> str:
 
 
 def _after_prolog(text: str) -> int:
-    """Return the place of the first thing after declaration, comments and instructions; linear in the text."""
+    """Return the index after the declaration, comments and instructions at the beginning. The time is linear in the text."""
     at = 0
     while True:
         at = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # an empty match is one

@@ -38,12 +38,10 @@ def looks_like(data: bytes) -> bool:
 
 
 def read(data: bytes) -> Translation:
-    """Return the jobs of a document: one, a parametric job, or a collection.
+    """Return the translation of a JDL document: one job, a parametric job, or a collection.
 
-    Raises:
-        InvalidDescription: the text is no JDL.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    Raise InvalidDescription if the text is no JDL. Raise Rejected if the document is too large, not UTF-8, or makes too many
+    jobs.
     """
     attributes = parse(text_of(data, SIZE_LIMIT))
     notes = LossNotes()
@@ -156,7 +154,7 @@ def _input_sandbox(draft: JobDraft, attribute: JdlAttribute) -> None:
 
 
 def _output_sandbox(draft: JobDraft, attribute: JdlAttribute, streams: set[str]) -> None:
-    """Standard output and error are always kept, so that the output sandbox need not name them."""
+    """Put the names of the output sandbox into the draft, but not the files of the standard streams, which are always kept."""
     names = [each.lstrip("/") for each in split(attribute.texts or []) if each not in streams]
     draft.put("output_sandbox", names, _origin(attribute))
 
@@ -194,7 +192,10 @@ def _rank(draft: JobDraft, attribute: JdlAttribute) -> None:
 
 
 def _job_type(draft: JobDraft, attribute: JdlAttribute) -> None:
-    """The types of gLite tell how a job runs; any other is DIRAC's, the name of a kind of work."""
+    """Put DIRAC's job type into the draft, or note how gLite's type of a job is treated.
+
+    DIRAC's type is the name of a kind of work; gLite's tells how a job runs. A type that cannot run here is a problem.
+    """
     name = str(attribute.value or "")
     match name.lower():
         case "normal" | "job" | "parametric" | "collection":

@@ -1,7 +1,7 @@
-"""Parametric jobs of JDL: `Parameters` with `ParameterStart`, `ParameterStep` and `ParameterFactor`, as lists or as a series.
+"""Parametric jobs of JDL: `Parameters` as a list, or as a series by `ParameterStart`, `ParameterStep` and `ParameterFactor`.
 
-DIRAC writes `%s` for the parameter, `%(name)s` for one of several and `%n` for the number of the job; gLite writes `_PARAM_`.
-`Parameters = 5` makes five jobs in DIRAC; in gLite it is the bound that values stay below.
+DIRAC writes `%s` for the parameter, `%(name)s` for one of several and `%n` for the number of the job; gLite writes
+`_PARAM_`. In DIRAC `Parameters = 5` makes five jobs. In gLite it is an upper bound, which values stay below.
 """
 
 import re
@@ -17,7 +17,7 @@ from wms.jobdesc.loss_report import Origin
 from wms.jobdesc.series import expanded
 
 ONLY: Final = "parameter"
-"""The name of the parameter where there is one alone."""
+"""The name that a parameter gets if the document has only one."""
 GLITES: Final = "_PARAM_"
 
 _PLACEHOLDER = re.compile(r"%\(([A-Za-z_][A-Za-z0-9_]*)\)s|%s|%n|_PARAM_")
@@ -28,12 +28,16 @@ _PARTS: Final = {"parameterstart": "start", "parameterstep": "step", "parameterf
 
 
 def is_of_parameters(attribute: JdlAttribute) -> bool:
-    """Return whether an attribute tells the values of parameters."""
+    """Return whether an attribute says what values the parameters have."""
     return _NAME.fullmatch(attribute.key) is not None
 
 
 def lists_of(draft: JobDraft, attributes: Sequence[JdlAttribute], others: Sequence[JdlAttribute]) -> None:
-    """Make a sweep of a draft by the attributes about parameters; `others` tell which dialect it is."""
+    """Make a draft an array by the attributes about parameters.
+
+    `others` are all other attributes: those with `_PARAM_` show that the document is gLite's. Attributes without a list or a
+    number of jobs become a problem of the draft.
+    """
     said = dict[str, dict[str, Any]]()
     for attribute in attributes:
         name = attribute.name.partition(".")[2] or ONLY
@@ -58,7 +62,7 @@ def _part(attribute: JdlAttribute) -> dict[str, Any]:
 
 
 def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str], str]:
-    """Return the values, or why there are none."""
+    """Return the values of a parameter, and an empty text; or no values, and why there are none."""
     if parts.get("list") is not None:
         return parts["list"], ""
     series = {name: value for name, value in parts.items() if name != "list"}
@@ -73,7 +77,7 @@ def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str],
 
 
 def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return gLite's series, whose number is the bound that values stay below."""
+    """Return gLite's series as ours: `count` as the number of values, where gLite gives the bound that values stay below."""
     start, step, bound = said.get("start", 0), said.get("step", 1), said["count"]
     if not all(isinstance(each, int) for each in (start, step, bound)) or step == 0:
         return dict(said)
@@ -81,7 +85,7 @@ def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_our_placeholders(attribute: JdlAttribute) -> JdlAttribute:
-    """Return an attribute with our placeholders in its texts in place of JDL's."""
+    """Return an attribute with our placeholders in its texts, in place of those of JDL."""
     return msgspec.structs.replace(attribute, node=_replaced(attribute.node))
 
 

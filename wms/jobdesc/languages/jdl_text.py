@@ -29,7 +29,7 @@ _CLOSING = {"]": "[", "}": "{", ")": "("}
 
 
 class JdlAttribute(msgspec.Struct, frozen=True):
-    """An attribute of a job description, with its expression."""
+    """An attribute of a job description in JDL, with its expression and its line number."""
 
     name: str
     node: Node
@@ -37,24 +37,24 @@ class JdlAttribute(msgspec.Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The name in lower case."""
+        """The name of the attribute in lower case."""
         return self.name.lower()
 
     @property
     def text(self) -> str:
-        """The expression as text."""
+        """The expression of the attribute as text."""
         return write(self.node)
 
     @property
     def value(self) -> Plain | None:
-        """The value if the expression is a plain text, number or truth; else None."""
+        """The value if the expression is a plain text, number or truth value; else None."""
         return _plain(self.node)
 
     @property
     def texts(self) -> list[str] | None:
-        """The values as texts, of a list or of a single value; None if one is no plain value.
+        """The values of a list, or the single value, as texts; None if one is no plain value.
 
-        DIRAC writes lists as one text too, separated by `;` or `,`.
+        A text may hold several names, separated by `;` or `,` as in DIRAC: they are not split.
         """
         nodes = self.node.items if isinstance(self.node, ListOf) else (self.node,)
         values = [_plain(each) for each in nodes]
@@ -62,7 +62,7 @@ class JdlAttribute(msgspec.Struct, frozen=True):
 
     @property
     def records(self) -> "list[list[JdlAttribute]] | None":
-        """The nodes of a collection: a list of records; None for any other expression."""
+        """The nodes of a collection, each as its attributes, if the expression is a list of records; None for any other."""
         nodes = self.node.items if isinstance(self.node, ListOf) else ()
         if not nodes or not all(isinstance(each, Record) for each in nodes):
             return None
@@ -74,11 +74,9 @@ class JdlAttribute(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> list[JdlAttribute]:
-    """Return the attributes of a job description.
+    """Return the attributes of a job description in JDL.
 
-    Raises:
-        InvalidDescription: the text is no JDL.
-
+    Raise InvalidDescription if the text is no JDL.
     """
     commented = _HASH.sub(lambda found: found[1] or "", text)
     plain = _DOTTED.sub(lambda found: found[1] or f"'{found[2]}'", commented).strip()
@@ -94,7 +92,7 @@ def parse(text: str) -> list[JdlAttribute]:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the line of each attribute of the outermost record, by its name in lower case."""
+    """Return the line number (from 1) of each attribute of the outermost record, by its name in lower case."""
     found, depth, before = dict[str, int](), list[str](), None
     for token in tokens(text, ""):
         if token.kind == "sign" and token.text in "[{(":
@@ -121,5 +119,5 @@ def _as_text(value: Plain) -> str:
 
 
 def split(values: Sequence[str]) -> list[str]:
-    """Return the names in texts that may hold several, separated by `,` or `;` as DIRAC allows."""
+    """Return the names in the texts, each of which may hold several, separated by `,` or `;` as in DIRAC."""
     return [name for text in values for each in re.split(r"[,;]", text) if (name := each.strip())]

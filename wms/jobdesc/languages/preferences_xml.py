@@ -1,7 +1,7 @@
-"""Job preferences in XML, as in the reference's figure 3: times in minutes, objectives by their names there.
+"""Job preferences in XML, as in figure 3 of Elmroth and Tordsson (2005): times in minutes, objectives by their names there.
 
-Names that the figure does not show are made like those that it does: StageInTime, EarliestRelativeStart, LatestAbsoluteStart, Reservation,
-FlexibleReservation.
+Names that the figure does not show are made like those that it does: StageInTime, EarliestRelativeStart,
+LatestAbsoluteStart, Reservation, FlexibleReservation.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ OBJECTIVES: Final = {
 
 
 def read_preferences(draft: JobDraft, root: XmlNode) -> None:
-    """Put the preferences of a JobPreferences element into a draft."""
+    """Put the preferences of a JobPreferences element into a draft. What cannot be understood is noted as impossible."""
     found = dict[str, Any]()
     for section in children(root):
         if local(section) not in ("SchedulingHints", "JobRequirement"):
@@ -106,7 +106,7 @@ _PARTS: Final[Mapping[str, Callable[[XmlNode, dict[str, Any]], None]]] = {
 
 
 def write_preferences(wanted: JobPreferences, space: str) -> XmlNode:
-    """Return a JobPreferences element in a namespace."""
+    """Return a JobPreferences element, whose names are in the XML namespace `space`."""
     root = etree.Element(f"{{{space}}}{ROOT}")
 
     def add(parent: XmlNode, kind: str, text: str | None, **attributes: str) -> XmlNode:

@@ -1,4 +1,4 @@
-"""Translations: what a reader makes of a document, what a writer makes of descriptions, and the languages that have them."""
+"""Translations: what a reader makes of a document, what a writer makes of descriptions, and the type of a language."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -11,12 +11,12 @@ from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file of the submitter's machine that a job gets."""
+    """A file on the submitter's machine that a job gets as an input."""
 
     name: str
-    """Its path in the job's directory."""
+    """The path of the file in the job's directory."""
     path: str
-    """Its path on the submitter's machine, relative to the document."""
+    """The path of the file on the submitter's machine, relative to the document."""
     executable: bool = False
 
 
@@ -24,20 +24,19 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
     """The descriptions read from a document, with what became of each element."""
 
     language: str
-    """The name of the source's language."""
+    """The name of the document's language."""
     descriptions: tuple[JobDescription, ...] = ()
     local_files: tuple[tuple[LocalFile, ...], ...] = ()
-    """For each description the files of the submitter's machine that go with it; empty if there are none at all."""
+    """For each description the files of the submitter's machine that go with it; empty if no description has any."""
     report: LossReport = LossReport()
     problems: tuple[Problem, ...] = ()
     """What prevents jobs from being made at all, even if losses are accepted."""
 
     def jobs(self, *, strict: bool) -> list[JobDescription]:
-        """Return the descriptions.
+        """Return the descriptions of a document that was translated without problems.
 
-        Raises:
-            InvalidDescription: with all problems; if strict, losses are problems too.
-
+        Raise InvalidDescription if there are problems or no jobs. If `strict` is True, raise it also if an element was left
+        out.
         """
         losses = [each.as_problem() for each in self.report.losses] if strict else []
         if found := [*self.problems, *losses]:
@@ -49,31 +48,34 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document made of descriptions, with what became of each field."""
+    """A document written from descriptions, with what became of each field."""
 
     text: str
     report: LossReport = LossReport()
 
     def whole(self, *, strict: bool) -> str:
-        """Return the text. Raises InvalidDescription with all losses if strict."""
+        """Return the text of the document.
+
+        If `strict` is True, raise InvalidDescription, with every field that was left out, if there is one.
+        """
         if strict and self.report.losses:
             raise InvalidDescription([each.as_problem() for each in self.report.losses[:PROBLEMS_LIMIT]])
         return self.text
 
 
 LanguageReader: TypeAlias = Callable[[bytes], Translation]
-"""Reads a document. Raises Rejected for one that is too large or malformed."""
+"""A function that reads a document; it raises Rejected if the document is too large or malformed."""
 LanguageWriter: TypeAlias = Callable[[Sequence[JobDescription]], WrittenDocument]
 
 
 class Language(msgspec.Struct, frozen=True, kw_only=True):
-    """One language of job descriptions."""
+    """A language of job descriptions: how it is recognised, read and, if `write` is given, written."""
 
     name: str
-    """Such as `jsdl`: the word after `--to`."""
+    """The word for the language after the option `--to`, such as `jsdl`."""
     title: str
-    """Its name in sentences."""
+    """The name of the language in sentences."""
     looks_like: Callable[[bytes], bool]
-    """Whether a document is in this language, by its content alone."""
+    """Returns whether a document is in this language, by its content alone."""
     read: LanguageReader
     write: LanguageWriter | None = None

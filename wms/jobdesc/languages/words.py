@@ -1,4 +1,4 @@
-"""Words that several languages share: durations with units, sizes with units, ClassAd texts, command lines."""
+"""Words that several languages share: durations and sizes with units, ClassAd texts, numbers and truth values."""
 
 import re
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def seconds(text: str, unit: str = "seconds") -> int | None:
-    """Return the seconds of a text such as `90`, `2 hours` or `1 day, 6 hours`; `unit` is that of a bare number.
+    """Return the seconds of a duration such as `90`, `2 hours` or `1 day, 6 hours`; None if the text is none.
 
-    None if the text is no duration.
+    `unit` is the unit of a number without one: a word such as `seconds` or `minutes`.
     """
     total, at = 0.0, 0
     while at < len(text):
@@ -30,9 +30,9 @@ def seconds(text: str, unit: str = "seconds") -> int | None:
 
 
 def mebibytes(text: str, unit: str = "m") -> int | None:
-    """Return the MiB of a text such as `2000`, `2 GB` or `512K`, rounded up; `unit` is that of a bare number.
+    """Return the MiB of a size such as `2000`, `2 GB` or `512K`, rounded up; None if the text is none.
 
-    `unit` is k, m, g, t, or empty for bytes. None if the text is no size.
+    `unit` is the unit of a number without one: k, m, g, t, or empty for bytes.
     """
     found = _SIZE.fullmatch(text)
     if found is None:
@@ -42,27 +42,30 @@ def mebibytes(text: str, unit: str = "m") -> int | None:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of ClassAds."""
+    """Return a text as a literal of ClassAds: in double quotes, with backslashes where needed."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def either(terms: Iterable[str]) -> str:
-    """Return the expression that is true if any of the terms is."""
+    """Return the ClassAd expression that is true if any of the terms is."""
     return " || ".join(terms)
 
 
 def software(name: str) -> str:
-    """Return the expression that is true of elements which have installed this software."""
+    """Return the ClassAd expression that is true of computing elements which have installed this software."""
     return f"member({quoted(name)}, other.GlueHostApplicationSoftwareRunTimeEnvironment)"
 
 
 def equal(attribute: str, value: str, *, negated: bool = False) -> str:
-    """Return the expression that compares an attribute of an element with a text."""
+    """Return the ClassAd expression that is true if an attribute of a computing element equals a text.
+
+    If `negated` is True, the expression is true if they differ.
+    """
     return f"other.{attribute} {'!=' if negated else '=='} {quoted(value)}"
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number that a text is; None if it is none."""
+    """Return the whole number that a text of at most 15 digits is; None if it is none."""
     return int(text) if re.fullmatch(r"\s*[+-]?[0-9]{1,15}\s*", text) else None
 
 
@@ -76,7 +79,7 @@ def real(text: str) -> float | None:
 
 
 def truth(text: str) -> bool | None:
-    """Return the truth that a text is: yes, no, true, false, 1 or 0; None if it is none."""
+    """Return the truth value of a text: yes, no, true, false, 1 or 0, in any case of letters; None if it is none."""
     return {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}.get(
         text.strip().lower()
     )

@@ -1,4 +1,4 @@
-"""ARC's xRSL: read into descriptions, and written from them for elements that take it.
+"""ARC's xRSL, read into descriptions.
 
 Source: the reference manual of ARC 6 on xRSL. Times without a unit are minutes, memory and disk are megabytes.
 """
@@ -18,7 +18,7 @@ from wms.jobdesc.loss_report import LossNotes, Origin
 NAME: Final = "xrsl"
 SIZE_LIMIT = 4 * 1024 * 1024
 GRIDTIME_GHZ = 2.8
-"""The processor to which `gridtime` is normalised, in ARC's manual a Pentium of 2.8 GHz."""
+"""The clock rate in GHz of the processor by which `gridtime` is normalised: in ARC's manual a Pentium of 2.8 GHz."""
 
 Handler: TypeAlias = Callable[[JobDraft, Relation], None]
 
@@ -26,17 +26,15 @@ _LOOKS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|\(\*(?:(?!\*\)).)*\*\))*[&|+]\s*\(
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document begins as xRSL does: with &, | or + before a bracket."""
+    """Return whether a document begins as xRSL does: with `&`, `|` or `+` before a bracket."""
     return _LOOKS.match(data) is not None
 
 
 def read(data: bytes) -> Translation:
-    """Return the jobs of a document.
+    """Return the translation of an xRSL document.
 
-    Raises:
-        InvalidDescription: the text is no xRSL.
-        Rejected: the document is too large, not UTF-8, or makes too many jobs.
-
+    Raise InvalidDescription if the text is no xRSL. Raise Rejected if the document is too large, not UTF-8, or makes too
+    many jobs.
     """
     notes = LossNotes()
     return drafted(NAME, [_draft(each, notes) for each in parse(text_of(data, SIZE_LIMIT))])
@@ -67,7 +65,11 @@ def _take(draft: JobDraft, relation: Relation) -> None:
 
 
 def _take_alternatives(draft: JobDraft, alternatives: Sequence[Relation]) -> None:
-    """One of the alternatives must hold: software, hosts and operating systems alone can be told so."""
+    """Put alternatives, one of which must hold, into the draft as one requirement.
+
+    Only software, hosts, queues and operating systems can be alternatives. If another attribute is among them, all are noted
+    as impossible.
+    """
     terms = [_TERMS[each.name](each) for each in alternatives if each.name in _TERMS]
     if len(terms) < len(alternatives):
         for each in alternatives:
@@ -93,7 +95,7 @@ def _texts(values: Sequence[Value]) -> list[str]:
 
 
 def _pairs(relation: Relation) -> list[tuple[str, str]]:
-    """Return the pairs of a list such as `("a" "b")("c" "d")`; a missing second text is empty."""
+    """Return the pairs of a relation's lists, such as `("a" "b")("c" "d")`. A missing second text is empty."""
     lists = [_texts(each) for each in relation.values if not isinstance(each, str)]
     return [(each[0], each[1] if len(each) > 1 else "") for each in lists if each]
 

@@ -1,7 +1,7 @@
 """The text of xRSL, ARC's extension of Globus' resource specification language: relations in brackets, joined by & | or +.
 
-A relation is `(name=value ...)`. A value is a text, with or without quotes, or a list in brackets. `$(X)` is a variable of
-`rsl_substitution`, `#` joins two texts. Names are compared without regard to case and underscores, as ARC does.
+A relation is `(name=value ...)`. A value is a text, with or without quotes, or a list in brackets. `$(X)` is a variable that
+`rsl_substitution` defines, `#` joins two texts. As in ARC, case and underscores in names do not matter.
 """
 
 import re
@@ -15,7 +15,7 @@ from wms.jobdesc.document import unreadable
 DEPTH_LIMIT: Final = 16
 TOKENS_LIMIT: Final = 200_000
 TEXT_LIMIT: Final = 32_768
-"""Characters of a joined text. Variables that hold each other twice would double it again and again."""
+"""The greatest number of characters of a joined text. Variables that hold each other twice would double it again and again."""
 
 Value: TypeAlias = "str | tuple[Value, ...]"
 Said: TypeAlias = "str | Sequence[Value]"
@@ -34,7 +34,7 @@ _OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation of an attribute; `name` is in lower case and without underscores."""
+    """A relation between an attribute and values; `name` is in lower case and without underscores."""
 
     name: str
     operator: str
@@ -43,11 +43,11 @@ class Relation(msgspec.Struct, frozen=True):
 
 
 class JobRequest(msgspec.Struct, frozen=True):
-    """The relations of one job, and of the alternatives of which one must hold."""
+    """The request of one job: relations that must all hold, and alternatives, one of which must hold."""
 
     relations: tuple[Relation, ...]
     alternatives: tuple[Relation, ...] = ()
-    """Relations within `|`."""
+    """The relations within `|`."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -57,11 +57,9 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 def parse(text: str) -> list[JobRequest]:
-    """Return the requests of a document, one for each job.
+    """Return the requests of an xRSL document, one for each job.
 
-    Raises:
-        InvalidDescription: the text is no xRSL.
-
+    Raise InvalidDescription if the text is no xRSL.
     """
     return _Parser(_tokens(text)).document()
 
@@ -82,7 +80,10 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _quoted_by_user(text: str, at: int) -> "re.Match[str] | None":
-    """Return a text between quotes of the user's own choice: `^` and any character, up to that character."""
+    """Return the match of a text in quotes of the user's own choice at index `at`; None if there is none.
+
+    Such a text begins with `^` and any character, and ends with that character.
+    """
     if text[at] != "^" or at + 1 >= len(text):
         return None
     quote = re.escape(text[at + 1])
@@ -92,7 +93,7 @@ def _quoted_by_user(text: str, at: int) -> "re.Match[str] | None":
 
 
 class _Parser:
-    """A recursive-descent parser of the tokens of a document."""
+    """A recursive-descent parser of the tokens of an xRSL document."""
 
     def __init__(self, tokens: Sequence[_Token]) -> None:
         self._tokens = tokens
@@ -119,7 +120,10 @@ class _Parser:
         return JobRequest(tuple(relations), tuple(alternatives))
 
     def _terms(self, into: list[Relation], alternatives: list[Relation], depth: int) -> None:
-        """Read relations, each in brackets, behind an operator or none."""
+        """Read relations, each in brackets, after an operator or none, and append them to `into`.
+
+        Relations after the operator `|` are appended to `alternatives`. `depth` counts the brackets around the place.
+        """
         if depth > DEPTH_LIMIT:
             raise unreadable(f"is nested deeper than {DEPTH_LIMIT} levels", self._next.line)
         if self._next.text in ("&", "|"):
@@ -222,7 +226,7 @@ def _unquoted(token: _Token) -> str:
 
 
 def written(relations: Mapping[str, Said]) -> str:
-    """Return a request with these attributes, each in a line of its own; texts are put into double quotes."""
+    """Return an xRSL request with these attributes, each on a line of its own, and texts in double quotes."""
     lines = (f"({name}={_written(value)})" for name, value in relations.items())
     return "&" + "\n ".join(lines) + "\n"
 

@@ -1,4 +1,4 @@
-"""Descriptions as xRSL, for elements that take it; what it cannot say is reported."""
+"""Descriptions as xRSL, for computing elements that accept it. What xRSL cannot express is reported."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -12,11 +12,9 @@ from wms.jobdesc.loss_report import LossNotes, Origin
 
 
 def write(descriptions: Sequence[JobDescription]) -> WrittenDocument:
-    """Return a document with these jobs; of a sweep what its jobs have in common.
+    """Return an xRSL document with the jobs of the descriptions. An array is written as what its jobs have in common.
 
-    Raises:
-        Rejected: there is no job.
-
+    Raise Rejected if there is no description (NO_JOBS).
     """
     notes = LossNotes()
     requests = [_written(each, notes) for each in descriptions]
@@ -100,7 +98,7 @@ _WRITTEN: Final = frozenset({
 
 
 def _lost(description: JobDescription) -> list[str]:
-    """Return the fields that differ from their defaults and have no attribute of xRSL."""
+    """Return the names of the fields that differ from their defaults and have no attribute in xRSL."""
     plain = JobDescription(executable=description.executable)
     fields = [
         name

@@ -1,4 +1,4 @@
-"""Applications of JSDL: POSIX, of the HPC profile, and SPMD."""
+"""Reads the applications of JSDL: POSIX, HPC profile, and SPMD."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -31,7 +31,7 @@ _APPLICATIONS: Final = {
 
 
 def read_application(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
-    """Put what an Application element says into a draft."""
+    """Put what an Application element says into a draft, by `systems` where paths name file systems."""
     found = [each for each in children(node) if (namespace(each), local(each)) in _APPLICATIONS]
     for each in children(node):
         if each in found[:1]:
@@ -64,7 +64,10 @@ def _read_program(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
 
 
 def _path(draft: JobDraft, node: XmlNode, systems: FileSystems, text: str) -> tuple[str, str] | None:
-    """Return the path that an element names and a sentence if its file system changed it; None after a problem."""
+    """Return the path that an element names, and a sentence if a file system changed it, else an empty text.
+
+    Return None, and note a problem in the draft, if the element names an unknown file system.
+    """
     system = node.get("filesystemName")
     try:
         path = systems.path(system, text)
@@ -136,7 +139,7 @@ def _memory_limit(draft: JobDraft, node: XmlNode, _: FileSystems) -> None:
 
 
 def _known_later(_: JobDraft, __: XmlNode, ___: FileSystems) -> None:
-    """Read nothing: the element is looked at with others, when all are known."""
+    """Read nothing: the element is read together with others of SPMD, once all are known."""
 
 
 _PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode, FileSystems], None]]] = {

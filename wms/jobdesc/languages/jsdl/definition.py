@@ -1,4 +1,4 @@
-"""Reads JSDL documents: a JobDefinition, its sweeps, and the preferences and fields that we add."""
+"""Reads JSDL documents: a JobDefinition, its sweeps, and the preferences and fields that this system adds."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -28,7 +28,7 @@ from wms.jobdesc.loss_report import LossNotes, LossReport
 
 NAME: Final = "jsdl"
 COPIES_LIMIT: Final = 1_000
-"""Jobs of a sweep over elements that an array cannot vary; each is a description of its own."""
+"""The greatest number of jobs of a sweep that an array cannot express. Each of them becomes a description of its own."""
 VARIED_LIMIT: Final = 20
 _UNKNOWN = "an extension that is not known here"
 _TEMPLATES: Final = {(JSDL, "JobName"), (POSIX, "Argument"), (POSIX, "Environment")}
@@ -36,7 +36,7 @@ _TEMPLATES: Final = {(JSDL, "JobName"), (POSIX, "Argument"), (POSIX, "Environmen
 
 
 def looks_like_jsdl(data: bytes) -> bool:
-    """Return whether a document is XML with a root element of JSDL."""
+    """Return whether a document is XML whose root element has a name that JSDL uses."""
     return hardened_xml.looks_like_xml(data) and hardened_xml.root_name(data) in (
         "JobDefinition",
         "JobDescription",
@@ -44,12 +44,10 @@ def looks_like_jsdl(data: bytes) -> bool:
 
 
 def read_jsdl(data: bytes) -> Translation:
-    """Return the translation of a document.
+    """Return the translation of a JSDL document.
 
-    Raises:
-        InvalidDescription: it is no XML, or no JSDL.
-        Rejected: it is too large.
-
+    Raise InvalidDescription if the document is no XML, or no JSDL. Raise Rejected if the document is too large, or makes too
+    many jobs.
     """
     root = hardened_xml.parsed(data)
     if namespace(root) != JSDL or local(root) not in ("JobDefinition", "JobDescription"):
@@ -58,7 +56,7 @@ def read_jsdl(data: bytes) -> Translation:
 
 
 def translation_of(root: XmlNode) -> Translation:
-    """Return the translation of a document by its root element, which is changed where it has sweeps."""
+    """Return the translation of a JSDL document by its root element. Sweeps change the tree below the root while it is read."""
     sweeps = [each for each in children(root) if namespace(each) in SWEEPS and local(each) == "Sweep"]
     if not sweeps or _is_array_of_ours(root):
         return drafted(NAME, [_job(root, LossNotes())])
@@ -88,7 +86,7 @@ def _is_template(node: XmlNode) -> bool:
 
 
 def _array(root: XmlNode, plan: SweepPlan) -> JobDraft:
-    """Return the draft of an array, with a parameter for each node that varies."""
+    """Return the draft of an array of jobs, with a parameter for each node that the sweep varies."""
     names = {target: f"sweep{number}" for number, target in enumerate(plan.targets, 1)}
     base = {target: target.value() for target in plan.targets}
     columns: dict[str, list[str]] = {name: [] for name in names.values()}
@@ -105,7 +103,7 @@ def _array(root: XmlNode, plan: SweepPlan) -> JobDraft:
 
 
 def _protect(root: XmlNode, names: set[str]) -> None:
-    """Double the braces of texts that would be taken for placeholders."""
+    """Double the braces of texts below `root` that would be taken for placeholders of these names."""
     for node in root.iter():
         if _is_template(node) and node.text and "{" in node.text:
             node.text = PLACEHOLDER.sub(
@@ -114,7 +112,7 @@ def _protect(root: XmlNode, names: set[str]) -> None:
 
 
 def _copies(root: XmlNode, plan: SweepPlan, node: XmlNode) -> Translation:
-    """Return the translation of a sweep into a description for each job."""
+    """Return the translation of a sweep into one description for each job. `node` is the sweep that a problem names."""
     if plan.jobs > COPIES_LIMIT or plan.jobs * sum(1 for _ in root.iter()) > hardened_xml.ELEMENTS_LIMIT:
         draft = JobDraft()
         message = (
@@ -192,7 +190,7 @@ def _is_extension(node: XmlNode) -> bool:
 
 
 def _read_beside(draft: JobDraft, node: XmlNode) -> None:
-    """Read what stands beside the parts of JSDL: sweeps, preferences, and our extension."""
+    """Put an element that stands beside the parts of JSDL into the draft: a sweep, preferences, or our extension."""
     if _is_extension(node):
         read_extension(draft, node)
     elif local(node) == ROOT and namespace(node) in ("", WMS):
@@ -223,7 +221,7 @@ def _read_identification(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _run_staged_program(draft: JobDraft) -> None:
-    """Let a program that is staged be executable, and be run from the job's directory."""
+    """Let the job's program be `./name` and executable if it is one of the staged files."""
     program = draft.get("executable", "")
     for each in _staged(draft, program):
         each.setdefault("executable", True)

@@ -1,27 +1,30 @@
-"""File systems of a JSDL document: where the paths lie that name one."""
+"""File systems of a JSDL document, and the paths on them."""
 
 import posixpath
 from collections.abc import Mapping
 from typing import Final
 
 JOB_DIRECTORY: Final = ("WORKINGDIR", "WORKDIR", "WORKING")
-"""Names that mean the job's own directory."""
+"""Names of file systems that mean the job's own directory."""
 OUTSIDE: Final = ("HOME", "SCRATCH", "TMP")
-"""Names that mean another place at the site, which only a mount point tells."""
+"""Names of file systems that mean another place at the site, which only a mount point tells."""
 
 
 class UnknownFileSystem(ValueError):  # noqa: N818 - a fault of a document
-    """The error of a path on a file system whose place is not known."""
+    """The error of a path on a file system that has no known mount point."""
 
 
 class FileSystems:
-    """The file systems that a document describes."""
+    """The file systems that a document describes: mount points by name."""
 
     def __init__(self, mounts: Mapping[str, str] | None = None) -> None:
         self._mounts = {"ROOT": "/"} | dict(mounts or {})
 
     def path(self, name: str | None, path: str) -> str:
-        """Return a path on the file system of that name, as seen from the job's directory. Raises UnknownFileSystem."""
+        """Return a path on the file system of that name (None: the job's directory), as seen from the job's directory.
+
+        Raise UnknownFileSystem if the file system has no known mount point.
+        """
         if name is None or name.upper() in JOB_DIRECTORY:
             return path
         mount = self._mounts.get(name)

@@ -1,4 +1,4 @@
-"""The namespaces of JSDL, its extensions, and what we add."""
+"""The XML namespaces of JSDL, of its extensions, and of what this system adds."""
 
 from typing import Final
 
@@ -11,8 +11,8 @@ HPCP: Final = (
 SPMD: Final = "http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd"
 SWEEP: Final = "http://schemas.ogf.org/jsdl/2007/01/jsdl-sweep"
 SWEEPS: Final = (SWEEP, "http://schemas.ogf.org/jsdl/2009/03/sweep")
-"""The namespaces of sweeps: of the draft, which we write, and of the recommendation."""
+"""The namespaces of parameter sweeps: that of the draft standard, which is written, and that of the recommendation."""
 FUNCTION: Final = "http://schemas.ogf.org/jsdl/2007/01/jsdl-sweep/functions"
 FUNCTIONS: Final = (FUNCTION, "http://schemas.ogf.org/jsdl/2009/03/sweep/functions")
 WMS: Final = "urn:wms:jsdl:1"
-"""Our own: fields of descriptions and job preferences."""
+"""Our own namespace: fields of descriptions, and job preferences."""

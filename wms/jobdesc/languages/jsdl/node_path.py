@@ -1,6 +1,7 @@
 """Paths to nodes of a document: the part of XPath that sweeps use, evaluated within a budget of nodes.
 
-`/a:b/c[2]`, `//a:b[@name='x']/@name`, `*[local-name()='b']`, and `text()` at the end. Names without a prefix are compared without their namespace.
+Paths are such as `/a:b/c[2]`, `//a:b[@name='x']/@name`, `*[local-name()='b']`, with `text()` at the end. Names without a
+prefix match in any namespace.
 """
 
 import re
@@ -14,7 +15,7 @@ from wms.jobdesc.languages.hardened_xml import XmlNode
 LENGTH_LIMIT = 1_000
 STEPS_LIMIT = 20
 NODES_LIMIT = 5_000_000
-"""Nodes that all paths of one document may look at."""
+"""The number of nodes that all paths of one document together may look at."""
 
 _STEP = re.compile(
     r"(?P<slashes>/{0,2})(?:(?P<text>text\(\))|(?P<attribute>@)?(?:(?P<prefix>[^\s/@\[\]:*'\"()]+):)?(?P<name>\*|[^\s/@\[\]:*'\"()]+))"
@@ -32,7 +33,7 @@ class PathTarget(NamedTuple):
     attribute: str = ""
 
     def assign(self, value: str) -> None:
-        """Set the node to a value."""
+        """Set the attribute, or the text of the element, to a value. Elements within the element are removed."""
         if self.attribute:
             self.element.set(self.attribute, value)
         else:
@@ -41,18 +42,18 @@ class PathTarget(NamedTuple):
             self.element.text = value
 
     def value(self) -> str:
-        """Return the node's text."""
+        """Return the value of the attribute, or the text of the element; empty if there is none."""
         return str((self.element.get(self.attribute) if self.attribute else self.element.text) or "")
 
 
 class PathBudget:
-    """The number of nodes that paths may still look at."""
+    """The number of nodes that paths of a document may still look at."""
 
     def __init__(self, nodes: int = NODES_LIMIT) -> None:
         self._left = nodes
 
     def spend(self) -> None:
-        """Count a node. Raises ValueError if there were too many."""
+        """Count one node. Raise ValueError if more nodes were looked at than the budget has."""
         self._left -= 1
         if self._left < 0:
             raise ValueError("the paths of this document look at too many nodes")
@@ -61,7 +62,11 @@ class PathBudget:
 def find(
     root: XmlNode, path: str, prefixes: Mapping[str | None, str], budget: PathBudget
 ) -> list[PathTarget]:
-    """Return the nodes of a document that a path leads to, in no certain order. Raises ValueError for a path that is not understood."""
+    """Return the nodes of a document to which a path leads, in no particular order.
+
+    `prefixes` are the namespaces by prefix; `budget` counts the nodes that are looked at. Raise ValueError if the path is
+    not understood, or the budget is used up.
+    """
     steps = _steps(path.strip())
     if not steps[0]["slashes"]:
         found = _walk([_Document(root)], steps, prefixes, budget)
@@ -70,7 +75,7 @@ def find(
 
 
 class _Document(list[XmlNode]):
-    """The node above the root element."""
+    """The node above the root element of a document."""
 
     def __init__(self, root: XmlNode) -> None:
         super().__init__([root])

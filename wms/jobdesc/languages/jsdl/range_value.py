@@ -1,4 +1,4 @@
-"""Range values of JSDL: sets of numbers by bounds, ranges and exact values, of which a resource's number must be in one."""
+"""Range values of JSDL: sets of numbers, by bounds, ranges and exact values, one of which a resource's number must be."""
 
 import math
 from collections.abc import Iterator
@@ -9,28 +9,26 @@ from wms.jobdesc.languages.jsdl.number import is_true, real
 
 
 class ValueRange(NamedTuple):
-    """The least and the greatest number of a set; None for no bound on that side."""
+    """A range of numbers from `least` to `most`; None for no bound on that side."""
 
     least: float | None = None
     most: float | None = None
 
     @property
     def exact(self) -> float | None:
-        """The only number of the set; None if there are others."""
+        """The only number of the range; None if there are several."""
         return self.least if self.least == self.most else None
 
     @property
     def is_open(self) -> bool:
-        """Whether any number is in the set."""
+        """Whether the range has no bound on either side."""
         return self.least is None and self.most is None
 
 
 def range_of(node: XmlNode) -> ValueRange:
-    """Return the range that a value spans: from its least to its greatest number, whatever is left out between them.
+    """Return the range that a range value spans: from its least to its greatest number. Gaps between them are ignored.
 
-    Raises:
-        ValueError: a bound is no finite number, or no number is in the set.
-
+    Raise ValueError if a bound is no finite number, or the set is empty.
     """
     parts = list(_parts(node))
     if not parts:

@@ -1,4 +1,4 @@
-"""Resources of JSDL: what a job asks of the place where it runs."""
+"""Reads the resources of JSDL: what a job asks of the place where it runs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _NOT_KNOWN = "no resource tells this"
 
 
 def file_systems(node: XmlNode | None) -> FileSystems:
-    """Return the file systems that a Resources element describes."""
+    """Return the file systems that a Resources element describes; for None those that are always there."""
     mounts = dict[str, str]()
     for each in () if node is None else children(node):
         if local(each) == "FileSystem" and namespace(each) == JSDL:
@@ -27,7 +27,7 @@ def file_systems(node: XmlNode | None) -> FileSystems:
 
 
 def read_resources(draft: JobDraft, node: XmlNode) -> None:
-    """Put what a Resources element says into a draft."""
+    """Put what a Resources element says into a draft. Elements that cannot be understood are noted as impossible."""
     parts = sorted(children(node), key=lambda each: _ORDER.get(local(each), 0))
     for each in parts:
         read = _PARTS.get(local(each)) if namespace(each) == JSDL else None
@@ -105,7 +105,7 @@ def _memory(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _at_least(draft: JobDraft, field: str, node: XmlNode) -> None:
-    """Put the least size of a range of bytes, in MiB, into a field, unless more is asked for already."""
+    """Put the least size of a range of bytes, in MiB, into a field that has no greater value already."""
     found = range_of(node)
     if found.is_open:
         draft.kept(origin_of(node), "asks for nothing")
@@ -218,4 +218,4 @@ _PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode], None]]] = {
     "TotalResourceCount": _resource_count,
 }
 _ORDER: Final = {"TotalCPUCount": -2, "IndividualCPUCount": -1}
-"""Counts of processors come first: times of each processor are multiplied by them."""
+"""Counts of processors are read first: the times of each processor are multiplied by them."""

@@ -1,4 +1,4 @@
-"""Data staging of JSDL: files by URL, before and after the job."""
+"""Reads the data staging of JSDL: files by URL, fetched before the job and sent after it."""
 
 from collections.abc import Iterable
 from typing import Any, Final
@@ -19,11 +19,11 @@ from wms.jobdesc.languages.jsdl.number import is_true, whole
 
 _UNKNOWN = "an extension that is not known here"
 ATTRIBUTES: Final = ("size", "checksum", "executable", "optional")
-"""What we add to a DataStaging element, as attributes in our namespace."""
+"""The attributes in our namespace that this system adds to a DataStaging element."""
 
 
 def read_staging(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
-    """Put what a DataStaging element says into a draft."""
+    """Put what a DataStaging element says into a draft, by `systems` where its file is on a file system."""
     parts = {local(each): each for each in children(node) if namespace(each) == JSDL}
     for each in children(node):
         if namespace(each) != JSDL:

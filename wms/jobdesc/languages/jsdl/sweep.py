@@ -1,7 +1,7 @@
-"""Parameter sweeps: assignments of values to nodes of a document; each combination of values is a job.
+"""Parameter sweeps: assignments of values to nodes of a document. Each combination of values is a job.
 
-The assignments of a sweep change together, one value each a step. The sweeps within it run through once for each step, one after another.
-The number of jobs is known before any value is made.
+The assignments of a sweep change together, one value each a step. The sweeps within it are run through once for each step,
+one after another. The number of jobs is known before any value is made.
 """
 
 import itertools
@@ -15,14 +15,14 @@ from wms.jobdesc.languages.jsdl.node_path import PathBudget, PathTarget, find
 from wms.jobdesc.languages.jsdl.number import whole
 
 CELLS_LIMIT = 5_000_000
-"""Values of all jobs together."""
+"""The greatest number of values of all jobs of a document together."""
 
 Row: TypeAlias = Mapping[PathTarget, str]
-"""The values of one job by the nodes that they go to."""
+"""The values of one job, by the nodes to which they are assigned."""
 
 
 class SweepFault(Exception):  # noqa: N818 - a fault of a document
-    """The error of a sweep that is not understood or too large, with its element."""
+    """The error of a sweep that is not understood or too large; `node` is its element."""
 
     def __init__(self, node: XmlNode, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class SweepFault(Exception):  # noqa: N818 - a fault of a document
 
 
 class SweepLoop(NamedTuple):
-    """Numbers from a start to an end, and those left out."""
+    """Whole numbers from `start` to `end`, both included, in steps; `left_out` are the numbers that are skipped."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class SweepLoop(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of values, of which none is made for that."""
+        """The number of values, which is computed without making any."""
         return max(0, (self.end - self.start) // self.step + 1) - len(self.left_out)
 
     def values(self) -> Iterator[str]:
@@ -48,7 +48,7 @@ class SweepLoop(NamedTuple):
 
 
 class SweepAssignment(NamedTuple):
-    """Values that go to the same nodes, one after another."""
+    """Values that are assigned to the same nodes, one at each step of a sweep."""
 
     targets: tuple[PathTarget, ...]
     values: Sequence[str] | SweepLoop
@@ -60,38 +60,41 @@ class SweepAssignment(NamedTuple):
 
     @property
     def width(self) -> int:
-        """The characters of the longest value."""
+        """The number of characters of the longest value."""
         if isinstance(self.values, SweepLoop):
             return max(len(str(self.values.start)), len(str(self.values.end)))
         return max(map(len, self.values), default=0)
 
 
 class ParsedSweep(NamedTuple):
-    """Assignments that change together, and the sweeps for each of their steps."""
+    """A sweep: assignments that change together, and the sweeps that are run through at each step."""
 
     assignments: tuple[SweepAssignment, ...]
     inner: tuple["ParsedSweep", ...] = ()
 
     @property
     def jobs(self) -> int:
-        """The number of jobs."""
+        """The number of jobs that the sweep makes."""
         return self.assignments[0].length * (sum(each.jobs for each in self.inner) or 1)
 
 
 class SweepPlan(NamedTuple):
-    """All sweeps of a document, which is known to be small enough to be made."""
+    """All sweeps of a document, with the nodes that they change and the number of jobs."""
 
     sweeps: tuple[ParsedSweep, ...]
     targets: tuple[PathTarget, ...]
     jobs: int
 
     def rows(self) -> Iterator[Row]:
-        """Yield the values of each job."""
+        """Yield the values of each job, by node."""
         return itertools.chain.from_iterable(_rows(each) for each in self.sweeps)
 
 
 def plan_of(root: XmlNode, nodes: Sequence[XmlNode]) -> SweepPlan:
-    """Return the plan of the Sweep elements of a document. Raises SweepFault."""
+    """Return the plan of the Sweep elements `nodes` of the document below `root`.
+
+    Raise SweepFault if a sweep is not understood, or if the sweeps make too many jobs or values.
+    """
     budget = PathBudget()
     sweeps = tuple(_sweep(root, node, budget) for node in nodes)
     assignments = [each for sweep in sweeps for each in _assignments(sweep)]

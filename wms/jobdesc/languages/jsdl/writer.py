@@ -1,7 +1,7 @@
-"""Writes JSDL: what its elements can say in them, and the rest in our extension.
+"""Writes JSDL: what its elements can express in these, and the rest in an extension of ours.
 
-The elements alone are read back at once. Each field that does not come back as it was goes into the extension, so that what is written
-is always read as an equal description.
+The elements alone are read back at once. Each field that does not come back as it was goes into the extension. So the
+document is always read as an equal description.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,12 +22,15 @@ from wms.jobdesc.languages.translation import WrittenDocument
 from wms.jobdesc.loss_report import LossNotes, Origin
 
 SWEEP_LIMIT: Final = 1_000
-"""Jobs of an array whose values are written as a sweep too, for other systems."""
+"""The greatest number of jobs of an array whose values are also written as a sweep, for other systems."""
 PREFIXES: Final = {"jsdl": JSDL, "posix": POSIX, "sweep": SWEEP, "sweepfunc": FUNCTION, "wms": WMS}
 
 
 def write_jsdl(descriptions: Sequence[JobDescription]) -> WrittenDocument:
-    """Return the document of one description. Raises Rejected for several: a document has one JobDefinition."""
+    """Return the JSDL document of one description.
+
+    Raise Rejected if there are several descriptions or none (ONE_JOB_A_DOCUMENT): a document has one JobDefinition.
+    """
     if len(descriptions) != 1:
         message = f"a JSDL document holds one job or array, not {len(descriptions):,}"
         raise Rejected("ONE_JOB_A_DOCUMENT", message, "write each into a document of its own")
@@ -91,7 +94,7 @@ def _add(parent: XmlNode, name: str, text: str | None = None, space: str = JSDL)
 
 
 def _is_xml(text: str) -> bool:
-    """Return whether XML can hold a text."""
+    """Return whether XML can hold the text: control characters, for example, it cannot."""
     try:
         etree.Element("a").text = text
     except ValueError:
@@ -184,7 +187,7 @@ def _add_file(
 
 
 def _add_sweep(root: XmlNode, description: JobDescription) -> None:
-    """Add the values of an array for other systems; for us they stand in the extension."""
+    """Add the values of a small array as a sweep, for other systems. This system reads them from the extension."""
     jobs = jobs_in(description)
     if not is_array(description) or jobs > SWEEP_LIMIT or description.input_parameters:
         return
