@@ -1,8 +1,8 @@
 """Ads: attributes with values or expressions, read from either syntax of the language or made of Python's values.
 
 When an ad is made, references between its own attributes are replaced by the referenced trees, and the result is folded. An
-attribute is then *closed* and has its value, or *open*: it references the other ad. Evaluating an expression over closed
-attributes is twenty times faster than over two ads that reference each other; nearly all attributes are closed.
+attribute is then *closed* and has its value, or *open*: it references the other ad. An expression over closed attributes is
+evaluated twenty times faster than over two ads that reference each other. Nearly all attributes are closed.
 """
 
 import weakref
@@ -42,7 +42,7 @@ Given: TypeAlias = "bool | int | float | str | Special | Expression | list[Given
 
 
 class Ad:
-    """An immutable ClassAd; two are equal if their canonical texts are. Names are compared in lower case."""
+    """An immutable ClassAd. Two ads are equal if their canonical texts are. Names of attributes are compared in lower case."""
 
     def __init__(self, attributes: Attributes, place: str = "") -> None:
         self._place = place
@@ -62,16 +62,19 @@ class Ad:
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Ad":
-        """Read an ad: in the new syntax if it begins with a bracket or a comment, else in the old.
+        """Return the ad that a text describes: in the new syntax if it begins with `[` or a comment, else in the old.
 
-        Raises Rejected, with the place, if the text is no ad.
+        `place` names the source of the text in errors. Raise Rejected if the text is no ad.
         """
         new = text.lstrip().startswith(("[", "/"))
         return Ad(parse_ad(text, place) if new else parse_old_ad(text, place), place)
 
     @staticmethod
     def of(values: "Mapping[str, Given]", place: str = "") -> "Ad":
-        """Make an ad of values. Raises Rejected for a value that no attribute can have."""
+        """Return an ad of Python values by attribute name.
+
+        Raise Rejected, with `place`, for a value that no attribute can have.
+        """
         attributes = _attributes(values, place, 1)
         nodes(Record(attributes), place)
         return Ad(attributes, place)
@@ -84,7 +87,7 @@ class Ad:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the attributes, as written."""
+        """The names of the attributes, spelled as written."""
         return tuple(name for name, _ in self._written.values())
 
     def __contains__(self, name: str) -> bool:
@@ -146,7 +149,7 @@ class Ad:
 
     @cached_property
     def special(self) -> dict[int, frozenset[str]]:
-        """The names of the attributes that are open or exceed an envelope, by the size of the envelope."""
+        """By the size of each envelope: the names (lower case) of the attributes that are open or exceed that envelope."""
         beyond = {
             size: {key for key, each in self._costs.items() if _is_beyond(each, size)} for size in ENVELOPES
         }
@@ -154,7 +157,7 @@ class Ad:
 
     @cached_property
     def values(self) -> Values:
-        """The values of the closed attributes, in an ad of the library."""
+        """The values of the closed attributes, as an ad of the library that others may be evaluated over."""
         lent = Values()
         for key, tree in self._bound.items():
             if constant(tree):
@@ -227,7 +230,7 @@ class Ad:
 
 
 def as_value(tree: Node) -> Value:
-    """Return the value of a constant tree."""
+    """Return the value of a constant tree: a scalar, or a tuple for a list."""
     if isinstance(tree, ListOf):
         return tuple(as_value(each) for each in tree.items)
     assert isinstance(tree, Literal)
@@ -239,7 +242,7 @@ def _is_beyond(each: Cost, size: int) -> bool:
 
 
 def _outward(node: Node, own: frozenset[str]) -> Node:
-    """Return a part of a record whose references to the record's own names become references to the ad made of that record."""
+    """Return a part of a record in which references to the record's own names (`own`) reference the ad made of that record."""
     if isinstance(node, Reference):
         return (
             Reference(NameScope.BARE, node.name)

@@ -1,7 +1,7 @@
-"""Upper bounds of an evaluation, computed from its tree before it begins: the size of its value and the work.
+"""Upper bounds of an evaluation, computed from its tree before it begins: the size of its value, and the work.
 
-No value is larger than the values it is made of, except lists written as texts, whose quotes are escaped. The library has a
-limit of its own, ten million steps, which it takes half a second to reach.
+No value is larger than the values of which it is made, except lists written as texts, whose quotes are escaped. The library
+has a limit of its own: ten million steps, which take half a second.
 """
 
 from collections.abc import Callable
@@ -33,12 +33,12 @@ _NUMBER = 24
 
 
 class Cost(NamedTuple):
-    """Upper bounds of one evaluation."""
+    """The upper bounds of one evaluation."""
 
     size: int
-    """Bytes of the value, written as a text."""
+    """The bytes of the value, written as a text."""
     work: int
-    """Steps, plus the bytes that they touch."""
+    """The steps of the evaluation, plus the bytes that they touch."""
     depth: int
     plain: bool
     """Whether the value is neither a list nor a record."""
@@ -50,11 +50,14 @@ UNKNOWN = Cost(_NUMBER, 1, 1, plain=True)
 
 
 class TooCostlyError(Exception):
-    """An evaluation that could exceed a limit; the text names the limit."""
+    """The error of an evaluation that could exceed a limit; the text names the limit."""
 
 
 def cost(node: Node, of: CostOf, depth: int = 0) -> Cost:
-    """Return the upper bounds of evaluating a tree; `of` returns those of a referenced attribute. Raises TooCostlyError."""
+    """Return the upper bounds of evaluating a tree; `of` returns those of a referenced attribute.
+
+    `depth` is the number of levels around the tree. Raise TooCostlyError if a limit could be exceeded.
+    """
     if depth > EVALUATION_DEPTH:
         raise TooCostlyError(f"more than {EVALUATION_DEPTH} levels deep")
     if isinstance(node, Literal):
@@ -89,7 +92,10 @@ def _whole(node: Node, parts: list[Cost]) -> Cost:
 
 
 def _record(node: Record, of: CostOf, depth: int) -> Cost:
-    """Return the cost of all attributes of a record, which may reference each other. Raises TooCostlyError if they form a circle."""
+    """Return the cost of all attributes of a record, which may reference each other.
+
+    Raise TooCostlyError if they form a circle.
+    """
     trees = {name.lower(): tree for name, tree in node.attributes}
     known: dict[str, Cost] = {}
 

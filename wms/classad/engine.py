@@ -1,11 +1,11 @@
 """The HTCondor project's ClassAd library, `classad2`, behind an interface of our own; no other module imports it.
 
-All texts that reach it are written from our own trees, and their cost is bounded first. So the defects of its parser do no
-harm: numbers that overflow to 0, text that is not read, crashes on half characters.
+All texts that reach the library are written from our own trees, and their cost is bounded first. So the defects of its
+parser do no harm: numbers that overflow to 0, text that is not read, crashes on half characters.
 
-It never frees the 144 bytes of any handle (25.14.1), of which an expression takes three and an ad one. Hence ads are emptied
-and used again. Texts that are evaluated once go through its function `eval`, which needs no handle. Only expressions that
-are evaluated often are compiled, once for each text.
+The library never frees the 144 bytes of any handle (25.14.1). An expression takes three handles and an ad one. So ads are
+emptied and used again. Texts that are evaluated once go through its function `eval`, which needs no handle. Only expressions
+that are evaluated often are compiled, once for each text.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import classad2
 
 COMPILED = 16_384
-"""The number of compiled expressions that are kept; compiling one again loses 450 bytes."""
+"""The number of compiled expressions that are kept. Compiling one again loses 450 bytes of memory."""
 _SPARE = 1_024
 """The number of emptied ads that are kept for later use."""
 _evaluating = Lock()
@@ -52,7 +52,7 @@ def library_ad(text: str) -> "classad2.ClassAd":
 
 
 def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> Any:
-    """Return the library's value of an expression over its own and another ad; its error if the evaluation fails."""
+    """Return the library's value of an expression over two ads, `own` and `other`; its error value if the evaluation fails."""
     try:
         return tree.eval(own, other)
     except (_library().ClassAdException, UnicodeDecodeError):
@@ -61,12 +61,12 @@ def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> A
 
 
 def error() -> Any:
-    """Return the library's value for an error."""
+    """Return the value of the library that stands for an error."""
     return _library().Value.Error
 
 
 def value(found: Any, again: Callable[[Any], Any]) -> Value:
-    """Convert a value of the library to a value of ours; `again` evaluates the elements of lists."""
+    """Return a value of the library as a value of ours; `again` evaluates the elements of lists."""
     library = _library()
     match found:
         case library.Value():
@@ -85,7 +85,10 @@ def value(found: Any, again: Callable[[Any], Any]) -> Value:
 
 
 def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
-    """Evaluate a text once as an attribute of the library's ad `own`; it may reference the ad `other`."""
+    """Return the value of a text that is evaluated once, as an attribute of the library's ad `own`.
+
+    The text may reference the ad `other`.
+    """
     # Another thread may evaluate another text there.
     with _evaluating:
         own[TEXT_NAME] = text
@@ -96,7 +99,10 @@ def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
 
 
 class Values:
-    """Attributes in an ad of the library, over which expressions of another ad are evaluated; the ad is reused after `empty`."""
+    """Attributes in an ad of the library, over which expressions of another ad are evaluated.
+
+    The library's ad is used again after `empty`.
+    """
 
     _spare: "list[classad2.ClassAd]" = []
 
@@ -114,7 +120,7 @@ class Values:
         self.ad[name] = compiled(text)
 
     def evaluate(self, text: str) -> Value:
-        """Evaluate a text once over these attributes."""
+        """Return the value of a text that is evaluated once over these attributes."""
         return evaluate_text(text, self.ad)
 
     def empty(self) -> None:
@@ -132,7 +138,7 @@ def _once() -> "classad2.ExprTree":
 
 @cache
 def nothing() -> Values:
-    """Return values without attributes."""
+    """Return values without attributes, for expressions without references."""
     return Values()
 
 

@@ -17,16 +17,16 @@ _LENGTH = 200
 
 
 class ExplainedTerm(Struct, frozen=True, kw_only=True):
-    """One conjunct of an expression, with its value."""
+    """One conjunct of an expression, with its value and whether it is met."""
 
     text: str
     """The text of the conjunct, as written."""
     value: Value
     met: bool
     seen: tuple[tuple[str, Value], ...] = ()
-    """The referenced attributes with their scopes and values: at most 20, and only for the first 100 conjuncts."""
+    """The referenced attributes, by name and scope, with their values: at most 20, and only for the first 100 conjuncts."""
     note: str = ""
-    """Further facts on the value, such as the limit that it exceeds; empty if there are none."""
+    """A further fact on the value, such as the limit that the evaluation exceeds; empty if there is none."""
 
     def __str__(self) -> str:
         seen = ", ".join(f"{name} = {said(value)}" for name, value in self.seen)
@@ -35,7 +35,10 @@ class ExplainedTerm(Struct, frozen=True, kw_only=True):
 
 
 def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[ExplainedTerm, ...]:
-    """Return each conjunct of an expression of `own` with its value over another ad. The expression is true if all are met."""
+    """Return each conjunct of an expression of the ad `own` with its value over `other`.
+
+    The expression is true if all are met.
+    """
     terms = split("&&", expression.tree)
     return tuple(
         _judged(term, other, own, number, alone=len(terms) == 1) for number, term in enumerate(terms)
@@ -43,7 +46,7 @@ def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[Expla
 
 
 def failing(own: Ad, other: Ad) -> tuple[ExplainedTerm, ...]:
-    """Return the conjuncts of an ad's Requirements that another ad does not meet; none if the ad accepts the other."""
+    """Return the conjuncts of the Requirements of `own` that `other` does not meet; none if `own` accepts `other`."""
     requirements = own.expression("requirements")
     if requirements is None:
         return ()
@@ -51,7 +54,7 @@ def failing(own: Ad, other: Ad) -> tuple[ExplainedTerm, ...]:
 
 
 def said(value: Value) -> str:
-    """Return the text of a value, cut if it is long."""
+    """Return the text of a value, cut to 200 characters."""
     match value:
         case RecordText():
             text: str = value

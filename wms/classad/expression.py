@@ -26,10 +26,11 @@ An expression is proved once to stay within its limits if all these attributes s
 
 
 class Expression:
-    """An immutable expression of the ClassAd language; two are equal if their canonical texts are.
+    """An immutable expression of the ClassAd language. Two expressions are equal if their canonical texts are.
 
-    `other.x` and `TARGET.x` are the other ad's attribute, `MY.x` and `self.x` its own ad's. `x` is its own ad's if that ad has such
-    an attribute, else the other's. Names and words are in any case. A *bound* expression references the other ad alone.
+    `other.x` and `TARGET.x` are attributes of the other ad, `MY.x` and `self.x` those of the expression's own ad. `x` is its
+    own ad's if that ad has such an attribute, else the other's. Names and words may be in any case. A *bound* expression
+    references the other ad alone.
     """
 
     def __init__(self, tree: Node) -> None:
@@ -43,14 +44,14 @@ class Expression:
     def shed_tree(self) -> None:
         """Free the memory of the tree, which is large; the next access parses the canonical text again.
 
-        For bound expressions: evaluating one over ads without open attributes does not need its tree.
+        Meant for bound expressions: their evaluation over ads without open attributes needs no tree.
         """
         _ = self.text, self.other, self.own, self.bare, self.envelope, self.single
         self._tree = None
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Expression":
-        """Read an expression. Raises Rejected with the place: the source of the text, line and column."""
+        """Return the expression of a text. Raise Rejected if it is none; the message names `place`, line and column."""
         return (
             _parsed(text, place) if len(text) <= _CACHED_BYTES else Expression(parse_expression(text, place))
         )
@@ -86,10 +87,10 @@ class Expression:
         return not (self.own or self.bare)
 
     def bound(self, own: Mapping[str, Node], place: str = "") -> "Expression":
-        """Return the expression with its own ad's attributes put in and folded; `own` holds their bound trees by lower-case name.
+        """Return the expression with the attributes of its own ad put in and folded.
 
-        References to attributes that the own ad lacks become undefined, or the other ad's if they have no scope. Raises Rejected if
-        the expression grows too large.
+        `own` holds their bound trees by lower-case name. References to attributes that the own ad lacks become undefined, or
+        the other ad's if they have no scope. Raise Rejected, with `place`, if the expression grows too large.
         """
         if self.is_bound:
             return self
@@ -99,12 +100,15 @@ class Expression:
 
     @cached_property
     def envelope(self) -> int:
-        """The largest of ENVELOPES within which referenced attributes cannot make the evaluation exceed its limits; 0 if none."""
+        """The largest of ENVELOPES that keeps the evaluation within its limits; 0 if none does.
+
+        All attributes that the expression references must be within that envelope.
+        """
         return next((size for size in ENVELOPES if self._is_cheap(size)), 0)
 
     @cached_property
     def single_text(self) -> str | None:
-        """The text for evaluation in an ad of values alone; None if a record in the expression could capture names of that ad."""
+        """The text for evaluation in an ad of values alone; None if a record in it could capture names of that ad."""
         assert self.is_bound, "bind it to its own ad first"
         if any(isinstance(node, Record) for node in walk(self.tree)):
             return None
@@ -152,7 +156,7 @@ def substituted(tree: Node, own: Mapping[str, Node]) -> Node:
 
 
 def library_text(tree: Node) -> str:
-    """Return the library's text of a bound tree, for evaluation with two ads that reference each other."""
+    """Return the text of a bound tree for the library, which evaluates it with two ads that reference each other."""
     return write(tree, halved=True, scopes={NameScope.OTHER: "TARGET.", NameScope.LOCAL: ""})
 
 

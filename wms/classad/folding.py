@@ -1,7 +1,8 @@
-"""Folding: each decided part of an expression is replaced by its value, without changing the expression's meaning.
+"""Folding: each decided part of an expression is replaced by its value, without changing the meaning of the expression.
 
-The library evaluates the parts without references. && and || follow its tables, from the left: false && anything is false,
-true || anything is true. A number counts as true unless it is 0; a text or list makes an error, whatever follows it.
+The library evaluates the parts without references. `&&` and `||` follow the library's tables, from the left: false &&
+anything is false, true || anything is true. A number counts as true unless it is 0. A text or list makes an error, whatever
+follows it.
 """
 
 from wms.classad import engine
@@ -56,7 +57,7 @@ def is_truth(node: Node) -> bool:
 
 
 def truth(value: Value) -> Value:
-    """Return the boolean, undefined or error that && and || take a value for."""
+    """Return the boolean, undefined or error as which `&&` and `||` take a value."""
     if isinstance(value, str | tuple):
         return ERROR
     return bool(value) if isinstance(value, int | float) else value
@@ -115,7 +116,7 @@ def _is_itself(node: Choice) -> bool:
 
 
 def _chain(node: Chain) -> Node:
-    """Return a chain without its superfluous terms: neutral ones, and all behind a term that decides it."""
+    """Return a chain without superfluous terms: neutral ones, and all after a term that decides it."""
     decides = node.operator == "||"
     kept: list[Node] = []
     for term in node.terms:
@@ -137,7 +138,7 @@ def _chain(node: Chain) -> Node:
 
 
 def _settled(operator: str, kept: list[Node]) -> Node:
-    """Return the folded chain of terms that begins with its constants; an error at the beginning is the whole."""
+    """Return the folded chain of the terms `kept`, whose constants come first. If the first is an error, it is the whole."""
     if isinstance(kept[0], Literal) and kept[0].value is ERROR:
         return kept[0]
     if all(isinstance(each, Literal) for each in kept):

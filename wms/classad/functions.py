@@ -1,6 +1,6 @@
-"""The functions of the language that expressions may call.
+"""The functions of the ClassAd language that expressions may call.
 
-The value of each depends on its arguments alone, and is not much larger than they are. Hence these are left out:
+The value of each depends on its arguments alone, and is not much larger than these. Hence these are left out:
 
 - `time`, `random`, `userMap` and others that depend on the environment;
 - `eval` and `unparse`, which evaluate texts as programs;
@@ -54,4 +54,4 @@ FUNCTIONS = {
 """The allowed functions by their names in lower case."""
 
 PATTERN_FIRST = frozenset({"regexp", "regexpMember"})
-"""The functions whose first argument is a regular expression, and whose third argument its options."""
+"""The functions whose first argument is a regular expression, and whose third argument is its options."""

@@ -1,4 +1,4 @@
-"""The words of the language: scopes, constants, reserved names, and operators by their precedence."""
+"""The words of the ClassAd language: scopes, constants, reserved names, and operators with their precedence."""
 
 from wms.classad.limits import NAME_LENGTH, refused
 from wms.classad.tree import NameScope
@@ -11,7 +11,7 @@ CONSTANTS: dict[str, Scalar] = {"true": True, "false": False, "undefined": UNDEF
 RESERVED = frozenset(
     {*SCOPES, *CONSTANTS, "is", "isnt", "parent", "toplevel", "root", "super", "currenttime", TEXT_NAME}
 )
-"""Words that no attribute may be named; the library gives some of them another meaning."""
+"""Words in lower case that no attribute may have as its name; the library gives some of them another meaning."""
 
 LEVELS = {
     "||": 1, "&&": 2, "|": 3, "^": 4, "&": 5, "==": 6, "!=": 6, "is": 6, "isnt": 6, "<": 7, "<=": 7, ">": 7, ">=": 7,
@@ -21,7 +21,7 @@ LEVELS = {
 
 
 def name_checked(name: str, place: str) -> str:
-    """Return the name of an attribute. Raises Rejected if no attribute may have it."""
+    """Return the name. Raise Rejected, with `place`, if no attribute may have it."""
     if name.lower() in RESERVED:
         raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
     if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():

@@ -2,8 +2,8 @@
 
 An ad accepts another when its Requirements are `true`: neither undefined nor an error nor a number. SAM-Grid's broker fails
 a match when "either requirement conditions evaluate to FALSE", Condor's when they are not TRUE. Condor's library accepts
-numbers other than 0; we do not, since Requirements of 1 are more likely a slip than a wish. An ad without Requirements
-accepts all.
+numbers other than 0. This module does not: Requirements of 1 are more likely an error than intended. An ad without
+Requirements accepts all.
 """
 
 from collections.abc import Iterable
@@ -22,9 +22,9 @@ NOTHING = Ad(())
 
 
 def evaluate(expression: Expression, other: Ad, own: Ad = NOTHING) -> Value:
-    """Return the value of an expression of `own` over another ad; an error if the evaluation would cost too much.
+    """Return the value of an expression of `own` over the ad `other`; an error value if the evaluation would cost too much.
 
-    For expressions that are evaluated seldom, since nothing is cached.
+    Meant for expressions that are evaluated seldom, since nothing is cached.
     """
     bound = own.bind(expression)
     if why_too_costly(bound, other, own):
@@ -35,12 +35,12 @@ def evaluate(expression: Expression, other: Ad, own: Ad = NOTHING) -> Value:
 
 
 def satisfied(expression: Expression, other: Ad, own: Ad = NOTHING) -> bool:
-    """Return whether an expression, bound to its own ad, is true over another."""
+    """Return whether an expression, bound to its own ad, is true over `other`."""
     return _raw(expression, other, own) is True
 
 
 def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[bool]:
-    """Return for each of many ads whether an expression, bound to its own ad, is true over it."""
+    """Return for each of many ads whether an expression, bound to its own ad, is true over that ad."""
     single, envelope, looks = expression.single, expression.envelope, expression.other
     if single is None or not envelope:
         return [satisfied(expression, each, own) for each in others]
@@ -54,12 +54,12 @@ def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING
 
 
 def numbers(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[float]:
-    """Return for each of many ads the number that an expression, bound to its own ad, has over it; 0 for other values."""
+    """Return for each of many ads the number that an expression, bound to its own ad, has over that ad; 0 for other values."""
     return [_number(_raw(expression, each, own)) for each in others]
 
 
 def wants(own: Ad, other: Ad) -> bool:
-    """Return whether an ad's Requirements are true over another ad."""
+    """Return whether the Requirements of `own` are true over `other`, or `own` has none."""
     return own.requirements is None or satisfied(own.requirements, other, own)
 
 
@@ -80,7 +80,7 @@ def _number(found: Any) -> float:
 
 
 def why_too_costly(expression: Expression, other: Ad, own: Ad = NOTHING) -> str:
-    """Return the limit that an evaluation could exceed, as a text; empty if none."""
+    """Return the limit that an evaluation of the expression could exceed, as a text; empty if none."""
     try:
         cost(expression.tree, _Pair(other, own))
     except TooCostlyError as error:
@@ -97,7 +97,10 @@ def _raw(expression: Expression, other: Ad, own: Ad) -> Any:
 
 
 def _careful(expression: Expression, other: Ad, own: Ad) -> Any:
-    """Return the library's value when the other ad has open attributes or costly ones that the expression references."""
+    """Return the library's value of an expression that references open or costly attributes of the other ad.
+
+    An evaluation that would cost too much is not done, and gives the library's error value.
+    """
     if why_too_costly(expression, other, own):
         return engine.error()
     if expression.single is not None and expression.other.isdisjoint(other.open):

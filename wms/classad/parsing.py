@@ -1,7 +1,7 @@
-"""The reader of expressions and ads by the grammar of the language; it reads a text completely or refuses it.
+"""The reader of ClassAd expressions and ads by their grammar; it reads a text completely or refuses it.
 
-It is stricter than the library. That takes 99999999999999999999 for 0, ignores the rest of some texts, and reads the clock
-for CurrentTime.
+It is stricter than the library, which ignores the rest of some texts. The library also takes 99999999999999999999 for 0, and
+reads the clock for CurrentTime.
 """
 
 from typing import NoReturn, TypeGuard
@@ -46,7 +46,7 @@ The text of a tree of the allowed depth needs two levels more: one for the whole
 
 
 def parse_expression(text: str, place: str = "") -> Node:
-    """Return the tree of an expression. Raises Rejected, with the place, if the text is none or exceeds a limit."""
+    """Return the tree of an expression. Raise Rejected, with `place`, if the text is none or exceeds a limit."""
     reader = _Reader(checked(text, place), place)
     tree = reader.expression()
     reader.expect_end()
@@ -55,7 +55,10 @@ def parse_expression(text: str, place: str = "") -> Node:
 
 
 def parse_ad(text: str, place: str = "") -> Attributes:
-    """Return the attributes of an ad in the new syntax, `[name = expression; ...]`. Raises Rejected as `parse_expression`."""
+    """Return the attributes of an ad in the new syntax, `[name = expression; ...]`.
+
+    Raise Rejected, with `place`, if the text is no ad or exceeds a limit.
+    """
     reader = _Reader(checked(text, place), place)
     reader.expect("[")
     attributes = reader.attributes()
@@ -64,7 +67,10 @@ def parse_ad(text: str, place: str = "") -> Attributes:
 
 
 def parse_old_ad(text: str, place: str = "") -> Attributes:
-    """Return the attributes of an ad in the old syntax, one `name = expression` a line. Raises Rejected as `parse_expression`."""
+    """Return the attributes of an ad in the old syntax, one `name = expression` a line; lines that begin with `#` are comments.
+
+    Raise Rejected, with `place`, if the text is no ad or exceeds a limit.
+    """
     found: dict[str, tuple[str, Node]] = {}
     for number, line in enumerate(checked(text, place).splitlines(), 1):
         if line.strip() and not line.lstrip().startswith("#"):
@@ -75,7 +81,7 @@ def parse_old_ad(text: str, place: str = "") -> Attributes:
 
 
 def nodes(tree: Node, place: str) -> int:
-    """Return the number of nodes of a tree. Raises Rejected if it has too many nodes or levels."""
+    """Return the number of nodes of a tree. Raise Rejected, with `place`, if it has too many nodes or levels."""
     waiting = [(tree, 1)]
     found = 0
     while waiting:
@@ -119,7 +125,7 @@ class _Reader:
         return condition
 
     def attributes(self) -> Attributes:
-        """Read the attributes of a record and its closing bracket; the opening one has been read."""
+        """Read the attributes of a record and its closing bracket. The caller has read the opening bracket."""
         found: dict[str, tuple[str, Node]] = {}
         while not self._sign("]"):
             # As the library, which reads [a = 1;; b = 2].
@@ -191,7 +197,7 @@ class _Reader:
         return Unary(operator.text, operand)
 
     def _smallest(self) -> Node:
-        """Read 2**63, which is valid only behind a minus sign."""
+        """Read 2**63, which is valid only after a minus sign."""
         self._take()
         if self._token.text in {".", "["}:
             self._fail("a number has no attributes or elements")
@@ -209,7 +215,7 @@ class _Reader:
         return node
 
     def _second(self) -> Node:
-        """Read the operand behind `?:`; of the operands with a sign only a negative number is allowed, as in the library."""
+        """Read the operand after `?:`. As in the library, an operand with a sign must be a negative number."""
         if self._token.kind == "sign" and self._token.text in _UNARY:
             sign = self._take()
             number = self._token

@@ -1,4 +1,4 @@
-"""Checks of regular expressions that anyone may write: the matching time must grow as a small power of the text's length.
+"""Checks of regular expressions that anyone may write: matching must take a small power of the text's length in steps.
 
 The library matches by backtracking, so that (a+)+ takes time that doubles with each character. Only a single character, a
 class, or a group of fixed text may be repeated. Look-around, back references and recursion are refused.
@@ -25,7 +25,7 @@ _PARTS = re.compile(
 def power(pattern: str, place: str) -> int:
     """Return the power of the text's length that bounds the steps of a search for the pattern.
 
-    Raises Rejected if there is no such bound or if it is too large.
+    Raise Rejected, with `place`, if there is no such bound or if it is too large.
     """
     if len(pattern) > LENGTH:
         raise refused(
@@ -76,7 +76,7 @@ def _repeats(pattern: str, place: str) -> int:
 
 
 def _is_many(repeat: str, place: str) -> bool:
-    """Return whether a repeat is more than an option. Raises Rejected if its count is too large."""
+    """Return whether a repeat is more than an option (`?`). Raise Rejected, with `place`, if its count is too large."""
     if max((int(number) for number in re.findall("[0-9]+", repeat)), default=0) > BOUND:
         raise refused("PATTERN", f"a regular expression that repeats more than {BOUND} times", place)
     return repeat != "?"

@@ -1,8 +1,8 @@
-"""Partial evaluation: the attributes of a known ad are folded into an expression; references to unknown attributes remain.
+"""Partial evaluation: attributes of a known ad are folded into an expression; references to unknown attributes remain.
 
 So a computing element's ad decides some of a job's requirements, and those on the host go to the batch system. Unlike in a
-match, an attribute that the ad lacks is unknown yet, not undefined. In a *sketch* the unknown attributes are listed, and all
-others that the ad lacks are undefined.
+match, an attribute that the ad lacks is not known yet, rather than undefined. In a *sketch* the unknown attributes are
+listed, and all others that the ad lacks are undefined.
 """
 
 from collections.abc import Iterable
@@ -19,14 +19,17 @@ from wms.errors import Rejected
 
 
 class Sketch(NamedTuple):
-    """A partly known ad: the attributes named in `free` (lower case) have no known value yet. All others that are absent are undefined."""
+    """A partly known ad.
+
+    The attributes named in `free` (lower case) have no known value yet; others that it lacks are undefined.
+    """
 
     ad: Ad
     free: frozenset[str]
 
 
 def sketch(ad: Ad, names: Iterable[str]) -> Sketch:
-    """Return the sketch of an ad in which the named attributes are free, and with them all attributes computed from them."""
+    """Return the sketch of an ad in which the named attributes are free, and with them all attributes computed from these."""
     free = {name.lower() for name in names}
     kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
     while True:
@@ -42,7 +45,7 @@ def _looks(expression: Expression, names: set[str]) -> bool:
 
 
 def left_by(expression: Expression, known: Sketch, own: Ad = NOTHING) -> Expression:
-    """Return an expression of `own`, bound and partially evaluated over a sketch. Raises Rejected if it grows too large."""
+    """Return what remains of an expression of `own`, bound and evaluated over a sketch. Raise Rejected if it grows too large."""
     bound = own.bind(expression)
     absent = bound.other - known.free - {name.lower() for name in known.ad.names}
     return own.bind(reduce(Expression(_lacking(bound.tree, absent)), known.ad, own))
@@ -63,9 +66,9 @@ def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
 
 
 def own_part(expression: Expression, known: Sketch) -> Expression | None:
-    """Return an expression of an ad, given as a sketch, with the ad's known attributes folded in; free ones remain.
+    """Return an expression of a partly known ad with the ad's known attributes folded in; free attributes remain.
 
-    None if the expression grows too large.
+    Return None if the expression grows too large.
     """
     whole = _put_in(expression.tree, known)
     try:
@@ -88,7 +91,7 @@ def _put_in(node: Node, known: Sketch) -> Node:
 
 
 def could_want(wanted: Expression, other: Ad) -> bool:
-    """Return whether a result of `own_part` may be true of another ad, which is known completely; False if it grows too large."""
+    """Return whether a result of `own_part` may be true of the completely known ad `other`; False if it grows too large."""
     whole = _lacking(_known(wanted.tree, other), wanted.other)
     try:
         nodes(whole, "")
@@ -98,10 +101,10 @@ def could_want(wanted: Expression, other: Ad) -> bool:
 
 
 def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = "") -> Expression:
-    """Return an expression of `own`, partially evaluated over another ad; its `names` are the attributes still free.
+    """Return an expression of `own`, partially evaluated over `other`; its `names` are the attributes still free.
 
-    Over any ad that has the attributes of `other`, and more, it has the value of the whole expression. Raises Rejected if it
-    grows too large.
+    Over any ad that has the attributes of `other`, and more, it has the value of the whole expression. Raise Rejected, with
+    `place`, if it grows too large.
     """
     whole = _known(own.bind(expression).tree, other)
     nodes(whole, place)
@@ -109,7 +112,7 @@ def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = ""
 
 
 def decided(expression: Expression) -> bool | None:
-    """Return True if a reduced requirement is true, False if it can no longer become true; None if it is still open."""
+    """Return True if a reduced requirement is true, False if it can no longer become true, None if it is still open."""
     if isinstance(expression.tree, Literal):
         return expression.tree.value is True
     return False if _never(expression.tree) else None
@@ -129,7 +132,7 @@ def _never(node: Node) -> bool:
 
 
 def _has_no_value(node: Node) -> bool:
-    """Return whether a node is always undefined or an error; operations on such a value give such a value."""
+    """Return whether a node is always undefined or an error. Operations on such a value give such a value."""
     match node:
         case Literal():
             return isinstance(node.value, Special)

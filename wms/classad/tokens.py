@@ -1,4 +1,4 @@
-"""Tokens of the ClassAd language."""
+"""The tokens of the ClassAd language, and checks of texts before they are read."""
 
 import re
 from collections.abc import Iterator
@@ -43,9 +43,10 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
-    """Yield the tokens of a text, and one of kind "end" at last. Strings come without quotes and escapes.
+    """Yield the tokens of a text, and at last a token of kind "end". Strings come without quotes and escapes.
 
-    In the old syntax a backslash is an ordinary character, except before a quote. Raises Rejected for an unreadable token.
+    If `old` is True, a backslash is an ordinary character, except before a quote. Raise Rejected, with `place`, for an
+    unreadable token.
     """
     at = 0
     while at < len(text):
@@ -75,14 +76,14 @@ def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
 
 
 def where(text: str, at: int, place: str) -> str:
-    """Return the place of a position in a text: `place`, line and column, both from 1."""
+    """Return a place for messages: `place`, and the line and column (from 1) of the position `at` (from 0)."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return f"{place}{' ' if place else ''}line {line}, column {column}"
 
 
 def checked(text: str, place: str) -> str:
-    """Return the text. Raises Rejected if it is too long, or has a lone surrogate or a character of code 0."""
+    """Return the text. Raise Rejected, with `place`, if it is too long, or has a lone surrogate or a character of code 0."""
     try:
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:
@@ -95,7 +96,7 @@ def checked(text: str, place: str) -> str:
 
 
 def _unescaped(text: str, place: str) -> str:
-    """Return the value of a string with escapes; octal escapes are bytes of UTF-8. Raises Rejected if the bytes are invalid."""
+    """Return the value of a string with escapes; octal escapes are bytes of UTF-8. Raise Rejected if these are invalid."""
     pieces: list[bytes] = []
     at = 0
     for escape in _ESCAPE.finditer(text):

@@ -1,4 +1,4 @@
-"""Trees of expressions: the meaning of a text, without its spaces, brackets and spelling.
+"""Trees of ClassAd expressions: the meaning of a text, without its spaces, brackets and spelling.
 
 Chains of && and of || are one node, since both operators are associative for all kinds of values. Tests check this for all.
 """
@@ -14,7 +14,7 @@ from wms.classad.value import Scalar
 
 
 class NameScope(enum.Enum):
-    """The ad or record in which a name is looked up."""
+    """The scope of a name: the ad or record in which it is looked up."""
 
     BARE = ""
     """The expression's own ad if that has the name, else the other ad."""
@@ -76,7 +76,7 @@ class Choice(Struct, frozen=True):
 
 
 class Call(Struct, frozen=True):
-    """A function call; the name is spelled as in `functions`."""
+    """A function call; the name is spelled as in the module `functions`."""
 
     function: str
     arguments: "tuple[Node, ...]"
@@ -167,7 +167,7 @@ def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: 
 
 
 def chain(operator: str, terms: "list[Node]") -> Node:
-    """Return the chain of terms, with nested chains of the same operator merged; of a single term the term itself."""
+    """Return the chain of terms with nested chains of the same operator merged; for a single term, the term itself."""
     flat: list[Node] = []
     for term in terms:
         flat.extend(split(operator, term))
@@ -175,7 +175,7 @@ def chain(operator: str, terms: "list[Node]") -> Node:
 
 
 def split(operator: str, node: Node) -> "tuple[Node, ...]":
-    """Return the terms of a chain of this operator, such as the conjuncts for &&; for another node the node alone."""
+    """Return the terms of a chain of this operator, such as the conjuncts for `&&`; for another node, the node alone."""
     return node.terms if isinstance(node, Chain) and node.operator == operator else (node,)
 
 
@@ -189,12 +189,12 @@ def walk(node: Node) -> Iterator[Node]:
 
 
 def references(node: Node, scope: NameScope) -> frozenset[str]:
-    """Return the keys of the attributes that a tree references in a scope."""
+    """Return the names, in lower case, of the attributes that a tree references in a scope."""
     return frozenset(each.key for each in walk(node) if isinstance(each, Reference) and each.scope is scope)
 
 
 def free_locals(node: Node) -> frozenset[str]:
-    """Return the keys that a tree references in records around it."""
+    """Return the names, in lower case, that a tree references in records around it."""
     if isinstance(node, Reference):
         return frozenset({node.key}) if node.scope is NameScope.LOCAL else frozenset()
     found = frozenset[str]().union(*(free_locals(part) for part in children(node)))

@@ -1,4 +1,4 @@
-"""Values of expressions: Python's values, and the two special values of the language."""
+"""Values of ClassAd expressions: Python's values, and the two special values of the language."""
 
 import enum
 from typing import TypeAlias
@@ -22,7 +22,7 @@ Scalar: TypeAlias = bool | int | float | str | Special
 
 
 class RecordText(str):
-    """A record as its text, with its attributes not evaluated; it is only displayed."""
+    """The text of a record whose attributes are not evaluated; it is only displayed."""
 
     __slots__ = ()
 

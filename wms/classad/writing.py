@@ -1,4 +1,4 @@
-"""Texts of trees, with as few brackets as the meaning needs and one spelling for equal trees."""
+"""Writes trees of expressions as text, with as few brackets as the meaning needs and one spelling for equal trees."""
 
 import re
 
@@ -34,8 +34,9 @@ def write(
 ) -> str:
     """Return the text of a tree.
 
-    `lower`: names in lower case, for use as keys. `halved`: the form for the library, with long chains bracketed by halves and
-    the functions that it lacks written with others. `scopes`: the prefix of names in each scope.
+    If `lower` is True, names are in lower case, for use as keys. If `halved` is True, the text is for the library: long
+    chains are bracketed by halves, and the functions that it lacks are written with others. `scopes` has the prefix of names
+    in each scope (None: `SCOPES`).
     """
     return _Writer(lower, halved, scopes or SCOPES)(tree)
 
@@ -122,7 +123,7 @@ class _Writer:
 
 
 def literal(value: Scalar) -> str:
-    """Return the text of a value; a real number has all its digits, so that reading gives the same number."""
+    """Return the text of a value. A real number has all its digits, so that reading the text gives the same number."""
     match value:
         case Special():
             return value.value

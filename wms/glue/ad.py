@@ -1,11 +1,11 @@
-"""The ad of a computing element as gLite's matchmaker had it: GLUE 1.x flattened into attributes with values.
+"""The ad of a computing element as gLite's matchmaker had it: GLUE 1.x as one flat record of attributes with values.
 
-Values are plain - texts, numbers, booleans, lists, records - so that they travel in a message unchanged. Expressions of such an
-ad are kept apart, as text. Unknown values are left out, except in the attributes that users' expressions read (`matchable`):
-these have the numbers that gLite's had.
+Values are plain - texts, numbers, booleans, lists, records - so that they travel in a message unchanged. Expressions of such
+an ad are kept apart, as text. Unknown values are left out, except in the attributes that users' expressions read
+(`matchable`): these have the numbers that gLite published.
 
-Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are minutes, as their
-names have always meant.
+Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are in minutes, as
+attributes of these names have always been.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ from wms.glue.glue1 import GlueComputingElement, GlueHosts, StorageBinding
 from wms.glue.quantity import NOT_KNOWN, NotANumber
 
 Attributes: TypeAlias = dict[str, Any]
-"""Values (`Value`) by the names of their attributes."""
+"""Values of an ad (`Value`) by the names of their attributes."""
 
 EXPRESSIONS = {
     "AuthorizationCheck": "member(other.CertificateSubject, GlueCEAccessControlBaseRule)"
@@ -28,10 +28,11 @@ EXPRESSIONS = {
     ' || isString(other.VOMS_FQAN) && member(strcat("VOMS:", other.VOMS_FQAN), GlueCEAccessControlBaseRule)',
     "CloseOutputSECheck": "isUndefined(other.OutputSE) || member(other.OutputSE, GlueCESEBindGroupSEUniqueID)",
 }
-"""The attributes of such an ad that are expressions: which users are authorized, and whether a job's output storage is close."""
+"""The expressions of such an ad by attribute: which users are authorized, and whether a job's output storage is close."""
 
 CONTACTS = "ContactStrings"
-"""The attribute with all contact strings of a queue that has several; not in GLUE. GlueCEInfoContactString has the one in use."""
+"""The attribute, not in GLUE, with all contact strings of a queue that has several. GlueCEInfoContactString has the one in
+use."""
 
 _OF_QUEUES = ("GlueCEPolicy", "GlueCEState")
 _OF_KINDS = {ValueKind.LIMIT: NOT_KNOWN, ValueKind.MINUTES: NOT_KNOWN, ValueKind.WAIT: 2_146_660_842}
@@ -42,7 +43,7 @@ Counts whose default was 0 are left out, since 0 may be a true count.
 """
 
 HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
-"""The attribute with the HEP-SPEC06 benchmark of a core; not in GLUE 1.x, which hides this benchmark in a text."""
+"""The attribute with the HEP-SPEC06 benchmark of a core. GLUE 1.x has none, and hides this benchmark in a text."""
 
 
 class GlueAd(Struct, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ class GlueAd(Struct, frozen=True, kw_only=True):
 
 
 def attributes(element: GlueComputingElement) -> Attributes:
-    """Return all known values of an element by the names of their attributes."""
+    """Return all known values of a computing element by the names of their attributes."""
     said = {
         **_values(glue1.ELEMENT, element),
         **_values(glue1.HOSTS, element.hosts),
@@ -71,7 +72,10 @@ def attributes(element: GlueComputingElement) -> Attributes:
 
 
 def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
-    """Return the element that attributes describe, the inverse of `attributes`. Raises Rejected if they have no identifier."""
+    """Return the computing element that attributes describe, the inverse of `attributes`.
+
+    Raise Rejected if the attributes have no identifier.
+    """
     texts = {name: _texts(each) for name, each in said.items()}
     identifier = texts.get("GlueCEUniqueID") or texts.get("CEid")
     if not identifier:
@@ -95,16 +99,16 @@ def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
 def matchable(element: GlueComputingElement) -> Attributes:
     """Return the attributes that users' expressions read: with empty lists for searched attributes, and with gLite's numbers.
 
-    gLite's matchmaker had the numbers that sites published: 999999999 for an unknown limit, or 0 for one that was not set. Users'
-    expressions rely on that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). An unpublished number is
-    replaced by the default of gLite's templates, if that cannot be mistaken for a true number.
+    gLite's matchmaker had the numbers that sites published: 999999999 for an unknown limit, or 0 for one that was not set.
+    Users' expressions rely on that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). An
+    unpublished number is replaced by the default of gLite's templates, if that cannot be mistaken for a true number.
     """
     searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}
     return searched | _templates(element) | attributes(element) | as_published(element)
 
 
 def as_published(element: GlueComputingElement) -> dict[str, int]:
-    """Return the numbers that a site published for unknown values of its queue, by the names of their attributes."""
+    """Return the numbers that a site published for unknown values of its queue, by attribute."""
     published = dict(element.published)
     return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
 

@@ -1,7 +1,7 @@
-"""GLUE 2.0 in the JSON of ARC's REST interface, which is converted from its XML by a fixed rule.
+"""GLUE 2.0 in the JSON of ARC's REST interface, which ARC converts from its XML by a fixed rule.
 
-An XML element becomes its text, or an object of its children. A single child is a member, several of one name are a list. All
-values are texts. `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
+An XML element becomes its text, or an object of its children. A single child is a member, several of one name are a list.
+All values are texts. `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
 """
 
 import json
@@ -20,12 +20,12 @@ _STEP = {"[": 1, "{": 1, "]": -1, "}": -1}
 
 
 def read_arc_json(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
-    """Return the computing services of a document of at most `limit` bytes. Raises Rejected if it is malformed or too large."""
+    """Return the computing services of a JSON document of at most `limit` bytes. Raise Rejected if it is malformed or larger."""
     return services(entities(tree_of_json(data, limit)))
 
 
 def tree_of_json(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
-    """Return the tree of a document's nodes of any kind. Raises Rejected as `read_arc_json`."""
+    """Return the tree of all nodes of a JSON document of at most `limit` bytes. Raise Rejected if it is malformed or larger."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of JSON, at most {limit:,} are read")
     try:
@@ -44,7 +44,7 @@ def _depth(text: str) -> int:
 
 
 def _nodes(name: str, value: object) -> list[TreeNode]:
-    """Return the nodes for a JSON value under a name."""
+    """Return the nodes of the tree for a JSON value: one named `name` for each item; without a name, those within an object."""
     match value:
         case dict():
             inner = [

@@ -1,4 +1,4 @@
-"""Attributes: the GLUE name and the kind of value of each field of a record; conversion of records from texts, and back.
+"""Attributes: the GLUE name and the kind of value of each field of a record, and conversion of records from and to texts.
 
 XML, LDIF and JSON contain texts; values of a ClassAd are converted to texts first. So one table for each record serves all
 forms. A value that does not fit its kind is unknown, since one wrong number must not remove a site.
@@ -38,9 +38,9 @@ class ValueKind(Enum):
 
 
 class Attribute(NamedTuple):
-    """A field of a record and its GLUE name.
+    """A field of a record, with its GLUE name and the kind of its value.
 
-    `placeholder` is published for an unknown value of a mandatory attribute; `among` has the texts of a closed enumeration.
+    `placeholder` is published for an unknown value of a mandatory attribute. `among` has the texts of a closed enumeration.
     """
 
     field: str
@@ -61,13 +61,13 @@ _NUMBERS: dict[ValueKind, Callable[[int], Quantity]] = {
 
 
 def fields(table: Sequence[Attribute], texts: Texts) -> dict[str, Any]:
-    """Return the values of a record's fields, by field, read from texts; attribute names are compared without regard to case."""
+    """Return the values of a record's fields, by field, read from texts. Names of attributes match in any case."""
     folded = {name.casefold(): values for name, values in texts.items()}
     return {each.field: _read(each, folded.get(each.name.casefold(), ())) for each in table}
 
 
 def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, int], ...]:
-    """Return the published numbers that stand for «unknown» or «unlimited», with the names of their attributes."""
+    """Return the published numbers that stand for «unknown» or «unlimited», each with the name of its attribute."""
     folded = {name.casefold(): values for name, values in texts.items()}
     found = []
     for each in table:
@@ -80,14 +80,17 @@ def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, i
 
 
 def texts(table: Sequence[Attribute], record: object) -> list[tuple[str, str]]:
-    """Return a record's attributes as pairs of name and text, one pair for each value, in the order of the table."""
+    """Return the attributes of a record as pairs of name and text, in the order of the table.
+
+    An attribute with several values has a pair for each.
+    """
     return [
         (each.name, text) for each in table for text in _written(each.kind, getattr(record, each.field), each)
     ]
 
 
 def required(texts: Texts, name: str, what: str) -> str:
-    """Return the value of a mandatory attribute; `what` names its record. Raises Rejected if it is missing or blank."""
+    """Return the value of a mandatory attribute. Raise Rejected, naming the record `what`, if it is missing or blank."""
     for each, values in texts.items():
         if each.casefold() == name.casefold() and values and values[0].strip():
             return values[0].strip()
@@ -104,17 +107,17 @@ def is_placeholder(text: str) -> bool:
 
 
 def number(kind: ValueKind, text: str) -> Quantity:
-    """Return the number that a text of a kind stands for; `UNKNOWN` if the text is no whole number."""
+    """Return the quantity that a text means for this kind of value; `UNKNOWN` if the text is no whole number."""
     return _NUMBERS[kind](int(text)) if _INTEGER.fullmatch(text) else UNKNOWN
 
 
 def flag(text: str) -> bool | None:
-    """Return the value of an extended boolean; None for «undefined» or another text."""
+    """Return the value of an extended boolean, `true` or `false`; None for «undefined» or another text."""
     return {"true": True, "false": False}.get(text.casefold())
 
 
 def real(text: str) -> float | None:
-    """Return the value of a decimal number; None for another text."""
+    """Return the value of a decimal number; None if the text is none."""
     return float(text) if _REAL.fullmatch(text) else None
 
 
@@ -141,7 +144,7 @@ def _text(among: frozenset[str], said: str) -> str:
 
 
 def value(kind: ValueKind, held: Any) -> Any:
-    """Return the published value of a field: a number, a text, a boolean or a list of texts; None if it is not published."""
+    """Return the published value of a field: a number, text, boolean or list of texts; None if it is not published."""
     match kind:
         case ValueKind.TEXT:
             return held or None

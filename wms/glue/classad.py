@@ -1,8 +1,8 @@
 """The ad of a computing element as ClassAd text, in gLite's form: `[id; update_time; expiry_time; info = [...]]`.
 
-Texts, numbers, booleans, lists and records are read as values; anything else is an expression, and is kept as its text. (gLite
-itself published names without quotes, `name = gridftp05.cern.ch`, which is an unresolved reference in the language. Where a
-text is needed, the text of such an expression is used.)
+Texts, numbers, booleans, lists and records are read as values. Anything else is an expression, and is kept as its text.
+(gLite itself published names without quotes, `name = gridftp05.cern.ch`, which is an unresolved reference in the language.
+Where a text is needed, the text of such an expression is used.)
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ from wms.classad.writing import write
 from wms.glue.ad import EXPRESSIONS, Attributes, GlueAd, as_published, attributes, element_of
 
 LIFETIME_SECONDS = 300
-"""The lifetime in seconds of an ad without one, as in gLite."""
+"""The lifetime in seconds of an ad that states none, as in gLite."""
 _LATEST = 2**32
 
 
@@ -29,14 +29,17 @@ class ExpressionText(str):
 
 
 class Text(NamedTuple):
-    """The attributes of an ad: values, and expressions as text."""
+    """The attributes of an ad: values, and the texts of expressions, by name."""
 
     values: Attributes
     expressions: dict[str, str]
 
 
 def read_classad(text: str) -> GlueAd:
-    """Return the element that an ad describes, with time and lifetime of the ad. Raises Rejected for any other text."""
+    """Return the computing element that an ad's text describes, with time and lifetime of the ad.
+
+    Raise Rejected if it is no ad.
+    """
     outer = read_attributes(text).values
     inner = outer.get("info")
     said = _with_id(inner, outer) if isinstance(inner, dict) else outer
@@ -49,7 +52,7 @@ def read_classad(text: str) -> GlueAd:
 
 
 def read_attributes(text: str) -> Text:
-    """Return the attributes of an ad in the new syntax. Raises Rejected if it is malformed, too large or too deep."""
+    """Return the attributes of an ad in the new syntax. Raise Rejected if the text is malformed, too large or too deep."""
     record = _record(parse_ad(text, "the ad"))
     values = {name: value for name, value in record.items() if not isinstance(value, ExpressionText)}
     return Text(
@@ -58,7 +61,7 @@ def read_attributes(text: str) -> Text:
 
 
 def write_classad(ad: GlueAd) -> str:
-    """Return the text of an ad: all known values of the element, and the expressions of `EXPRESSIONS`, in `info`."""
+    """Return the text of an ad, whose record `info` has all known values of the element and the expressions of `EXPRESSIONS`."""
     usual = {name: expression.Expression.parse(text, name) for name, text in EXPRESSIONS.items()}
     # These lists are looked at by the expressions, and are to be there even if they are empty.
     searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}

@@ -1,7 +1,7 @@
-"""The endpoints of a service that take the jobs of a share, their order of preference, and the serving state of a queue.
+"""The endpoints of a service that accept the jobs of a share, and the serving state of a queue.
 
-A share publishes whether its queue takes jobs, an endpoint whether the service does. ARC always publishes `production` for its
-shares, and `draining` for its endpoints. Both states count.
+A share publishes whether its queue accepts jobs, an endpoint whether the service does. ARC always publishes `production` for
+its shares, and `draining` for its endpoints. Both states count.
 """
 
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from wms.glue.glue2 import Endpoint, Environment, Manager, Service, Share
 PREFERRED = ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation")
 CREATION = "executionmanagement.jobcreation"
 _STATES = ("production", "queueing", "draining", "closed")
-"""Serving states, the best first; an unpublished state counts as the best."""
+"""Serving states, the best first. An unpublished state counts as the best."""
 
 
 def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
-    """Return the endpoints to which the jobs of shares are sent, best first: sorted by serving state, then by preferred interface.
+    """Return the endpoints for jobs of the shares, best first: by serving state, then by preferred interface.
 
-    Endpoints linked to the shares in either direction are used, or all of the service if none is linked. Endpoints that do not
-    create jobs are used only if none does.
+    Endpoints linked to the shares in either direction are used, or all of the service if none is linked. Endpoints that do
+    not create jobs are used only if none does.
     """
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.endpoints}
     linked = [each for each in service.endpoints if each.id in wanted or ids & set(each.shares)]
@@ -37,14 +37,17 @@ def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str
 
 
 def manager_of(service: Service, shares: Sequence[Share]) -> Manager:
-    """Return the manager whose machines the shares use; the first of the service if none is linked, and an empty one if there is none."""
+    """Return the manager whose machines the shares use.
+
+    If none is linked, return the first manager of the service, and an empty record if it has none.
+    """
     used = {each.manager for each in environments_of(service, shares)}
     linked = [each for each in service.managers if each.id in used]
     return next(iter([*linked, *service.managers]), Manager(id=""))
 
 
 def environments_of(service: Service, shares: Sequence[Share]) -> list[Environment]:
-    """Return the execution environments that are linked to shares, in either direction."""
+    """Return the execution environments that are linked to the shares, in either direction."""
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.environments}
     return [each for each in service.environments if each.id in wanted or ids & set(each.shares)]
 
@@ -65,7 +68,7 @@ def _worth(endpoint: Endpoint) -> tuple[int, bool, int]:
 
 
 def _state(endpoint: Endpoint) -> str:
-    """Return the serving state of an endpoint; «closed» if its health is critical."""
+    """Return the serving state of an endpoint; `closed` if its health is critical."""
     return "closed" if endpoint.health_state == "critical" else endpoint.serving_state
 
 

@@ -1,8 +1,8 @@
-"""Entities: the common content of the XML, LDIF and JSON realisations of GLUE 2.0, and the computing services built from them.
+"""Entities: the common content of the XML, LDIF and JSON forms of GLUE 2.0, and the computing services built from them.
 
-An entity has a kind (`ComputingShare`), texts by attribute, and links to other entities by their kind. If a realisation nests
-an entity in another instead of naming it, its reader makes the link. Realisations differ in the direction of links, so both
-directions are read.
+An entity has a kind (`ComputingShare`), texts by attribute, and links to other entities by their kind. A form may nest an
+entity in another instead of naming it; its reader then makes the link. Forms differ in the direction of links, so both are
+read.
 """
 
 from collections import defaultdict
@@ -26,7 +26,7 @@ from wms.glue.glue2 import (
 )
 
 SIZE_LIMIT = 32 * 2**20
-"""Bytes of the largest document that is read; a large site's has under one megabyte, a whole grid's BDII some ten."""
+"""The size in bytes of the largest document that is read. A large site's has under one megabyte, a whole grid's BDII some ten."""
 ENTITIES_LIMIT = 100_000
 
 KINDS = {
@@ -41,11 +41,11 @@ KINDS = {
     "MappingPolicy": "Policy",
     "AccessPolicy": "Policy",
 }
-"""The kinds of entities that are read, with their names in links of the schema; some producers use the kind itself."""
+"""The kinds of entities that are read, with their names in links of the schema. Some producers use the kind itself."""
 
 
 class Entity(Struct):
-    """One entity; `links` has identifiers by the kind of the linked entity: `Service`, `Endpoint`, `Share`, `Manager`, `Resource`, ..."""
+    """An entity of GLUE 2.0; `links` has identifiers by the kind of the linked entity: `Service`, `Endpoint`, `Share`, ..."""
 
     kind: str
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class Entity(Struct):
 
     @property
     def id(self) -> str:
-        """The identifier of the entity. Raises Rejected if it has none."""
+        """The identifier of the entity. Raise Rejected if it has none."""
         return required(self.texts, "ID", self.kind)
 
     def say(self, name: str, text: str) -> None:
-        """Add a value of an attribute."""
+        """Add a value to an attribute."""
         self.texts.setdefault(name, []).append(text)
 
     def link(self, to: str, identifier: str) -> None:
@@ -68,9 +68,9 @@ class Entity(Struct):
 
 
 def services(entities: Sequence[Entity]) -> list[Service]:
-    """Return the computing services that entities form; entities that belong to no service are left out.
+    """Return the computing services that the entities form. Entities that belong to no service are left out.
 
-    Raises Rejected for an entity without an identifier, and for too many entities.
+    Raise Rejected for an entity without an identifier, and for too many entities.
     """
     if len(entities) > ENTITIES_LIMIT:
         raise Rejected("GLUE_TOO_LARGE", f"{len(entities):,} entities, at most {ENTITIES_LIMIT:,} are read")
@@ -93,7 +93,7 @@ class _Graph:
                         self._linked[f"{kind}>{to}", identifier].append(key)
 
     def _key(self, entity: Entity) -> str:
-        """Return the identifier of an entity, made unique for policies: ARC uses the same one in all shares of a VO."""
+        """Return the identifier of an entity, made unique for policies: ARC repeats that of a VO's policy in all shares."""
         taken = self._of_kind[entity.kind]
         identifier = entity.id
         return (
@@ -103,7 +103,10 @@ class _Graph:
         )
 
     def _related(self, kind: str, to: Entity, *, by: str | None = None) -> list[Entity]:
-        """Return the entities of a kind that are linked with `to` in either direction; `by` names the link if it differs from the kind."""
+        """Return the entities of a kind that are linked with `to` in either direction.
+
+        `by` names the link in `to`, if it differs from the usual name of that kind.
+        """
         ids = dict.fromkeys(
             [*self._linked[f"{kind}>{KINDS[to.kind]}", to.id], *to.links.get(by or KINDS[kind], ())]
         )

@@ -1,7 +1,7 @@
 """GLUE 1.x: a computing element (a queue at an endpoint), the hosts of its sub-cluster, and its close storage.
 
 The names are those of the LDAP realisation of GLUE 1.3, which the ClassAds of gLite flatten into one ad. Limits of time are
-published in minutes and held here in seconds; sizes of memory are MB.
+published in minutes and held here in seconds. Sizes of memory are in MB.
 """
 
 from collections.abc import Sequence
@@ -39,11 +39,11 @@ class GlueHosts(Struct, frozen=True, kw_only=True):
     """The SPECint 2000 benchmark of a processor."""
     sf00: Quantity = UNKNOWN
     hepspec06: float | None = None
-    """The HEP-SPEC06 benchmark of one core; since 2009 published as `Benchmark=` in the processor's further description."""
+    """The HEP-SPEC06 benchmark of one core. Since 2009 it is published as `Benchmark=` in the processor's further description."""
     inbound: bool | None = None
     outbound: bool | None = None
     applications: tuple[str, ...] = ()
-    """The run-time environments that are installed."""
+    """The names of the installed run-time environments."""
 
 
 HOSTS = (
@@ -73,14 +73,14 @@ _HEPSPEC = "-HEP-SPEC06"
 
 
 class StorageBinding(Struct, frozen=True, kw_only=True):
-    """A close storage element, and its mount point on the machines (GLUE 1.x: CE-SE binding)."""
+    """A storage element close to a computing element, and its mount point on the machines (GLUE 1.x: CE-SE binding)."""
 
     storage_element: str
     mount_point: str = ""
 
 
 class GlueComputingElement(Struct, frozen=True, kw_only=True):
-    """A queue at an endpoint, with its present state and its policy."""
+    """A computing element: a queue at an endpoint, with its present state and its policy."""
 
     id: str
     name: str = ""
@@ -126,7 +126,7 @@ class GlueComputingElement(Struct, frozen=True, kw_only=True):
     hosts: GlueHosts = GlueHosts()
     storage: tuple[StorageBinding, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
-    """The numbers that the site published for unknown values, with the names of their attributes; only expressions read them."""
+    """The numbers that the site published for unknown values, each with its attribute. Only expressions read them."""
 
 
 ELEMENT = (
@@ -170,7 +170,11 @@ ELEMENT = (
 
 
 def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "") -> GlueComputingElement:
-    """Return the element that entries of an information system describe. Raises Rejected if it has no identifier."""
+    """Return the computing element that entries of an information system describe.
+
+    `ce` has the texts of its own entry, `hosts` those of its sub-cluster, `bindings` those of each storage binding. Raise
+    Rejected if it has no identifier.
+    """
     required(ce, "GlueCEUniqueID", "a computing element")
     return GlueComputingElement(
         **fields(ELEMENT, ce),
@@ -199,7 +203,10 @@ def _storage(texts: Texts) -> list[StorageBinding]:
 
 
 def _hepspec(hosts: Texts) -> float | None:
-    """Return the number of `Benchmark=12.5-HEP-SPEC06` (WLCG's rules for installed capacity, 2009); None if it is not published."""
+    """Return the number of `Benchmark=12.5-HEP-SPEC06` in the description of hosts; None if it is not published.
+
+    The form is that of WLCG's rules for installed capacity (2009).
+    """
     for name, values in hosts.items():
         if name.casefold() != OTHER_DESCRIPTION.casefold():
             continue

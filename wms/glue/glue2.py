@@ -1,7 +1,7 @@
 """GLUE 2.0: a computing service with its endpoints, shares, managers, environments, applications and storage bindings.
 
-The model is OGF GFD-R-P.147. The XML schema prescribes the order of the attributes. Times are seconds, sizes of memory MB, as
-in the model.
+The model is OGF GFD-R-P.147. The XML schema prescribes the order of the attributes. Times are in seconds, sizes of memory in
+MB, as in the model.
 
 Several shares use the same slots of their manager, so `FreeSlots` of shares must never be added up. `free_slots` returns the
 free slots of a service.
@@ -28,7 +28,7 @@ _MULTIPLICITY = frozenset(
 
 
 class Endpoint(Struct, frozen=True, kw_only=True):
-    """An endpoint of the service: its address and its interface."""
+    """An endpoint of a computing service: its address, interface and state."""
 
     id: str
     name: str = ""
@@ -44,7 +44,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     serving_state: str = ""
     shares: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """The rules of its access policies: `vo:lhcb`, a DN, ..."""
+    """The rules of the access policies of the endpoint: `vo:lhcb`, a DN, ..."""
 
 
 ENDPOINT = (
@@ -108,7 +108,7 @@ class Share(Struct, frozen=True, kw_only=True):
     endpoints: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """The rules of its mapping policies."""
+    """The rules of the mapping policies of the share."""
 
 
 SHARE = (
@@ -152,7 +152,7 @@ SHARE = (
 
 
 class Manager(Struct, frozen=True, kw_only=True):
-    """A batch system."""
+    """The batch system of a computing service (GLUE 2.0: computing manager)."""
 
     id: str
     name: str = ""
@@ -162,7 +162,7 @@ class Manager(Struct, frozen=True, kw_only=True):
     bulk_submission: bool | None = None
     total_physical_cpus: Quantity = UNKNOWN
     total_logical_cpus: Quantity = UNKNOWN
-    """The logical CPUs; ARC adds those of each queue, and so counts CPUs several times. `total_slots` is better."""
+    """The logical CPUs. ARC adds those of each queue, and so counts CPUs several times: `total_slots` is better."""
     total_slots: Quantity = UNKNOWN
     slots_used_by_local_jobs: Quantity = UNKNOWN
     slots_used_by_grid_jobs: Quantity = UNKNOWN
@@ -173,7 +173,7 @@ class Manager(Struct, frozen=True, kw_only=True):
 
     @property
     def free_slots(self) -> int | None:
-        """The number of free slots; None if one of the numbers is unknown."""
+        """The number of free slots; None if one of the numbers that it is computed from is unknown."""
         total, local, grid = map(
             known, (self.total_slots, self.slots_used_by_local_jobs, self.slots_used_by_grid_jobs)
         )
@@ -201,7 +201,7 @@ MANAGER = (
 
 
 class Benchmark(Struct, frozen=True, kw_only=True):
-    """A benchmark result of an environment's machines; HEP-SPEC06 and similar ones are for one core."""
+    """A benchmark result of the machines of an environment; results such as HEP-SPEC06 are for one core."""
 
     id: str
     type: str = ""
@@ -212,7 +212,7 @@ BENCHMARK = (A("type", "Type", placeholder=_MUST_TEXT), A("value", "Value", K.RE
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Machines of one kind (GLUE 2.0: execution environment)."""
+    """Machines of one kind in a computing service (GLUE 2.0: execution environment)."""
 
     id: str
     name: str = ""
@@ -267,7 +267,7 @@ ENVIRONMENT = (
 
 
 class Application(Struct, frozen=True, kw_only=True):
-    """Software that is installed (GLUE 2.0: application environment)."""
+    """An installed software package (GLUE 2.0: application environment)."""
 
     id: str
     app_name: str = ""
@@ -277,7 +277,7 @@ class Application(Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The name of the application in GLUE 1.x and job descriptions: `name-version`, or the name if there is no version."""
+        """The name of the application in GLUE 1.x and job descriptions: `name-version`, or the name if it has no version."""
         return f"{self.app_name}-{self.app_version}" if self.app_version else self.app_name
 
 
@@ -350,7 +350,7 @@ def free_slots(service: Service) -> int | None:
 
 
 def by_queue(shares: Sequence[Share]) -> dict[str, list[Share]]:
-    """Return the shares by queue; ARC publishes one for the queue itself, and one for each VO that may use it."""
+    """Return the shares by their queue. ARC publishes one for the queue itself, and one for each VO that may use it."""
     queues: dict[str, list[Share]] = {}
     for share in shares:
         queues.setdefault(share.queue or share.name or share.id, []).append(share)

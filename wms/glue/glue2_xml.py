@@ -27,26 +27,26 @@ _UNNAMED_STORAGE = "urn:wms:unknown-storage"
 
 
 def read_xml(data: bytes, limit: int = SIZE_LIMIT) -> list[Service]:
-    """Return the computing services of a document of at most `limit` bytes. Raises Rejected if it is malformed or too large."""
+    """Return the computing services of an XML document of at most `limit` bytes. Raise Rejected if it is malformed or larger."""
     return services(entities(tree_of_xml(data, limit)))
 
 
 def tree_of_xml(data: bytes, limit: int = SIZE_LIMIT) -> TreeNode:
-    """Return the tree of a document's nodes of any kind. Raises Rejected as `read_xml`."""
+    """Return the tree of all nodes of an XML document of at most `limit` bytes. Raise Rejected if it is malformed or larger."""
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of XML, at most {limit:,} are read")
     return _Parsing().run(data)
 
 
 class _Record(Protocol):
-    """The common interface of all records."""
+    """The common interface of all records of GLUE 2.0."""
 
     @property
     def id(self) -> str: ...
 
 
 class _Parsing:
-    """The state of parsing one document."""
+    """The state of parsing one XML document."""
 
     def __init__(self) -> None:
         self._root = TreeNode("")
@@ -90,7 +90,7 @@ class _Parsing:
 
 
 def write_xml(published: Sequence[Service]) -> bytes:
-    """Return a UTF-8 document with the services, valid against the schema."""
+    """Return an XML document in UTF-8 with the services, valid against the schema."""
     root = Element("GLUE2", {"xmlns": NAMESPACE})
     # The schema wants the entities by their kinds, whatever they belong to.
     for write in (
@@ -130,7 +130,7 @@ def _associate(element: Element, **links: Iterable[str]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return the text without the characters that XML documents forbid, though other forms of GLUE allow them."""
+    """Return the text without the characters that XML forbids. Other forms of GLUE allow them."""
     return _FORBIDDEN.sub("", text)
 
 

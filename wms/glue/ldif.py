@@ -15,7 +15,7 @@ from wms.glue.glue2 import Service
 LINES_LIMIT = 50 * ENTITIES_LIMIT
 
 Entry = dict[str, list[str]]
-"""The values of an entry's attributes by their names in lower case, `dn` among them."""
+"""The values of an LDIF entry's attributes by their names in lower case, `dn` among them."""
 
 _PREFIXES = (
     # The longer stands before what it begins with.
@@ -42,9 +42,9 @@ _LINKS = {kind.casefold(): kind for kind in (*KINDS, *KINDS.values(), "StorageSe
 
 
 def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[str]]:
-    """Return the entries of a document of at most `limit` bytes, and the error of each entry that cannot be read.
+    """Return the entries of an LDIF document of at most `limit` bytes, and an error for each entry that cannot be read.
 
-    An unreadable line invalidates its entry alone. Raises Rejected if the document is too large, or if no entry can be read.
+    An unreadable line invalidates its entry alone. Raise Rejected if the document is too large, or if no entry can be read.
     """
     if len(data) > limit:
         raise Rejected("GLUE_TOO_LARGE", f"{len(data):,} bytes of LDIF, at most {limit:,} are read")
@@ -70,12 +70,15 @@ def read_ldif(data: bytes, limit: int = SIZE_LIMIT) -> tuple[list[Entry], list[s
 
 
 def glue2_services(entries: Sequence[Entry]) -> list[Service]:
-    """Return the computing services of GLUE 2.0 among entries."""
+    """Return the computing services of GLUE 2.0 among the entries. Raise Rejected if an entity has no identifier."""
     return services([entity for entry in entries if (entity := _entity(entry)) is not None])
 
 
 def glue1_elements(entries: Sequence[Entry]) -> list[glue1.GlueComputingElement]:
-    """Return the computing elements of GLUE 1.x among entries, each with its sub-cluster and storage bindings."""
+    """Return the computing elements of GLUE 1.x among the entries, each with its hosts and storage bindings.
+
+    Raise Rejected if an element has no identifier.
+    """
     of_class: dict[str, list[Entry]] = {}
     for entry in entries:
         for name in entry.get("objectclass", ()):
@@ -101,7 +104,10 @@ def glue1_elements(entries: Sequence[Entry]) -> list[glue1.GlueComputingElement]
 
 
 def _unfolded(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the logical lines, each with the number of its first line: continued lines joined, comments omitted, empty lines kept."""
+    """Yield the logical lines of an LDIF text, each with the number of its first line.
+
+    Continued lines are joined, comments are left out, empty lines are kept.
+    """
     pieces: list[str] = []
     first = 0
     for number, raw in enumerate(text.split("\n"), 1):
@@ -119,7 +125,7 @@ def _unfolded(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _add(entry: Entry, line: str, number: int) -> str:
-    """Add the attribute of a line to the entry; return the error if the line is malformed, else an empty text."""
+    """Add the attribute of a line to the entry. Return an error if the line is malformed, else an empty text."""
     name, colon, rest = line.partition(":")
     if not colon:
         return f"line {number} is not LDIF: {shown(line, 60)}"
@@ -170,7 +176,7 @@ def _chunk(entry: Mapping[str, Sequence[str]], name: str) -> str:
 
 
 def _keyed(keys: Sequence[str], name: str) -> str:
-    """Return the value of the first key `name=value` of this name; empty if there is none."""
+    """Return the value of the first of the texts `name=value` with this name; empty if there is none."""
     for key in keys:
         said, _, value = key.partition("=")
         if said.strip().casefold() == name.casefold():

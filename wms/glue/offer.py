@@ -9,18 +9,19 @@ from wms.site import ComputingElement as Offer
 from wms.site import distinct
 
 TAGS_LIMIT = 1000
-"""The most names in one set of a message (`wms.site.Names`)."""
+"""The greatest number of names in one set of a message (`wms.site.Names`)."""
 TAKING = frozenset({"production", "queueing", ""})
-"""The states of a queue that takes jobs; «queueing» takes them but starts none yet."""
+"""The states of a queue that accepts jobs. A `queueing` queue accepts jobs, but starts none yet."""
 
 
 def offered(element: GlueComputingElement, stated: Offer) -> Offer:
     """Return the offer of a queue: `stated` by the administrator of the site, completed with the queue's published values.
 
-    `stated` decides names, access, pilots' resources, and every limit. Its `slots` and `max_cpu_time` count if they are not 0, its
-    VOs, platforms and memory if any are given. A queue that takes no jobs offers no slots.
+    `stated` decides names, access, pilots' resources, and every limit. Its `slots` and `max_cpu_time` count if they are not
+    0, its VOs, platforms and memory if any are given. A queue that accepts no jobs offers no slots.
 
-    Raises Rejected if neither gives the longest run time or the number of jobs, or if the access rules name users but no VO.
+    Raise Rejected if neither gives the longest run time or the number of slots. Raise it too if access rules name users but
+    no VO.
     """
     hosts = element.hosts
     return replace(
@@ -39,13 +40,13 @@ def offered(element: GlueComputingElement, stated: Offer) -> Offer:
 
 
 def jobs_there(element: GlueComputingElement) -> int:
-    """Return the number of jobs in the queue in any state: the published total, but at least the sum of running and waiting jobs."""
+    """Return the number of jobs in the queue: the published total, but at least the sum of running and waiting jobs."""
     running, waiting = known(element.running_jobs) or 0, known(element.waiting_jobs) or 0
     return max(known(element.total_jobs) or 0, running + waiting)
 
 
 def jobs_waiting(element: GlueComputingElement) -> int:
-    """Return the number of jobs in the queue that do not run yet; if it is not published, the total less the running jobs."""
+    """Return the number of jobs in the queue that do not run yet: the published number, else the total less the running jobs."""
     waiting, running = known(element.waiting_jobs), known(element.running_jobs)
     if waiting is not None or running is None:
         return waiting or 0
@@ -53,7 +54,7 @@ def jobs_waiting(element: GlueComputingElement) -> int:
 
 
 def takes_jobs(element: GlueComputingElement) -> bool:
-    """Return whether the queue's state is in `TAKING`."""
+    """Return whether the queue accepts jobs by its published state."""
     return element.status.casefold() in TAKING
 
 
@@ -68,7 +69,7 @@ def _slots(element: GlueComputingElement, stated: Offer) -> int:
 
 
 def _longest(element: GlueComputingElement) -> int:
-    """Return the most CPU seconds of a job, which exceed neither the CPU limit nor the wall limit. Raises Rejected if unknown."""
+    """Return the greatest CPU time of a job in seconds: the least of the published limits. Raise Rejected if none is known."""
     longest = least(
         [
             element.max_cpu_seconds,
@@ -83,15 +84,16 @@ def _longest(element: GlueComputingElement) -> int:
 
 
 def _pilot_memory(hosts: GlueHosts, cores: int) -> int:
-    """Return a pilot's share of a machine's memory in MB, by its share of the processors; 0 if unknown."""
+    """Return a pilot's share of a machine's memory in MB, in proportion to its cores; 0 if unknown."""
     memory, cpus = known(hosts.memory_mb), known(hosts.smp_size)
     return memory * min(cores, cpus) // cpus if memory and cpus else 0
 
 
 def vos(element: GlueComputingElement) -> tuple[str, ...]:
-    """Return the VOs that an element's rules admit; empty only if there are no rules. Raises Rejected if no rule names a VO.
+    """Return the VOs that an element's access rules admit; empty only if there are no rules.
 
-    `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb, since permissions within a VO are not handled here.
+    `VO:lhcb` and `VOMS:/lhcb/Role=production` both name lhcb, since permissions within a VO are not handled here. Raise
+    Rejected if there are rules, but none names a VO.
     """
     names = [name for rule in element.access_rules if (name := _vo(rule))]
     if element.access_rules and not names:
@@ -111,7 +113,7 @@ def _vo(rule: str) -> str:
 
 
 def platforms(hosts: GlueHosts) -> tuple[str, ...]:
-    """Return the platform names that jobs may require: operating system and machine, and both with the distribution."""
+    """Return the platform names that jobs may require: `Linux-` and the machine type, and the same with the distribution."""
     if not hosts.platform_type:
         return ()
     plain = f"Linux-{hosts.platform_type}"
@@ -149,5 +151,5 @@ def described(offer: Offer) -> GlueComputingElement:
 
 
 def _machine_memory(offer: Offer) -> int:
-    """Return the memory of a machine in MB, computed from a pilot's memory and its share of the processors."""
+    """Return the memory of a machine in MB, computed from a pilot's memory and cores."""
     return offer.memory_mb * offer.cores // max(1, offer.cores_per_pilot)

@@ -1,8 +1,8 @@
-"""Numbers as information systems publish them: what stands for «unknown» and for «unlimited», and minutes against seconds.
+"""Numbers as information systems publish them: those that mean «unknown» or «unlimited», and minutes against seconds.
 
-Neither version of GLUE has a value for «unlimited», and only GLUE 2.0 has one for «unknown»; sites write many. What they
-mean is read from what kind of number it is, and comes out as `UNKNOWN` or `UNLIMITED`, which compare with no number: who
-would take 444,444 waiting jobs for a queue, or 999,999,999 seconds for a limit, must now say what he does without one.
+Neither version of GLUE has a value for «unlimited», and only GLUE 2.0 has one for «unknown»; sites write many. Their meaning
+depends on the kind of number, and is `UNKNOWN` or `UNLIMITED`, which compare with no number. So no code can take 444,444 for
+a number of waiting jobs, or 999,999,999 seconds for a limit.
 
 * 999,999,999 and 999,999,999,999,999,999 (all nines, of 32 and 64 bits): not known. GLUE 2.0, OGF GFD-R-P.147, appendix A,
   which forbids negative place-holders; GLUE 1.x sites have them as the default of limits in their templates.
@@ -11,12 +11,12 @@ would take 444,444 waiting jobs for a queue, or 999,999,999 seconds for a limit,
 * 2,146,660,842 seconds of waiting: likewise, for response times (E023 of the same; ARC writes it into its GLUE 1 tree).
 * 2,147,483,647 and the other largest integers: no limit. ARC's Slurm back end publishes so what Slurm calls UNLIMITED.
 * five nines or more as a limit on jobs: no limit; the GLUE ad of gLite (EGEE, 2005) has 99,999 running, 999,999 in all.
-* -1: no limit where a limit is told, not known elsewhere. 0 as a limit: none was set, for a queue that runs nothing for no
-  time is no queue (the validator's W020, W022, W024 warn of it); whether it takes jobs is its status.
+* -1: no limit in an attribute for a limit, not known elsewhere. 0 as a limit: not known, since no queue runs jobs for no time (the
+  validator's W020, W022, W024 warn of it). Whether a queue accepts jobs is its status.
 * a time of more than ten years: no limit, whoever multiplied or divided a place-holder by 60 on its way.
 
-GLUE 1.x tells limits of time in minutes (the LDAP schema's GlueCEPolicyMaxCPUTime, ...MaxWallClockTime, ...MaxObtainable...)
-and response times in seconds; GLUE 2.0 tells all in seconds. Here all are seconds.
+GLUE 1.x publishes limits of time in minutes (the LDAP schema's GlueCEPolicyMaxCPUTime, ...MaxWallClockTime,
+...MaxObtainable...) and response times in seconds; GLUE 2.0 publishes all in seconds. Here all are in seconds.
 """
 
 from collections.abc import Iterable
@@ -38,7 +38,7 @@ UNLIMITED: Final = NotANumber.UNLIMITED
 NOT_KNOWN: Final = 999_999_999
 """The number published for an unknown value of a mandatory attribute."""
 NO_LIMIT: Final = 2**31 - 1
-"""The number published for «unlimited»: the largest that every realisation of either version can carry."""
+"""The number published for «unlimited»: the largest that every form of either version can carry."""
 
 MINUTE = 60
 LONGEST_SECONDS = 10 * 366 * 86_400
@@ -50,24 +50,24 @@ _NINES_OF_LIMITS = 5
 
 
 def count(value: int) -> Quantity:
-    """Read a present number of jobs, slots or CPUs."""
+    """Return what a published number of jobs, slots or CPUs means: the number, or `UNKNOWN`."""
     if value < 0 or value == _TEMPLATE or value in _LARGEST or _nines(value) >= _NINES_OF_PLACEHOLDERS:
         return UNKNOWN
     return value
 
 
 def size(value: int) -> Quantity:
-    """Read a size in any unit; 0 is unknown."""
+    """Return what a published size in any unit means: the number, or `UNKNOWN`, as for 0."""
     return count(value) or UNKNOWN
 
 
 def wait(value: int) -> Quantity:
-    """Read a published waiting time in seconds."""
+    """Return what a published waiting time in seconds means: the number, or `UNKNOWN`."""
     return UNKNOWN if value == _TEMPLATE_WAIT or value > LONGEST_SECONDS else count(value)
 
 
 def limit(value: int) -> Quantity:
-    """Read an upper limit on a number of jobs or slots."""
+    """Return what a published limit on a number of jobs or slots means: the number, `UNKNOWN` or `UNLIMITED`."""
     if value in _LARGEST or value == -1:
         return UNLIMITED
     nines = _nines(value)
@@ -77,32 +77,32 @@ def limit(value: int) -> Quantity:
 
 
 def seconds(value: int) -> Quantity:
-    """Read a limit of time that was published in seconds."""
+    """Return what a limit of time published in seconds means: seconds, `UNKNOWN` or `UNLIMITED`."""
     return _time(value, 1)
 
 
 def minutes(value: int) -> Quantity:
-    """Read a limit of time that was published in minutes; return seconds."""
+    """Return what a limit of time published in minutes means: seconds, `UNKNOWN` or `UNLIMITED`."""
     return _time(value, MINUTE)
 
 
 def in_minutes(quantity: Quantity) -> Quantity:
-    """Return a limit in seconds as minutes, rounded down, but at least 1, since 0 would mean no limit."""
+    """Return a limit in seconds as minutes, rounded down. It is at least 1, since 0 would mean no limit."""
     return quantity if isinstance(quantity, NotANumber) else max(1, quantity // MINUTE)
 
 
 def known(quantity: Quantity) -> int | None:
-    """Return the number; None if it is unknown or unlimited."""
+    """Return the number of a quantity; None if it is unknown or unlimited."""
     return None if isinstance(quantity, NotANumber) else quantity
 
 
 def least(quantities: Iterable[Quantity]) -> int | None:
-    """Return the smallest number, which is the limit that applies first; None if no quantity is a number."""
+    """Return the smallest number among quantities, which is the limit that applies first; None if none is a number."""
     return min((each for each in quantities if not isinstance(each, NotANumber)), default=None)
 
 
 def told(quantity: Quantity) -> int | None:
-    """Return the published number of a quantity; None if it is unknown and its attribute is left out."""
+    """Return the number that is published for a quantity; None if the quantity is unknown, and not published."""
     match quantity:
         case NotANumber.UNKNOWN:
             return None

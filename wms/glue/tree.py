@@ -1,7 +1,8 @@
 """Trees of named nodes, the common form of XML and ARC's JSON, and the GLUE 2.0 entities in them.
 
 Documents have two shapes. The schema's is flat, and its entities name each other in `Associations`. ARC's is nested, with
-shares inside their service. Attributes of nodes (`CreationTime`, `Validity`) are not read, since ads have a lifetime of their own.
+shares inside their service. Attributes of nodes (`CreationTime`, `Validity`) are not read, since ads have a lifetime of
+their own.
 """
 
 from msgspec import Struct, field
@@ -9,11 +10,11 @@ from msgspec import Struct, field
 from wms.glue.entity import KINDS, Entity
 
 DEPTH_LIMIT = 64
-"""The deepest nesting of a document that is read; ARC's are 14 deep."""
+"""The greatest nesting depth of a document that is read; ARC's are 14 deep."""
 
 
 class TreeNode(Struct):
-    """A named node with its text and the nodes in it."""
+    """A named node of a document, with its text and the nodes within it."""
 
     name: str
     text: str = ""
@@ -21,7 +22,7 @@ class TreeNode(Struct):
 
 
 def entities(root: TreeNode) -> list[Entity]:
-    """Return the entities of the kinds in `KINDS`, at any depth of a tree."""
+    """Return the GLUE 2.0 entities of known kinds (`KINDS`) at any depth of a tree."""
     found: list[Entity] = []
     _walk(root, None, found)
     return found

@@ -1,8 +1,8 @@
 """Conversion between the versions of GLUE: between a share of a service and the computing element of its queue.
 
-A GLUE 1.x element is one queue at one endpoint. ARC publishes each queue as several shares over the same slots: one of the queue
-itself and one for each VO that may use it. They become one element with the rules of all. No number is counted twice. The slots
-are the manager's. The free slots are those of the queue's shares, but never more than the manager has free.
+A GLUE 1.x element is one queue at one endpoint. ARC publishes each queue as several shares over the same slots: one of the
+queue itself and one for each VO that may use it. They become one element with the rules of all. No number is counted twice:
+the slots are the manager's, and the free slots are those of the queue's shares, but never more than the manager has free.
 """
 
 import re
@@ -28,7 +28,7 @@ from wms.ids import slug
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 STATUS = {"production": "Production", "queueing": "Queueing", "draining": "Draining", "closed": "Closed"}
-"""The GLUE 1.x states by those of GLUE 2.0; they differ in their first letter."""
+"""The queue states of GLUE 1.x by those of GLUE 2.0, which begin with a small letter."""
 _STATE = {status.casefold(): state for state, status in STATUS.items()}
 _HEPSPEC_TYPES = frozenset(
     {"hepspec", "hep-spec06", "hepspec06", "hepscore", "hepscore23", "bmk:hep-spec06", "hs06"}
@@ -37,7 +37,7 @@ SI00, SF00 = "specint2000", "specfp2000"
 
 
 def elements(service: Service) -> list[GlueComputingElement]:
-    """Return GLUE 1.x elements of a service: one for each combination of queue, manager and endpoint host."""
+    """Return the GLUE 1.x elements of a service: one for each combination of queue, manager and endpoint host."""
     return [
         _element(service, queue, shares)
         for queue, all_shares in sorted(glue2.by_queue(service.shares).items())
@@ -46,7 +46,7 @@ def elements(service: Service) -> list[GlueComputingElement]:
 
 
 def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
-    """Return shares of one queue by their manager and by the host of their endpoint."""
+    """Return shares of one queue in groups, by their manager and the host of their endpoint."""
     found: dict[tuple[str, str], list[Share]] = {}
     for each in shares:
         doors = endpoints_of(service, [each])
@@ -56,7 +56,7 @@ def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], l
 
 
 def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueComputingElement:
-    """Return the GLUE 1.x element of a queue."""
+    """Return the GLUE 1.x element of a queue, given its shares at one manager and host."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id))
     manager = manager_of(service, shares)
     endpoints = endpoints_of(service, shares)
@@ -104,7 +104,7 @@ def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueCompu
 
 
 def _plus(grid: Quantity, local: Quantity) -> Quantity:
-    """Return the sum of grid jobs and local jobs, since GLUE 1.x does not distinguish them; unknown if the grid jobs are."""
+    """Return the sum of grid jobs and local jobs, which GLUE 1.x does not tell apart; unknown if the grid jobs are."""
     ours, others = known(grid), known(local)
     return UNKNOWN if ours is None else ours + (others or 0)
 
@@ -117,7 +117,7 @@ def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quanti
 
 
 def _hosts(service: Service, shares: Sequence[Share]) -> GlueHosts:
-    """Return the common properties of a queue's environments: the least value of any of them."""
+    """Return the common properties of a queue's environments; of numbers the least in any of them."""
     found = environments_of(service, shares) or list(service.environments)
     if not found:
         return GlueHosts(applications=_applications(service))
@@ -149,7 +149,7 @@ def _applications(service: Service) -> tuple[str, ...]:
 
 
 def _cpus(environments: Sequence[Environment]) -> Quantity:
-    """Return the number of processors of all machines; unknown if any environment does not publish its own."""
+    """Return the number of processors of all machines of the environments; unknown if one does not publish its own."""
     total = 0
     for each in environments:
         machines, cpus = known(each.total_instances), known(each.logical_cpus)
@@ -170,7 +170,10 @@ def _all(flags: Iterable[bool | None]) -> bool | None:
 
 
 def _benchmark(environments: Sequence[Environment], types: Iterable[str]) -> float | None:
-    """Return the least result of a benchmark; 1.0 or less is a placeholder and ignored. None if there is no result."""
+    """Return the least result of a benchmark of one of the types (lower case); None if there is none.
+
+    A result of 1.0 or less is a placeholder and ignored.
+    """
     results = [
         each.value
         for environment in environments
@@ -193,7 +196,7 @@ def _platform2(platform: str) -> str:
 
 
 def _rules1(rules: Iterable[str]) -> tuple[str, ...]:
-    """Return access rules in the form of GLUE 1.x: `vo:` becomes `VO:`; others (VOMS:, DNs) are unchanged."""
+    """Return access rules in the form of GLUE 1.x: `vo:` becomes `VO:`; others (VOMS:, DNs) stay unchanged."""
     return tuple(dict.fromkeys(f"VO:{rule[3:]}" if rule.startswith("vo:") else rule for rule in rules))
 
 
@@ -202,7 +205,7 @@ def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def services(found: Iterable[GlueComputingElement]) -> list[Service]:
-    """Return the GLUE 2.0 services of elements, one for each cluster."""
+    """Return the GLUE 2.0 services of computing elements, one for each cluster."""
     clusters: dict[str, list[GlueComputingElement]] = {}
     for each in found:
         clusters.setdefault(_cluster(each), []).append(each)
@@ -214,7 +217,10 @@ def _cluster(element: GlueComputingElement) -> str:
 
 
 def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service:
-    """Return a GLUE 2.0 service whose shares are the queues of one cluster. `found` must not be empty."""
+    """Return a GLUE 2.0 service whose shares are the queues of one cluster.
+
+    `found` has the elements of these queues, at least one. `name` is the name of the service; empty: that of the cluster.
+    """
     first = found[0]
     root = _identifier("urn:wms", _cluster(first))
     manager = f"{root}:manager"
@@ -256,7 +262,7 @@ def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service
 
 
 def _identifier(root: str, *words: str) -> str:
-    """Return a unique identifier in the few characters that the schema allows; different words give different identifiers."""
+    """Return an identifier in the few characters that the schema allows. Different words give different identifiers."""
     return ":".join((root, *(word if _PLAIN.fullmatch(word) else slug(word) for word in words)))
 
 
