@@ -9,8 +9,8 @@
         async for job in client.jobs(select(state=["Failed"])):
             print(job.job_id, (await client.why(job.job_id)).summary)
 
-`wms.client.sync.Client` is the same for programs that do not await. A refused call raises `Rejected`, whose text contains the remedy. An
-unanswered call raises `Unavailable`; make the same call again.
+`wms.client.sync.Client` is the same for programs that do not await. A refused call raises `Rejected`, whose text contains
+the remedy. An unanswered call raises `Unavailable`; make the same call again.
 """
 
 from wms.client.client import Client

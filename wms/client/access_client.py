@@ -1,4 +1,4 @@
-"""A client with the requests about access: who I am, who ordered what, and what is revoked."""
+"""A client with the requests about access: who the user is, who ordered what, what was used, and what is revoked."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -19,7 +19,7 @@ class AccessClient(QueryClient):
     """A user's connection to the system, with the calls about access."""
 
     async def whoami(self) -> replies.WhoYouAre:
-        """Return who you are to the system: identity, rights, and the end of your token, as it verified them."""
+        """Return who you are to the system, as it verified your token: identity, rights, and the token's end."""
         query = asked.WhoAmI(query_id=new_id(), client=self._exchange.client)
         return await self._ask(query, replies.WhoYouAre)
 
@@ -34,9 +34,10 @@ class AccessClient(QueryClient):
         since: datetime | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[replies.AuditLine]:
-        """Yield the orders and refusals that you may see, the newest first, at most `limit`.
+        """Yield the orders and refusals that you may see, the newest first, at most `limit` (None: a million).
 
-        They are fetched page by page. Each condition that is given must hold; `job` finds orders that named it by its id.
+        The lines are fetched page by page. Each condition that is given must hold. `job` finds orders that named a job by
+        its id. If `refused` is True, only refusals are found.
         """
         before: int | None = None
         left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
@@ -68,9 +69,10 @@ class AccessClient(QueryClient):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> AsyncIterator[replies.UsageLine]:
-        """Yield what the jobs used that you may see, what used the most first, summed up `by` some of their properties.
+        """Yield what jobs that you may see have used, the largest use first, summed up `by` some of their properties.
 
-        `since` is 30 days ago by default. Both times are extended to whole hours. They are fetched page by page.
+        `since` is 30 days ago by default, `until` is now. Both times are extended to whole hours. The lines are fetched page
+        by page.
         """
         begin = since or clock.now() - timedelta(days=USAGE_DAYS)
         after: int | None = 0
@@ -89,7 +91,7 @@ class AccessClient(QueryClient):
             after = page.after
 
     async def revocations(self) -> tuple[replies.RevocationLine, ...]:
-        """Return the revocations in force, the latest first. Rejected: you are no operator."""
+        """Return the revocations in force, the latest first. Raise Rejected if you are no operator."""
         lines: list[replies.RevocationLine] = []
         after: int | None = 0
         while after is not None and len(lines) < PAGES_LIMIT * asked.PAGE_LIMIT:
@@ -108,9 +110,10 @@ class AccessClient(QueryClient):
         for_seconds: float | None = None,
         lift: bool = False,
     ) -> str:
-        """Have all services refuse a token (by its `jti`), a subject or a pilot within seconds; `lift` ends that. Return the state as text.
+        """Have all services refuse a token (by its `jti`), a subject or a pilot within seconds; return the state as text.
 
-        Operators may; and everybody may revoke the token in use.
+        If `lift` is True, end a revocation instead. `for_seconds` is how long it holds; None: as long as the service
+        chooses. Operators may revoke anything, everybody else the token in use alone. Raise Rejected if you may not.
         """
         order = ordered.Revoke(
             command_id=CommandId(new_id()),

@@ -1,4 +1,4 @@
-"""The port between a client and the services: requests and their answers, over Kafka (`exchange`) or HTTPS (`gateway_channel`)."""
+"""The port between a client and the services: requests and answers, over Kafka (`exchange`) or HTTPS (`gateway_channel`)."""
 
 import asyncio
 from abc import ABC, abstractmethod
@@ -14,7 +14,7 @@ from wms.transfer import Objects
 A = TypeVar("A", bound=msgspec.Struct)
 
 IN_FLIGHT = 16
-"""The number of requests of one call that may wait for answers at a time, so that a service always has the next one."""
+"""The number of requests of one call that may wait for answers at a time. The service always has the next one."""
 
 
 class TopicRecord(Protocol):
@@ -22,32 +22,32 @@ class TopicRecord(Protocol):
 
     @property
     def payload(self) -> bytes:
-        """The message."""
+        """The message of the record, encoded."""
 
 
 class TopicReader(Protocol):
     """A reader of a topic from its end on."""
 
     async def poll(self, timeout_seconds: float, limit: int) -> Sequence[TopicRecord]:
-        """Return new messages; empty if none came in time. Raise Unavailable if they cannot be read."""
+        """Return up to `limit` new messages; empty if none came in time. Raise Unavailable if the topic cannot be read."""
 
     async def close(self) -> None:
-        """Disconnect; never raises."""
+        """Disconnect from the topic; never raise."""
 
 
 class Channel(ABC):
-    """A client's way to the services: it sends requests with the user's token and returns the answers."""
+    """A client's connection to the services: it sends requests with the user's token and returns the answers."""
 
     client: str
     """The random id of this client."""
 
     @abstractmethod
     async def open(self, timeout: float) -> None:
-        """Connect. Rejected: the token is invalid. Unavailable: nobody answers within `timeout` seconds."""
+        """Connect. Raise Rejected if the token is invalid, Unavailable if nobody answers within `timeout` seconds."""
 
     @abstractmethod
     async def close(self) -> None:
-        """Disconnect and give up the requests that wait for an answer."""
+        """Disconnect, and give up the requests that wait for an answer."""
 
     @abstractmethod
     async def ask(
@@ -60,19 +60,23 @@ class Channel(ABC):
         *,
         in_order: bool = True,
     ) -> A:
-        """Send a request until it is answered, and return the answer.
+        """Send a request until it is answered, and return the answer, which is of the type `answer`.
 
-        With `in_order` it is handled after all earlier requests of the user. Rejected: the service refused it, with a reason.
-        Unavailable: no answer came within `timeout` seconds. The request may have been carried out; sent again with the same id, it takes
-        effect once.
+        If `in_order` is True, the request is handled after all earlier requests of the user.
+
+        Raise Rejected, with the reason, if the service refuses it. Raise Unavailable if no answer came within `timeout`
+        seconds. The request may have been carried out then; sent again with the same id, it takes effect once.
         """
 
     @abstractmethod
     async def end_of(self, topic: Topic) -> TopicReader:
-        """Return a reader of a topic from its end on. Unavailable: this client may not read it."""
+        """Return a reader of a topic from its end on. Raise Unavailable if this client may not read the topic."""
 
     def sandboxes(self, job_id: int | None) -> Objects | None:  # noqa: ARG002 - it is the other way's
-        """Return where sandboxes are kept behind this channel; None if the client reaches their store by itself."""
+        """Return the sandbox store behind this channel; None if the client reaches the store by itself.
+
+        `job_id` is the job whose output can be fetched from it; None for none.
+        """
         return None
 
     async def ask_all(
@@ -84,7 +88,7 @@ class Channel(ABC):
         *,
         in_order: bool = True,
     ) -> list[A | Rejected | Unavailable]:
-        """Send several requests concurrently; return the answer or the error of each, in the order of the requests."""
+        """Send several requests concurrently. Return the answer or the error of each, in the order of the requests."""
         gate = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:

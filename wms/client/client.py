@@ -1,4 +1,7 @@
-"""The client: every request that a user may send to the system, as a method."""
+"""The client: every request that a user may send to the system, as a method.
+
+Longer than 400 lines, because users find all requests in this one class, and most lines are what they read about them.
+"""
 # ruff: noqa: A002 - what makes a call repeatable is its id, and users call it so
 
 import asyncio
@@ -36,8 +39,9 @@ Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "resched
 class Client(AccessClient):
     """A user's connection to the system; any number of calls may run concurrently.
 
-    `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, repeat the call with the same
-    id: it takes effect once.
+    `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, repeat the call
+    with the same id: it takes effect once. Calls raise Rejected if the system refuses, and Unavailable if it does not answer
+    in time.
     """
 
     # --- submitting ------------------------------------------------------------------------------------------------
@@ -52,12 +56,14 @@ class Client(AccessClient):
     ) -> Submission:
         """Submit jobs; on return they are accepted and stored durably.
 
-        Many descriptions are sent in several messages, each of which is accepted whole or not at all. The same `id` with the same
-        descriptions submits nothing twice, so a failed call can be repeated. With `strict` nothing is submitted if a job could run
-        nowhere now. Without it, `foreseen` of the result names such jobs. With `hold` the jobs are Held until they are released.
+        Many descriptions are sent in several messages, each of which is accepted whole or not at all. The same `id` with the
+        same descriptions submits nothing twice, so a failed call can be repeated. If `strict` is True, nothing is submitted
+        if a job could run nowhere now. If it is False, `foreseen` of the result names such jobs. If `hold` is True, the jobs
+        are Held until released.
 
-        InvalidDescription (a Rejected): every problem of every description; nothing was sent. Rejected: refused by the system; the
-        message names how much of a large submission was accepted. Unavailable: no answer; retry with the same id.
+        Raise InvalidDescription, with every problem of every description, if one is invalid; nothing was sent then. Raise
+        Rejected if the system refuses; the message names how much of a large submission was accepted. Raise Unavailable if
+        no answer came.
         """
         jobs = [descriptions] if isinstance(descriptions, JobDescription) else list(descriptions)
         submission_id = new_id() if id is None else id
@@ -66,8 +72,8 @@ class Client(AccessClient):
     async def upload(self, files: Mapping[str, Path | bytes] | Iterable[str | Path]) -> SandboxRef:
         """Upload files to the sandbox store, and return the reference for a description's `input_sandbox`.
 
-        `files` are paths of files or directories, the latter with all their content. A mapping gives names in the sandbox, each with a
-        path or bytes.
+        `files` are paths of files or directories, the latter with all their content. A mapping gives names in the sandbox,
+        each with a path or bytes. Raise Rejected if there is no file, one is missing, or they are too many or too large.
         """
         packed = files if isinstance(files, Mapping) else await asyncio.to_thread(members, files)
         if not packed:
@@ -79,7 +85,8 @@ class Client(AccessClient):
     ) -> dict[tuple[str, ...], SandboxRef]:
         """Upload the input files of single jobs: one archive for each distinct tuple of paths. Return the references by tuple.
 
-        Rejected: a file is missing, or the files are too many or too large; nothing was uploaded.
+        `progress` is called with the numbers of uploaded and of all archives. Raise Rejected, and upload nothing, if a file
+        is missing or the files are too many or too large.
         """
         return await upload_archives(self._store(), paths, progress)
 
@@ -88,7 +95,7 @@ class Client(AccessClient):
     async def kill(
         self, selector: Selector, reason: str = "", *, id: str | None = None
     ) -> replies.Controlled:
-        """Kill the selected jobs. A job that a pilot has ends once the pilot has stopped it."""
+        """Kill the selected jobs. A job that a pilot runs ends once the pilot has stopped it."""
         return await self.order("kill", selector, reason, id=id)
 
     async def hold(
@@ -96,7 +103,7 @@ class Client(AccessClient):
     ) -> replies.Controlled:
         """Hold the selected waiting jobs: no pilot gets them until they are released.
 
-        With `running` running jobs are held too. They are stopped, and start from the beginning after their release.
+        If `running` is True, running jobs are held too. They are stopped, and start from the beginning after their release.
         """
         return await self.order("stop_and_hold" if running else "hold", selector, reason, id=id)
 
@@ -114,9 +121,9 @@ class Client(AccessClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Run the selected jobs again from the beginning; running jobs are stopped first.
+        """Run the selected jobs again from the beginning. Running jobs are stopped first.
 
-        `changes` are those of `edit`, applied before the jobs run again. With `changes` no selected job may be with a pilot.
+        `changes` are those of `edit`, made before the jobs run again. With `changes` no selected job may be with a pilot.
         """
         return await self.order("reschedule", selector, reason, changes=changes, id=id)
 
@@ -131,9 +138,9 @@ class Client(AccessClient):
         """Change the requirements of the selected jobs, which wait or are held.
 
         `changes` are fields of a description with new values: `{"memory_mb": 4096, "sites": ()}`. Attributes and archives of
-        `input_sandbox` are added to the present ones; an empty value clears a field. The program of a job cannot be changed.
+        `input_sandbox` are added to the present ones. An empty value clears a field. The program of a job cannot be changed.
 
-        InvalidDescription (a Rejected): every problem of the changes; nothing was sent.
+        Raise InvalidDescription, with every problem of the changes, if one is invalid; nothing was sent then.
         """
         return await self.order("edit", selector, reason, changes=changes, id=id)
 
@@ -152,7 +159,11 @@ class Client(AccessClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Apply an action to the selected jobs. The answer names the jobs whose state forbids the action; they stay unchanged."""
+        """Apply an action to the selected jobs. The answer names the jobs whose state forbids the action; they stay unchanged.
+
+        `changes` are fields of a description with new values, for `edit` and `reschedule`. Raise Rejected if nothing is
+        selected.
+        """
         if selector == Selector():
             raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
         order_id = new_id() if id is None else id
@@ -180,7 +191,10 @@ class Client(AccessClient):
         background: bool | None = None,
         private_pilots: bool | None = None,
     ) -> str:
-        """Set the share of a group, until it is reset; return the share in force as text."""
+        """Set the share of a group until it is reset, and return the share in force as text.
+
+        A parameter of None stays as it is.
+        """
         return await self._rule(
             ordered.SetShare(
                 command_id=CommandId(new_id()),
@@ -195,7 +209,7 @@ class Client(AccessClient):
         )
 
     async def reset_share(self, vo: str, group: str) -> str:
-        """Remove the share that was set for a group, so that the configured share is in force; return it as text."""
+        """Remove the share that was set for a group, so that the configured share is in force. Return that share as text."""
         return await self._rule(
             ordered.ResetShare(
                 command_id=CommandId(new_id()), vo=vo, owner_group=group, client=self._exchange.client
@@ -211,9 +225,10 @@ class Client(AccessClient):
         group_wide: bool = False,
         within_seconds: float = 3_600.0,
     ) -> str:
-        """Order private pilots; return the order as text.
+        """Order `count` private pilots, and return the order as text. They run your jobs only.
 
-        The pilots run your jobs only. With `group_wide` they run the jobs of your group, which must share its jobs.
+        If `group_wide` is True, they run the jobs of your group, which must share its jobs. `site` and `ce` restrict where
+        they are sent (empty: anywhere). Pilots that were not sent `within_seconds` are given up.
         """
         return await self._rule(
             ordered.StartPilots(
@@ -228,14 +243,14 @@ class Client(AccessClient):
         )
 
     async def stop_pilots(self, *orders: int) -> str:
-        """Withdraw orders for private pilots, or all of yours if no order is named. Return the withdrawn orders as text."""
+        """Withdraw orders for private pilots by their numbers, or all of yours if no number is given. Return them as text."""
         client = self._exchange.client
         return await self._rule(
             ordered.StopPilots(command_id=CommandId(new_id()), orders=orders, client=client)
         )
 
     async def cancel_reservations(self, agreements: Sequence[str], reason: str = "") -> str:
-        """Cancel reservations in which no job runs, all or none; return them as text. Their jobs are placed anew."""
+        """Cancel reservations in which no job runs, all or none, and return them as text. Their jobs are placed anew."""
         client, named = self._exchange.client, tuple(map(AgreementId, agreements))
         return await self._rule(
             ordered.CancelReservations(
@@ -244,13 +259,13 @@ class Client(AccessClient):
         )
 
     async def set_limit(self, limit: LimitRule) -> str:
-        """Set a limit, until it is lifted or reset; return the limit as text."""
+        """Set a limit until it is lifted or reset, and return the limit as text."""
         client = self._exchange.client
         said = limited.Limit(**msgspec.structs.asdict(limit))
         return await self._rule(ordered.SetLimit(command_id=CommandId(new_id()), limit=said, client=client))
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
-        """Lift a limit; with `reset` remove the set value, so that the configured limit is in force. Return the change as text."""
+        """Lift a limit. If `reset` is True, return to the configured limit instead. Return the change as text."""
         client, said = self._exchange.client, limited.Key(*key)
         return await self._rule(
             ordered.DropLimit(command_id=CommandId(new_id()), kind=kind, key=said, reset=reset, client=client)
@@ -263,9 +278,9 @@ class Client(AccessClient):
         ce: str = "",
         reason: str = "",
     ) -> replies.Ruled:
-        """Apply an action to a site, or to one of its computing elements.
+        """Apply an action to a site, or to one of its computing elements (`ce`, empty for all).
 
-        The answer contains the resulting state; after `test` it names the canaries that were sent.
+        The answer contains the resulting state. After `test` it names the canaries that were sent.
         """
         rule = ordered.RuleSite(
             command_id=CommandId(new_id()),
@@ -290,10 +305,10 @@ class Client(AccessClient):
         *,
         timeout: float | None = None,
     ) -> Counts:
-        """Wait until all selected jobs have ended; return the number of jobs in each state.
+        """Wait until all selected jobs have ended, and return the number of jobs in each state.
 
-        `progress` is called with the counts at each poll. The call also waits while the broker is away. Unavailable: some jobs had not
-        ended within `timeout` seconds (None: no bound).
+        `progress` is called with the counts at each poll. The call also waits while the broker is away. Raise Unavailable if
+        some jobs had not ended within `timeout` seconds (None: no bound).
         """
         return await counts_at_end(self, selector, progress, timeout)
 
@@ -302,9 +317,9 @@ class Client(AccessClient):
     ) -> AsyncGenerator[replies.JobLine, None]:
         """Yield the jobs as they are now, then each job whose state changes, until all have ended.
 
-        If the broker lets this client read `wms.job.events`, changes are noticed at once; else the client polls every 0.2 to 2 s. A job
-        that changes state twice between two polls is yielded once, in its latest state. Unavailable: some jobs had not ended within
-        `timeout` seconds.
+        If the broker lets this client read `wms.job.events`, changes are noticed at once; else the client polls every 0.2 to
+        2 s. A job that changes state twice between two polls is yielded once, in its latest state. Raise Unavailable if some
+        jobs had not ended within `timeout` seconds (None: no bound).
         """
         selector = await pinned(self, _selector(jobs))
         if selector == Selector():
@@ -314,16 +329,19 @@ class Client(AccessClient):
                 yield job
 
     def events(self, selector: Selector | None = None) -> JobEvents:
-        """Return a context manager that reads events and signals state changes of jobs with the selected ids.
+        """Return a context manager that reads events and signals state changes of the jobs with the selected ids.
 
-        Without ids it signals any job's.
+        If the selector is None or names no ids, changes of any job are signalled.
         """
         return JobEvents(self._exchange, selector.ids if selector else ())
 
     async def as_completed(
         self, jobs: Selector | Submission, *, timeout: float | None = None
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Yield each job once when it has ended; jobs that had ended before the call come first."""
+        """Yield each job once when it has ended. Jobs that had ended before the call come first.
+
+        Raise Unavailable if some jobs had not ended within `timeout` seconds (None: no bound).
+        """
         told = set[int]()
         async with aclosing(self.watch(jobs, timeout=timeout)) as changes:
             async for job in changes:
@@ -339,7 +357,11 @@ class Client(AccessClient):
         id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Submit a job for each value of the parameters, and yield the ended jobs in the order of the values."""
+        """Submit a job for each value of the parameters, and yield the ended jobs in the order of the values.
+
+        The lists in `parameters` have one length. The same `id` submits nothing twice. Raise Unavailable if some jobs had
+        not ended within `timeout` seconds (None: no bound).
+        """
         lists = {**description.parameters, **{name: tuple(values) for name, values in parameters.items()}}
         taken = await self.submit(msgspec.structs.replace(description, parameters=lists), id=id)
         ended = dict[int, replies.JobLine]()
@@ -353,7 +375,7 @@ class Client(AccessClient):
                     job_id = next(order, None)
 
     async def cancel(self, jobs: Selector | Submission, reason: str = "") -> replies.Controlled:
-        """Kill the jobs. It is the same as `kill`, and accepts a submission too."""
+        """Kill the jobs of a selector or a submission."""
         return await self.kill(_selector(jobs), reason)
 
     async def outputs(
@@ -361,7 +383,7 @@ class Client(AccessClient):
     ) -> dict[int, Fetched | Rejected]:
         """Fetch the output sandbox of each job into `dest`/ID, several at a time.
 
-        Return, by job id, the fetched output or the Rejected with the reason why there is none.
+        Return, by job id, the fetched output or the Rejected that says why there is none. `overwrite` is as for `output`.
         """
         gate = asyncio.Semaphore(FETCHES_AT_ONCE)
 
@@ -378,7 +400,8 @@ class Client(AccessClient):
     async def output(self, job_id: int, dest: Path, *, overwrite: bool = False) -> Fetched:
         """Fetch the job's output sandbox into the directory `dest`, all of it or nothing.
 
-        Rejected: the job has no output sandbox, or `dest` exists and `overwrite` is false.
+        If `overwrite` is True, an existing `dest` is kept, and files of the same names are replaced. Raise Rejected if the
+        job has no output sandbox, or if `dest` exists and `overwrite` is False.
         """
         digest = output_of(await self.show(job_id))
         return await fetch(self._store(job_id), job_id, digest, dest, overwrite=overwrite)
@@ -386,7 +409,10 @@ class Client(AccessClient):
     # --- below here: how -------------------------------------------------------------------------------------------
 
     def _store(self, job_id: int | None = None) -> Objects:
-        """Return where sandboxes are; through a gateway those of a job alone can be fetched."""
+        """Return the sandbox store; through a gateway it gives only the output of the job `job_id`.
+
+        Raise Rejected if the settings name no store.
+        """
         if (remote := self._exchange.sandboxes(job_id)) is not None:
             return remote
         if self.settings.sandboxes is None:

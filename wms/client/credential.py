@@ -26,27 +26,27 @@ class UserCredential(msgspec.Struct, frozen=True):
     claims: dict[str, Any]
 
     def check(self, now: float) -> None:
-        """Raise Rejected if the token has expired at `now`, in seconds since 1970, so that no request is sent with it."""
+        """Raise Rejected if the token has expired at `now` (seconds since 1970), so that no request is sent with it."""
         if now >= self.expires_at:
             ended = datetime.fromtimestamp(self.expires_at, UTC)
             raise Rejected("TOKEN_EXPIRED", f"your token expired at {ended:%Y-%m-%d %H:%M:%S} UTC", REMEDY)
 
 
 class TokenSource(Protocol):
-    """Where the user's token comes from, read anew for each request."""
+    """The source of the user's token, which is read anew for each request."""
 
     def read(self, now: float) -> UserCredential:
-        """Return the token in use. Rejected: there is none, or it has expired at `now`, in seconds since 1970."""
+        """Return the token in use. Raise Rejected if there is none, or if it has expired at `now` (seconds since 1970)."""
 
 
 class HeldToken:
-    """A token that its bearer has handed over for one connection."""
+    """A token that its owner has handed over for one connection."""
 
     def __init__(self, credential: UserCredential) -> None:
         self._credential = credential
 
     def read(self, now: float) -> UserCredential:
-        """Return the token. Rejected: it has expired."""
+        """Return the token. Raise Rejected if it has expired at `now` (seconds since 1970)."""
         self._credential.check(now)
         return self._credential
 
@@ -60,7 +60,8 @@ class TokenFile:
     def read(self, now: float) -> UserCredential:
         """Return the token that is in the file now.
 
-        Rejected: the file is missing, readable by other users or without a token, or the token has expired.
+        Raise Rejected if the file is missing, open to other users or without a token. Raise it too if the token has expired
+        at `now` (seconds since 1970).
         """
         try:
             with self.path.open("rb") as file:
@@ -80,7 +81,10 @@ class TokenFile:
 
 
 def decode(text: bytes, source: str) -> UserCredential:
-    """Return the unverified claims of a token (a JWT). Rejected: the text is not a token."""
+    """Return a token (a JWT) with its claims, which are not verified.
+
+    Raise Rejected, naming `source`, if the text is no token.
+    """
     try:
         _, payload, _ = text.split(b".")
         claims = msgspec.json.decode(

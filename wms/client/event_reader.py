@@ -1,4 +1,4 @@
-"""A reader of server-sent events: the user's own facts about jobs, as a gateway tells them."""
+"""A reader of server-sent events: the facts about the user's own jobs, as a gateway sends them."""
 
 import asyncio
 from collections import deque
@@ -11,21 +11,21 @@ from wms.errors import Unavailable
 
 LINE_LIMIT = 2_000_000
 EVENTS_LIMIT = 10_000
-"""The most events that wait to be polled; older ones are dropped, as events are only a signal."""
+"""The greatest number of events that wait to be polled. Older ones are dropped, as events are only a signal."""
 QUIET_SECONDS = 60.0
-"""Seconds without a line after which the connection counts as dead; a gateway is never silent so long."""
+"""Seconds without a line after which the connection counts as dead. A gateway is never silent so long."""
 _DATA = b"data: "
 
 
 class EventOfGateway(msgspec.Struct, frozen=True):
-    """One event."""
+    """One event of a gateway."""
 
     payload: bytes
-    """The fact, as JSON."""
+    """The fact about a job, as JSON."""
 
 
 class EventReader:
-    """Reads one stream from now on."""
+    """A reader of the stream of events at one URL, from the time of connection on."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> None:
         self._session = session
@@ -37,7 +37,7 @@ class EventReader:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Connect. Unavailable: the gateway tells no events."""
+        """Connect. Raise Unavailable if the gateway sends no events."""
         timeout = aiohttp.ClientTimeout(total=None, sock_read=QUIET_SECONDS)
         try:
             self._answer = await self._session.get(
@@ -55,7 +55,7 @@ class EventReader:
         self._task = asyncio.create_task(self._follow(self._answer), name="gateway events")
 
     async def poll(self, timeout_seconds: float, limit: int) -> Sequence[EventOfGateway]:
-        """Return new events; empty if none came in time. Unavailable: the stream has ended."""
+        """Return up to `limit` new events; empty if none came in time. Raise Unavailable if the stream has ended."""
         if not self._read:
             self._news.clear()
             assert self._task is not None, "start() comes first"
@@ -69,7 +69,7 @@ class EventReader:
         return [self._read.popleft() for _ in range(min(limit, len(self._read)))]
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnect from the gateway."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

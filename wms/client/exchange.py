@@ -24,7 +24,7 @@ class Exchange(Channel):
         self._requests: BrokerRequests | None = None
 
     async def open(self, timeout: float) -> None:
-        """Connect. Rejected: the token is invalid. Unavailable: no broker answers within `timeout` seconds."""
+        """Connect. Raise Rejected if the token is invalid, Unavailable if no broker answers within `timeout` seconds."""
         owner = self._tokens.read(clock.timestamp()).owner
         self._requests = BrokerRequests(self._settings, user_inbox(owner), f"wms-client-{self.client[:8]}")
         await self._requests.open(timeout)
@@ -44,7 +44,11 @@ class Exchange(Channel):
         *,
         in_order: bool = True,
     ) -> A:
-        """Send a request under the same id until it is answered, and return the answer. The errors are those of the port."""
+        """Send a request under the same id until it is answered, and return the answer, of the type `answer`.
+
+        If `in_order` is True, the request is handled after all earlier requests of the user. Raise Rejected if the service
+        refuses it, Unavailable if no answer came within `timeout` seconds.
+        """
         credential = self._tokens.read(clock.timestamp())
         return await self._opened().ask(
             topic,

@@ -5,9 +5,10 @@
     with Executor() as executor:
         print(list(executor.map(pow, [2, 3], [10, 10])))
 
-Each job should take some seconds at least; `map` with a `chunksize` makes many calls in one job. Functions and arguments are pickled by
-`cloudpickle` if it is installed, else by the standard library. The latter needs functions of modules that are at the site or go along
-by `files`. The result of a job is unpickled on this machine, so use only sites that you trust to run programs on it.
+Each job should take some seconds at least; `map` with a `chunksize` makes many calls in one job. Functions and arguments are
+pickled by `cloudpickle` if it is installed, else by the standard library. The latter needs functions of modules that are at
+the site or go along by `files`. The result of a job is unpickled on this machine, so use only sites that you trust to run
+programs on it.
 """
 
 import asyncio
@@ -45,9 +46,9 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CALLS_LIMIT = 20_000
-"""The largest number of unfinished calls."""
+"""The greatest number of unfinished calls."""
 BATCH = 500
-"""The largest number of calls in one submission."""
+"""The greatest number of calls in one submission."""
 GATHER_SECONDS = 0.02
 LOOK_SECONDS = (0.5, 10.0)
 """Seconds between polls of unfinished jobs: while events cannot be read, and while they can."""
@@ -99,7 +100,8 @@ class Executor(concurrent.futures.Executor):
     ) -> concurrent.futures.Future[T]:
         """Submit a function call as a job, and return its future.
 
-        Rejected, at once: it cannot be pickled, or too many calls are unfinished.
+        Raise Rejected if the call cannot be pickled, or if too many calls are unfinished. Raise RuntimeError after
+        `shutdown`, and BrokenExecutor if the connection to the system failed for good.
         """
         raw = pickled(function, args, kwargs)
         future: concurrent.futures.Future[T] = concurrent.futures.Future()
@@ -129,8 +131,9 @@ class Executor(concurrent.futures.Executor):
     ) -> Iterator[T]:
         """Yield the results of `fn` in the order of its arguments; each job makes `chunksize` calls, one after the other.
 
-        TimeoutError: a result was not there `timeout` seconds after this call. An error of one call is raised in place of the results of
-        its whole chunk. What is not yielded because of an error is cancelled.
+        Raise TimeoutError if a result was not there `timeout` seconds after this call (None: no bound). An error of one call
+        is raised in place of the results of its whole chunk. Calls whose results are not yielded because of an error are
+        cancelled.
         """
         if chunksize < 1:
             raise ValueError("chunksize must be 1 or more")
@@ -140,7 +143,10 @@ class Executor(concurrent.futures.Executor):
         return chain.from_iterable(super().map(EachOf(fn), rows, timeout=timeout))
 
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002 - as its class
-        """Accept no more calls. With `wait` return when all have ended; with `cancel_futures` kill the unfinished calls."""
+        """Accept no more calls. If `wait` is True, return when all have ended.
+
+        If `cancel_futures` is True, kill the unfinished calls.
+        """
         with self._lock:
             self._closing = True
             futures = [future for future, _ in self._new] + list(self._out.values()) if cancel_futures else []
@@ -196,7 +202,7 @@ class Executor(concurrent.futures.Executor):
                     return
 
     def _take(self) -> list[Call]:
-        """Return the next calls to submit, which stay among the new ones until they are. Drop those that were cancelled."""
+        """Return the next calls to submit, which stay in the list of new calls until then. Drop cancelled calls."""
         cancelled = list[Call]()
         waiting = list[Call]()
         with self._lock:
@@ -231,7 +237,7 @@ class Executor(concurrent.futures.Executor):
             self._drop(batch, job_ids)
 
     def _drop(self, batch: list[Call], job_ids: Sequence[int] = ()) -> None:
-        """Take calls out of the new ones; with the ids of their jobs put them among those that are out."""
+        """Remove calls from the list of new calls. If they have jobs, put them among the submitted ones."""
         with self._lock:
             self._new = self._new[len(batch) :]
             self._out.update(zip(job_ids, (future for future, _ in batch), strict=False))
@@ -277,7 +283,7 @@ class Executor(concurrent.futures.Executor):
     def _end(
         self, future: concurrent.futures.Future[Any], value: Any = None, *, fault: BaseException | None = None
     ) -> None:
-        """End a call that is no longer in a list of this executor, once."""
+        """End a call, which must have left the lists of this executor: with its value, or with `fault` as its exception."""
         with self._lock:
             self._calls -= 1
         if not future.set_running_or_notify_cancel():
@@ -334,7 +340,7 @@ async def _outcome(client: Client, job: JobLine) -> Outcome:
 
 
 def _selectors(job_ids: Iterable[int]) -> Iterator[Selector]:
-    """Yield selectors of exactly these jobs, each with as many ranges of ids as one may have."""
+    """Yield selectors that together select exactly these jobs, each with as many ranges of ids as one may have."""
     ranges = joined([(each, each) for each in job_ids])
     for start in range(0, len(ranges), RANGES_LIMIT):
         yield Selector(ids=ranges[start : start + RANGES_LIMIT])

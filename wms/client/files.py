@@ -29,8 +29,8 @@ class Fetched(msgspec.Struct, frozen=True, kw_only=True):
 def members(paths: Iterable[str | Path]) -> dict[str, Path]:
     """Return the files to pack for these files and directories, by their names in the sandbox.
 
-    A relative path keeps its name, so that a command line that works here works in the job. Any other path is named by its last
-    component. Rejected: a file is missing, two have the same name, or there are too many.
+    A relative path keeps its name, so that a command line that works here works in the job. Any other path is named by its
+    last component. Raise Rejected if a file is missing, two would have the same name, or there are too many.
     """
     found: dict[str, Path] = {}
     for given in paths:
@@ -66,7 +66,7 @@ def _below(path: Path, name: str) -> Iterable[tuple[str, Path]]:
 
 
 def output_of(job: JobDetail) -> str:
-    """Return the digest of the output sandbox of the job's last attempt that has one. Rejected: no attempt has one."""
+    """Return the digest of the output sandbox of the job's last attempt that has one. Raise Rejected if no attempt has one."""
     kept = [attempt.output_sha256 for attempt in job.attempts if attempt.output_sha256]
     if kept:
         return kept[-1]
@@ -84,9 +84,10 @@ def output_of(job: JobDetail) -> str:
 
 
 async def fetch(store: Objects, job_id: int, digest: str, dest: Path, *, overwrite: bool) -> Fetched:
-    """Unpack a sandbox into the directory `dest`, all its files or none.
+    """Unpack a job's output sandbox into the directory `dest`, all its files or none, and return what was fetched.
 
-    If `dest` exists, `overwrite` replaces its files of the same names and keeps all others.
+    If `dest` exists and `overwrite` is True, files of the same names are replaced and all others kept. Raise Rejected if
+    `dest` exists and `overwrite` is False, or if it cannot be written.
     """
     with _aside(dest, overwrite=overwrite) as whole:
         size = await download(store, digest, whole)

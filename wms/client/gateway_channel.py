@@ -1,7 +1,7 @@
 """Requests and their answers over HTTPS, through a gateway: the same messages as over Kafka, under the same ids.
 
-A request is sent again until it is answered or its time is over, as gateways and services may be restarted meanwhile. Each id takes
-effect once. Redirections are not followed, since they would carry the token elsewhere.
+A request is sent again until it is answered or its time is over, as gateways and services may be restarted meanwhile. Each
+id takes effect once. Redirections are not followed, since they would carry the token elsewhere.
 """
 
 import asyncio
@@ -32,14 +32,14 @@ PREFIX: Final = "/api/v1"
 PATHS: Final = {queries.TOPIC: "/queries", commands.TOPIC: "/commands"}
 ANSWER_LIMIT: Final = 4_000_000
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0)
-"""Seconds between two attempts; the last value repeats."""
+"""Seconds between two attempts of a request; the last value repeats."""
 
 
 class GatewayChannel(Channel):
     """A client's channel over HTTPS."""
 
     def __init__(self, address: GatewayAddress, tokens: TokenSource) -> None:
-        """Rejected: the address is none, or the token would cross a network in clear."""
+        """Make a channel to a gateway. Raise Rejected if the address is none, or if the token would cross a network in clear."""
         self.client = uuid.uuid4().hex
         self._url = checked_url(address.url)
         self._authorities = address.authorities
@@ -48,7 +48,10 @@ class GatewayChannel(Channel):
         self._session: aiohttp.ClientSession | None = None
 
     async def open(self, timeout: float) -> None:
-        """Connect, and look whether a gateway answers there."""
+        """Connect, and check that a gateway answers.
+
+        Raise Rejected if the token is invalid, Unavailable if none answers in time.
+        """
         self._tokens.read(clock.timestamp())
         connector = aiohttp.TCPConnector(limit=64, ssl=self._trusted())
         self._session = aiohttp.ClientSession(connector=connector, trust_env=True)
@@ -59,7 +62,7 @@ class GatewayChannel(Channel):
             raise
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Disconnect from the gateway."""
         if self._session is not None:
             await self._session.close()
 
@@ -73,7 +76,11 @@ class GatewayChannel(Channel):
         *,
         in_order: bool = True,
     ) -> A:
-        """Post a request until it is answered, and return the answer. The errors are those of the port."""
+        """Post a request until it is answered, and return the answer, which is of the type `answer`.
+
+        If `in_order` is True, the request is handled after all earlier requests of the user. Raise Rejected if the service
+        refuses it, Unavailable if no answer came within `timeout` seconds.
+        """
         path = PATHS[topic] + ("" if in_order else "?in_order=false")
         raw = await self._ask_until(time.monotonic() + timeout, "POST", path, encode(request))
         reply = self._codec.decode(raw)
@@ -82,7 +89,7 @@ class GatewayChannel(Channel):
         return reply
 
     async def end_of(self, topic: Topic) -> EventReader:
-        """Return a reader of the user's own events; of another topic nothing comes this way."""
+        """Return a reader of the user's own job events. Raise Unavailable for any other topic, which a gateway does not send."""
         if topic.name != events.TOPIC:
             raise Unavailable(f"a gateway does not tell of {topic.name}")
         reader = EventReader(self._opened(), f"{self._url}{PREFIX}/events", self._headers())
@@ -90,7 +97,7 @@ class GatewayChannel(Channel):
         return reader
 
     def sandboxes(self, job_id: int | None) -> GatewaySandboxes:
-        """Return the store behind the gateway."""
+        """Return the store behind the gateway, from which the output of the job `job_id` can be fetched (None: of no job)."""
         return GatewaySandboxes(self._opened(), f"{self._url}{PREFIX}", self._headers(), job_id)
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -110,7 +117,10 @@ class GatewayChannel(Channel):
             ) from None
 
     async def _ask_until(self, deadline: float, method: str, path: str, raw: bytes) -> bytes:
-        """Send a request until it is answered. Rejected: it is refused. Unavailable: the time is over."""
+        """Send a request until it is answered, and return the body of the answer.
+
+        Raise Rejected if the request is refused, Unavailable if there is no answer at the deadline (of the monotonic clock).
+        """
         fault = Unavailable(f"no gateway answers at {self._url}")
         attempt = 0
         while (left := deadline - time.monotonic()) > 0:

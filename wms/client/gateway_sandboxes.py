@@ -1,4 +1,4 @@
-"""The sandbox store behind a gateway: archives go up for a submission, and come down as the output of a job."""
+"""The sandbox store behind a gateway: archives are sent for a submission, and fetched as the output of a job."""
 
 import asyncio
 import hashlib
@@ -21,7 +21,7 @@ ARCHIVE: Final = "application/gzip"
 
 
 class GatewaySandboxes:
-    """The store as one user reaches it; only the output of the job `job_id` can be fetched."""
+    """The sandbox store as one user reaches it; only the output of the job `job_id` can be fetched."""
 
     def __init__(
         self, session: aiohttp.ClientSession, url: str, headers: dict[str, str], job_id: int | None
@@ -38,11 +38,18 @@ class GatewaySandboxes:
         return MAX_OBJECT
 
     def keep(self, source: Path | bytes) -> SandboxRef:
-        """Send an archive. It blocks, in a thread beside the client's loop. Rejected: it is refused. Unavailable: it may be sent again."""
+        """Send an archive and return its reference. The call blocks, so it runs in a thread other than the client's loop.
+
+        Raise Rejected if the archive is refused, Unavailable if it may be sent again.
+        """
         return asyncio.run_coroutine_threadsafe(self._put(source), self._loop).result()
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        """Copy the output archive of the job to `to_path`, after its bytes are verified."""
+        """Copy the output archive of the job to the new file `to_path`, verify its digest, and return its reference.
+
+        Raise Rejected if the gateway refuses, or if the archive is too large. Raise Unavailable if it did not come, and
+        TornSandbox if its digest is another.
+        """
         url = f"{self._url}/jobs/{self._job_id}/output"
         try:
             async with self._session.get(
@@ -82,7 +89,7 @@ async def _pieces(source: Path) -> AsyncIterator[bytes]:
 
 
 async def _written(pieces: AsyncIterator[bytes], to_path: Path) -> SandboxRef:
-    """Write the pieces to a file. Rejected: they are more than a sandbox may have."""
+    """Write the pieces to a new file and return its reference. Raise Rejected if they are larger than a sandbox may be."""
     hasher, size = hashlib.sha256(), 0
     with to_path.open("xb") as file:
         async for piece in pieces:

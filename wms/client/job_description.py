@@ -1,4 +1,4 @@
-"""The description of a single job; for a job of a sweep, with that job's parameter values."""
+"""The description of a single job; for a job of an array, with the parameter values of that job."""
 
 import msgspec
 
@@ -8,7 +8,7 @@ from wms.messages.replies import JobDetail
 
 
 def description_of(detail: JobDetail) -> JobDescription:
-    """Return a description that, if submitted, makes a job like this one."""
+    """Return a description that, if submitted, makes a job like the given one."""
     described = msgspec.convert(detail.description, JobDescription)
     if detail.array_index is None:
         return described

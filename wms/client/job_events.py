@@ -1,7 +1,7 @@
 """Events of jobs as a signal: when a job changes its state, a client that waits for it polls at once.
 
-Events are only a signal; the client always requests the states. So a lost or late event costs time, and never shows a wrong state. A
-client that may not read the topic polls at intervals instead.
+Events are only a signal; the client always requests the states. So a lost or late event costs time, and never shows a wrong
+state. A client that may not read the topic polls at intervals instead.
 """
 
 import asyncio
@@ -55,7 +55,7 @@ class JobEvents:
         return moved
 
     def look_again(self) -> None:
-        """Make `moved` return at once."""
+        """Let the next call of `moved` return at once, as after a state change."""
         self._moved.set()
 
     async def _read(self) -> None:
@@ -86,7 +86,7 @@ class JobEvents:
 
 
 def concerns(fact: Fact, ranges: Ranges) -> bool:
-    """Return whether a fact is a state change of a job in these ranges. Without ranges any job counts."""
+    """Return whether a fact is a state change of a job in these ranges of ids. Without ranges any job counts."""
     if isinstance(fact, WaitReason | ElementState):
         return False
     if isinstance(fact, JobsMoved):

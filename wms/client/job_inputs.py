@@ -1,7 +1,7 @@
-"""Input files of single jobs of a sweep: `data/{sample}.root` stands for another file in each job.
+"""Input files of single jobs of an array: `data/{sample}.root` is another file in each job.
 
-Each distinct set of files becomes one archive in the sandbox store. The sweep stays one description: its parameter `wms_input` names the
-archive of each job.
+Each distinct set of files becomes one archive in the sandbox store. The array stays one description: its parameter
+`wms_input` names the archive of each job.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 def is_own(path: str, description: JobDescription) -> bool:
-    """Return whether the path stands for another file in each job of the description."""
+    """Return whether the path names another file in each job of the description."""
     known = {*description.parameters, INDEX} if is_array(description) else set[str]()
     return any(name in known for _, name in PLACEHOLDER.findall(path))
 
 
 def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tuple[str, ...]]:
-    """Return the paths of each job of the description, with all placeholders replaced."""
+    """Return the paths of each job of the description, in the order of the jobs, with all placeholders replaced."""
     lists = description.parameters
     fillers = (
         filler(n, {name: values[n] for name, values in lists.items()}) for n in range(jobs_in(description))
@@ -46,7 +46,7 @@ def paths_of_jobs(paths: Sequence[str], description: JobDescription) -> list[tup
 def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]:
     """Return the files to pack for each distinct tuple of paths.
 
-    Rejected: a file is missing, or the archives together are too many or too large; nothing is uploaded then.
+    Raise Rejected if a file is missing, or if the archives together are too many or too large.
     """
     distinct = dict.fromkeys(paths)
     if len(distinct) > ARCHIVES_LIMIT:
@@ -69,7 +69,10 @@ def archives(paths: Iterable[tuple[str, ...]]) -> dict[tuple[str, ...], Members]
 async def upload_archives(
     store: Objects, paths: Iterable[tuple[str, ...]], progress: Progress | None
 ) -> dict[tuple[str, ...], SandboxRef]:
-    """Upload one archive for each distinct tuple of paths, and return the references by tuple. Rejected as by `archives`."""
+    """Upload one archive for each distinct tuple of paths, and return the references by tuple.
+
+    `progress` is called after each upload (None: not called). Raise Rejected as `archives` does; nothing is uploaded then.
+    """
     packed = await asyncio.to_thread(archives, paths)
     gate = asyncio.Semaphore(UPLOADS_AT_ONCE)
     refs = dict[tuple[str, ...], SandboxRef]()
@@ -85,7 +88,10 @@ async def upload_archives(
 
 
 def with_archives(description: JobDescription, refs: Sequence[SandboxRef]) -> JobDescription:
-    """Return the description with one archive for each job, in the order of the jobs."""
+    """Return the description of an array with one archive for each job, in the order of the jobs.
+
+    Raise Rejected if the description is no array, or has a parameter of the name `wms_input`.
+    """
     if PARAMETER in description.parameters:
         raise Rejected("NAME_TAKEN", f"the parameter {PARAMETER} is wms's own", "rename yours")
     if not is_array(description):

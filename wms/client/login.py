@@ -1,7 +1,8 @@
 """Logging in at an OpenID provider by the device flow (RFC 8628): a code that the user confirms in a browser of any machine.
 
-The access token goes into the token file, and what renews it into a file beside. Both are readable by their owner alone. Providers
-exchange refresh tokens at each use, so one process at a time renews, and the others take what it got.
+The access token goes into the token file, and the refresh token into a file beside it. Both are readable by their owner
+alone. Providers exchange refresh tokens at each use. So one process at a time renews, and the others take the token that it
+got.
 """
 
 import asyncio
@@ -29,17 +30,17 @@ SCOPES: Final = "openid offline_access"
 ANSWER_BYTES: Final = 65_536
 CALL_SECONDS: Final = 15.0
 RENEW_SECONDS: Final = 120.0
-"""Seconds before a token's end in which it is renewed."""
+"""Seconds before a token's end from which on it is renewed."""
 LOOK_SECONDS: Final = 30.0
 SLOWER_SECONDS: Final = 5.0
-"""By so much longer is the pause between two questions when the provider says that they come too fast."""
+"""Seconds by which the pause between two requests grows when the provider says that they come too fast."""
 DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 
 A = TypeVar("A", bound=msgspec.Struct)
 
 
 class OpenIdEndpoints(msgspec.Struct, frozen=True):
-    """The members of a discovery document that logging in needs."""
+    """The members of a provider's discovery document that logging in needs."""
 
     issuer: Line
     token_endpoint: Line
@@ -48,7 +49,7 @@ class OpenIdEndpoints(msgspec.Struct, frozen=True):
 
 
 class DeviceCode(msgspec.Struct, frozen=True):
-    """A provider's answer to who wants to log in: where the user confirms which code, and how often to ask for the token."""
+    """A provider's answer to the request to log in: the code, where the user confirms it, and how often to ask for the token."""
 
     device_code: Text
     user_code: Line
@@ -59,7 +60,7 @@ class DeviceCode(msgspec.Struct, frozen=True):
 
 
 class IssuedTokens(msgspec.Struct, frozen=True):
-    """Tokens that a provider issued; no text of them is shown."""
+    """Tokens that a provider issued; `repr` does not show them."""
 
     access_token: Annotated[str, msgspec.Meta(min_length=1, max_length=LIMIT)]
     refresh_token: Annotated[str, msgspec.Meta(max_length=LIMIT)] = ""
@@ -69,15 +70,15 @@ class IssuedTokens(msgspec.Struct, frozen=True):
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A login at a provider, as its file keeps it."""
+    """A login at an OpenID provider, as its file keeps it."""
 
     issuer: Line
     client_id: Line
     scope: Line = SCOPES
     audience: Line = ""
-    """What the token is to be for, if the provider wants to be told (`audience`)."""
+    """The audience to request for the token, if the provider needs it as `audience`; empty for none."""
     resource: Line = ""
-    """The same, for providers that want it as `resource` (RFC 8707)."""
+    """The audience to request for the token, if the provider needs it as `resource` (RFC 8707); empty for none."""
     authorities: Line = ""
     refresh_token: Annotated[str, msgspec.Meta(max_length=LIMIT)] = ""
 
@@ -91,11 +92,12 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 async def log_in(login: Login, token_file: Path, tell: Callable[[DeviceCode], None]) -> UserCredential:
-    """Log in: `tell` the user where to confirm, wait for that, and write the token and the login. Return the token.
+    """Log in at a provider, write the token and the login to their files, and return the token.
 
-    Raises:
-        Rejected: ISSUER_INVALID, LOGIN_REFUSED or LOGIN_EXPIRED; the texts say what to do.
-        Unavailable: The provider does not answer.
+    `tell` shows the user the code and where to confirm it; the call waits until that is done.
+
+    Raise Rejected if the provider refuses (LOGIN_REFUSED), is none (ISSUER_INVALID) or nobody confirms in time
+    (LOGIN_EXPIRED). Raise Unavailable if the provider does not answer.
     """
     async with _session(login) as session:
         provider = await _discovered(session, login)
@@ -111,11 +113,9 @@ async def log_in(login: Login, token_file: Path, tell: Callable[[DeviceCode], No
 
 
 async def renew(token_file: Path, now: float, *, within: float = RENEW_SECONDS) -> bool:
-    """Renew a token that a login made and that ends within so many seconds. Return whether it was renewed.
+    """Renew the token of a login if it ends `within` so many seconds after `now`. Return whether it was renewed.
 
-    Raises:
-        Rejected: LOGIN_ENDED if the provider renews it no more.
-        Unavailable: The provider does not answer.
+    Raise Rejected (LOGIN_ENDED) if the provider refuses to renew it, Unavailable if the provider does not answer.
     """
     if read_login(token_file) is None or not _ends(token_file, now + within):
         return False
@@ -141,7 +141,10 @@ async def renew(token_file: Path, now: float, *, within: float = RENEW_SECONDS) 
 
 
 async def keep_fresh(token_file: Path, now: Callable[[], float]) -> None:
-    """Renew the token of a login whenever it is about to end, until cancelled. Return if the token is not of a login."""
+    """Renew the token of a login whenever it is about to end, until cancelled. Return if the token is not of a login.
+
+    `now` returns the time in seconds since 1970. Raise Rejected (LOGIN_ENDED) if the provider refuses to renew.
+    """
     while read_login(token_file) is not None:
         with contextlib.suppress(Unavailable):
             await renew(token_file, now())
@@ -149,10 +152,9 @@ async def keep_fresh(token_file: Path, now: Callable[[], float]) -> None:
 
 
 async def log_out(token_file: Path) -> Login:
-    """Have the provider revoke what renews the token, as far as it can, and delete both files. Return what the login was.
+    """Have the provider revoke the refresh token, if it answers, and delete both files. Return the login that was ended.
 
-    Raises:
-        Rejected: NOT_LOGGED_IN if the token is not of a login.
+    Raise Rejected (NOT_LOGGED_IN) if the token is not of a login.
     """
     login = read_login(token_file)
     if login is None:
@@ -166,7 +168,7 @@ async def log_out(token_file: Path) -> Login:
 
 
 def login_file(token_file: Path) -> Path:
-    """Return the file of the login beside a token file."""
+    """Return the path of the login's file, which is in the directory of the token file."""
     return token_file.with_name(LOGIN_FILE)
 
 
@@ -187,7 +189,10 @@ def read_login(token_file: Path) -> Login | None:
 async def _confirmed(
     session: aiohttp.ClientSession, provider: OpenIdEndpoints, login: Login, code: DeviceCode
 ) -> IssuedTokens:
-    """Ask for the token until the user has confirmed, or the code has expired."""
+    """Ask for the token until the user has confirmed the code, and return it.
+
+    Raise Rejected (LOGIN_EXPIRED) if the code has expired, or _Refused if the provider refuses.
+    """
     form = {
         "grant_type": DEVICE_GRANT,
         "device_code": code.device_code,
@@ -208,7 +213,7 @@ async def _confirmed(
 
 
 def _patience(refused: "_Refused") -> float:
-    """Return by how much longer to pause after a refusal that says to ask again. Raise any other."""
+    """Return by how many seconds the pause grows after a refusal that says to ask again. Raise any other refusal."""
     match refused.error:
         case "authorization_pending":
             return 0.0
@@ -255,7 +260,7 @@ def _ends(token_file: Path, at: float) -> bool:
 
 @contextmanager
 def _alone(token_file: Path) -> Iterator[None]:
-    """Hold the lock of a login: one process at a time renews it. It is free when the process ends, however that ends."""
+    """Hold the lock of a login, so that one process at a time renews it. The lock is free when the process ends."""
     with token_file.with_name(f".{LOGIN_FILE}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -265,7 +270,7 @@ def _alone(token_file: Path) -> Iterator[None]:
 
 
 class _Refused(Rejected):
-    """The provider refused, and says why in a word."""
+    """The error of a refusal by the provider, with its reason as text and as its error code."""
 
     def __init__(self, fault: _Fault) -> None:
         self.why = shown(fault.error_description or fault.error or "it does not say why")
@@ -294,7 +299,7 @@ async def _discovered(session: aiohttp.ClientSession, login: Login) -> OpenIdEnd
 
 
 async def _post(session: aiohttp.ClientSession, url: str, form: Mapping[str, str], answer: type[A]) -> A:
-    """Return the provider's answer to a form. Raise _Refused if it refuses."""
+    """Return the provider's answer to a form. Raise _Refused if it refuses, Unavailable if it does not answer."""
     status, body = await _send(session, url, form)
     if status >= 500:
         raise Unavailable(f"{url} answers {status}")

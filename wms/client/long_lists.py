@@ -21,7 +21,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddChunks]:
-    """Yield the messages with the lists of a description, each with as many chunks as fit."""
+    """Yield the messages with the lists of a description, each with as many chunks as fit.
+
+    Their ids begin with `prefix`. Raise Rejected if the lists of a thousand jobs are too large for a message.
+    """
     chunks = _cut(description)
     start = size = 0
     for n, chunk in enumerate(chunks):
@@ -53,5 +56,5 @@ def _message(chunks: Sequence[Chunk], start: int, end: int, prefix: str, client:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return the size of a chunk as JSON, with its separator, in bytes."""
+    """Return the size in bytes of a chunk as JSON, with its separator."""
     return sum(len(name) + len(bytes(values)) + len('"":,') for name, values in chunk.items()) + len("{},")

@@ -1,4 +1,4 @@
-"""Calls of functions as bytes that a job can run, and the outcomes that jobs bring back."""
+"""Calls of functions as bytes that a job can run, and the outcomes that jobs return."""
 
 import importlib
 import pickle
@@ -15,13 +15,13 @@ Outcome = tuple[bool, Any, str]
 
 
 class EachOf:
-    """A function as one job calls it many times: with each of a list of tuples of arguments."""
+    """A function that one job calls many times: with each of a list of tuples of arguments."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
 
     def __call__(self, rows: list[tuple[Any, ...]]) -> list[Any]:
-        """Return the list of the results."""
+        """Return the list of the results, one for each tuple of arguments."""
         return [self.function(*each) for each in rows]
 
 
@@ -35,7 +35,7 @@ class _Local(pickle.Pickler):
 
 
 def pickled(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> bytes:
-    """Return a pickled call. Rejected: it cannot be pickled, a site could not unpickle it, or it is too large."""
+    """Return a pickled call. Raise Rejected if it cannot be pickled, a site could not unpickle it, or it is too large."""
     many = isinstance(function, EachOf)
     called = function.function if isinstance(function, EachOf) else function
     try:
@@ -68,7 +68,7 @@ def _dumped(call: object) -> bytes:
 
 
 def unpickled(raw: bytes, job_id: int) -> Outcome:
-    """Return the outcome that a job has brought back; it runs what the job chose. Rejected: it cannot be read here."""
+    """Return the outcome that a job has sent; unpickling runs code that the job chose. Raise Rejected if it cannot be read."""
     try:
         returned, value, trace = pickle.loads(raw)  # noqa: S301 - the executor's page says it
         if not (returned or isinstance(value, BaseException)):

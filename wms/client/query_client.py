@@ -68,9 +68,9 @@ class QueryClient:
     ) -> AsyncIterator[Self]:
         """Connect to the system of these settings or of a data directory; by default, of the usual data directory.
 
-        The call waits `patience` seconds for a broker that does not answer, since it may be restarting.
-
-        Rejected: no system is set up there, or the token is missing or has expired. Unavailable: no broker answers.
+        `timeout` bounds each call of the client, in seconds. The connection is tried for `patience` seconds, since a broker
+        may be restarting. Raise Rejected if no system is set up there, or if the token is missing or has expired. Raise
+        Unavailable if no broker or gateway answers.
         """
         if not isinstance(settings, ClientSettings):
             settings = read_settings(settings)
@@ -82,7 +82,7 @@ class QueryClient:
             await exchange.close()
 
     def credential(self) -> UserCredential:
-        """Return the token in use with its claims. Rejected: it has expired."""
+        """Return the token in use with its claims. Raise Rejected if it is missing or has expired."""
         return TokenFile(Path(self.settings.auth.token_file)).read(clock.timestamp())
 
     # --- jobs ---------------------------------------------------------------------------------------------------------
@@ -90,9 +90,10 @@ class QueryClient:
     async def jobs(
         self, selector: Selector, *, newest: bool = False, limit: int | None = None, alone: bool = False
     ) -> AsyncIterator[replies.JobLine]:
-        """Yield the selected jobs by ascending id (`newest`: descending), at most `limit` of them.
+        """Yield the selected jobs by ascending id, at most `limit` of them (None: all).
 
-        They are fetched page by page, so that any number can be listed. `alone`: only jobs that belong to no sweep.
+        They are fetched page by page, so that any number can be listed. If `newest` is True, the ids descend. If `alone` is
+        True, only jobs that belong to no sweep are listed.
         """
         after: int | None = None
         left = limit
@@ -116,7 +117,11 @@ class QueryClient:
         group: str | None = None,
         since: datetime | None = None,
     ) -> AsyncIterator[replies.SweepLine]:
-        """Yield the sweeps with a job in one of the states, each with its number of jobs by state. The order is that of `jobs`."""
+        """Yield the sweeps with a job in one of the states (none: any state), each with its number of jobs by state.
+
+        The order is by ascending id, or descending if `newest` is True. Each other condition that is given must hold. At
+        most `limit` sweeps are listed (None: all).
+        """
         after: int | None = None
         left = limit
         while left is None or left > 0:
@@ -141,7 +146,7 @@ class QueryClient:
             left = None if left is None else left - len(page.sweeps)
 
     async def counts(self, selector: Selector) -> Counts:
-        """Return the number of selected jobs in each state."""
+        """Return the number of selected jobs by state."""
         query_id = new_id()
         query = asked.CountJobs(
             query_id=query_id, client=self._exchange.client, selector=normalised(selector)
@@ -149,21 +154,24 @@ class QueryClient:
         return (await self._ask(query, replies.JobCounts)).counts
 
     async def reasons(self, selector: Selector) -> dict[str, Counts]:
-        """Return for each reason the number of selected jobs in each state."""
+        """Return for each reason the number of selected jobs by state."""
         query = asked.CountJobs(
             query_id=new_id(), client=self._exchange.client, selector=normalised(selector), by_reason=True
         )
         return (await self._ask(query, replies.JobCounts)).reasons
 
     async def show(self, job_id: int) -> replies.JobDetail:
-        """Return all details of one job: description, attempts, history with reasons."""
+        """Return all details of one job: description, attempts, history with reasons.
+
+        Raise Rejected if there is no such job, or if you may not see it.
+        """
         query = asked.ShowJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobDetail)
 
     async def descriptions(self, selector: Selector) -> list[JobDescription]:
         """Return for each selected job a description that, if submitted, makes a job like it.
 
-        Rejected: no job is selected, or more than a thousand are.
+        Raise Rejected if no job is selected, or more than a thousand are.
         """
         found = [job.job_id async for job in self.jobs(selector, limit=DESCRIPTIONS_LIMIT + 1)]
         if not found:
@@ -180,19 +188,25 @@ class QueryClient:
         return list(await asyncio.gather(*map(one, found)))
 
     async def why(self, job_id: int) -> replies.JobWhy:
-        """Return why the job is in its state. For a waiting job this names the failed requirement at each computing element."""
+        """Return why the job is in its state.
+
+        For a waiting job the answer names the failed requirement at each computing element.
+        """
         query = asked.WhyJob(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobWhy)
 
     async def ranking(self, job_id: int) -> replies.JobRanking:
-        """Return the record of a brokered job: ranked elements, placements, agreements. Rejected: the broker does not place it."""
+        """Return the broker's record of a job: ranked elements, placements, agreements.
+
+        Raise Rejected if the broker does not place the job.
+        """
         query = asked.ShowRanking(query_id=new_id(), client=self._exchange.client, job_id=job_id)
         return await self._ask(query, replies.JobRanking)
 
     async def predictions(
         self, by: Literal["site", "predictor", "both"] = "both"
     ) -> tuple[replies.CalibrationLine, ...]:
-        """Return how true the broker's predictions were, by site, by predictor or by both."""
+        """Return how well the broker's predictions came true, by site, by predictor or by both."""
         query = asked.ListPredictions(query_id=new_id(), client=self._exchange.client, by=by)
         return (await self._ask(query, replies.Calibrations)).lines
 
@@ -206,9 +220,10 @@ class QueryClient:
         states: Sequence[AgreementState] = (),
         limit: int | None = None,
     ) -> AsyncIterator[replies.ReservationLine]:
-        """Yield the reservations that you may see, the newest first, at most `limit`; without states only the living ones.
+        """Yield the reservations that you may see, the newest first, at most `limit` (None: a million).
 
-        They are fetched page by page. Each condition that is given must hold.
+        They are fetched page by page. Each condition that is given must hold. Without `states` only reservations that have
+        not ended are listed.
         """
         after: asked.ReservationCursor | None = None
         left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
@@ -240,7 +255,7 @@ class QueryClient:
         offset: int | None = None,
         limit: int = 16_384,
     ) -> replies.JobOutput:
-        """Return a piece of the job's output: at most `limit` bytes from `offset` on, or the last bytes without `offset`."""
+        """Return a piece of the job's output: at most `limit` bytes from `offset` on, or the last bytes if `offset` is None."""
         query = asked.PeekJob(
             query_id=new_id(),
             client=self._exchange.client,
@@ -252,7 +267,7 @@ class QueryClient:
         return await self._ask(query, replies.JobOutput)
 
     async def queues(self) -> tuple[replies.QueueLine, ...]:
-        """Return the task queues with waiting jobs, the one with the most jobs first."""
+        """Return the task queues with waiting jobs, the queue with the most jobs first."""
         pages = await self._pages(asked.ListQueues, replies.Queues)
         return tuple(each for page in pages for each in page.queues)
 
@@ -262,7 +277,7 @@ class QueryClient:
         return tuple(each for page in pages for each in page.sites)
 
     async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
-        """Return a site, or one of its elements: its state, its history, its canaries, and the planner's decision on it."""
+        """Return a site, or one of its elements (`ce`): its state, history, canaries, and the planner's decision on it."""
         query = asked.ShowSite(query_id=new_id(), client=self._exchange.client, site=site, ce=ce)
         return await self._ask(query, replies.SiteDetail)
 
@@ -272,12 +287,15 @@ class QueryClient:
         return tuple(each for page in pages for each in page.plans)
 
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
-        """Return the living pilots; with `ended` also the ended pilots, after them."""
+        """Return the pilots that have not ended. If `ended` is True, the ended pilots follow them."""
         pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
         return tuple(each for page in pages for each in page.pilots)
 
     async def pilot(self, pilot_id: str) -> replies.PilotDetail:
-        """Return all details of a pilot, with its output if that was fetched. Rejected: it does not exist, or you may not see it."""
+        """Return all details of a pilot, with its output if that was fetched.
+
+        Raise Rejected if the pilot does not exist, or if you may not see it.
+        """
         query = asked.ShowPilot(query_id=new_id(), client=self._exchange.client, pilot_id=pilot_id)
         return await self._ask(query, replies.PilotDetail)
 
@@ -327,6 +345,6 @@ class QueryClient:
 
 
 def _channel(settings: ClientSettings) -> Channel:
-    """Return the way to the system: over its gateway if the settings name one, else over its broker."""
+    """Return the channel to the system: over its gateway if the settings name one, else over its broker."""
     tokens = TokenFile(Path(settings.auth.token_file))
     return GatewayChannel(settings.gateway, tokens) if settings.gateway else Exchange(settings.kafka, tokens)

@@ -14,7 +14,7 @@ CALL, OUTCOME, INITIALIZER = "wms_call.pkl", "wms_outcome.pkl", "wms_initializer
 
 
 def load(path: str) -> tuple:  # type: ignore[type-arg]
-    """Return what a file has pickled. ImportError: it names a module that is not here, and the remedy."""
+    """Return the value that is pickled in a file. Raise ImportError, with a remedy, if it needs a module that is missing."""
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - the fewer imports, the faster
             return pickle.load(file)  # type: ignore[no-any-return]  # noqa: S301 - the job's own
@@ -25,14 +25,17 @@ def load(path: str) -> tuple:  # type: ignore[type-arg]
 def called(
     function: Callable[..., object], arguments: Sequence[Any], named: "dict[str, object] | None"
 ) -> object:
-    """Return the result of a call. If `named` is None, `arguments` are those of many calls: return the list of their results."""
+    """Return the result of a call. If `named` is None, call the function with each of `arguments`; return the list of results."""
     if named is None:
         return [function(*each) for each in arguments]
     return function(*arguments, **named)
 
 
 def outcome() -> "tuple[bool, object, str]":
-    """Run the initializer, if there is one, and the call. Return whether it succeeded, its result or exception, and the traceback."""
+    """Run the initializer, if there is one, and the call.
+
+    Return whether it succeeded, its result or exception, and the traceback.
+    """
     sys.path.insert(0, ".")
     try:
         if os.path.exists(INITIALIZER):  # noqa: PTH110 - the fewer imports, the faster
@@ -43,7 +46,7 @@ def outcome() -> "tuple[bool, object, str]":
 
 
 def packed(returned: bool, value: object, trace: str) -> bytes:  # noqa: FBT001
-    """Return the pickled outcome. If it cannot be pickled, return a pickled error with the reason."""
+    """Return the pickled outcome. If it cannot be pickled, return a pickled error that says why."""
     try:
         raw = pickle.dumps((returned, value, trace))
         if not returned:

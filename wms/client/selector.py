@@ -37,11 +37,12 @@ def select(
     since: datetime | None = None,
     everything: bool = False,
 ) -> Selector:
-    """Return a selector of the jobs that meet every given condition. Rejected: a condition is malformed.
+    """Return a selector of the jobs that meet every given condition. Raise Rejected if a condition is malformed.
 
-    `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in any case, or
-    `ended` or `live` for all such states. `name` is a pattern with `*` and `?`; `group` a job group; `submission` the id of one of your
-    submissions. `since` (aware) selects jobs that were submitted or changed their state since then.
+    `jobs` are ids, ranges and lists of them: `select("1-100,205")`, `select([7, "9-12"])`. `state` is a state's name in any
+    case, or `ended` or `live` for all such states. `name` is a pattern with `*` and `?`; `group` is a job group.
+    `submission` is the id of one of your submissions. `since` (aware) selects jobs that were submitted or changed their
+    state since then. Without any condition, `everything` must be True to select all jobs.
     """
     words = [jobs] if isinstance(jobs, str | int) else list(jobs)
     return Selector(
@@ -58,7 +59,10 @@ def select(
 
 
 def ranges(words: Iterable[str]) -> Ranges:
-    """Return the ranges of ids that the words denote, in order. Ranges that touch or overlap are joined."""
+    """Return the ranges of ids that the words denote, in order. Ranges that touch or overlap are joined.
+
+    Raise Rejected if a word is no id or range, or if there are too many ranges.
+    """
     found = [_range(part) for word in words for part in _parts(word)]
     merged = joined(found)
     if len(merged) > RANGES_LIMIT:
@@ -71,7 +75,10 @@ def ranges(words: Iterable[str]) -> Ranges:
 
 
 def states(names: Iterable[str]) -> tuple[State, ...]:
-    """Return the states for these names. A name may be in any case, or a comma-separated list."""
+    """Return the states for these names, in any case, each alone or in comma-separated lists.
+
+    Raise Rejected for an unknown name.
+    """
     chosen: set[State] = set()
     for name in (part.strip() for word in names for part in word.split(",") if part.strip()):
         chosen |= _states(name)
@@ -84,7 +91,7 @@ def normalised(selector: Selector) -> Selector:
 
 
 def in_words(found: Ranges) -> str:
-    """Return the ranges in the form that users write: `1-5,9`."""
+    """Return the ranges of ids in the form that users write: `1-5,9`."""
     return ",".join(str(low) if low == high else f"{low}-{high}" for low, high in found)
 
 

@@ -21,9 +21,9 @@ PROFILE_VARIABLE = "WMS_PROFILE"
 TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
 """The environment variable with the path of the token's file."""
 URL_VARIABLE = "WMS_URL"
-"""The environment variable with the address of a gateway, which goes before the settings of a data directory."""
+"""The environment variable with the address of a gateway, which takes precedence over a data directory's settings."""
 AUTHORITIES_VARIABLE = "WMS_AUTHORITIES"
-"""The environment variable with the file of the authorities that the gateway's certificate is judged by."""
+"""The environment variable with the path of the certificates of authorities that the gateway's certificate is checked with."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """The default data directory, relative to the home directory."""
@@ -41,7 +41,7 @@ class TokenSettings(Section, frozen=True, kw_only=True):
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
-    """The location of the sandbox store: `file:///absolute/directory`, or that directory."""
+    """The location of the sandbox store: a URL such as `file:///absolute/directory`, or the path of that directory."""
 
     url: str
 
@@ -61,7 +61,7 @@ class GatewayAddress(Section, frozen=True, kw_only=True):
     """The address of a gateway, for clients that reach neither broker nor database."""
 
     url: Line
-    """`https://host:port`; without TLS only to this machine."""
+    """`https://host:port`. Without TLS, `http://`, only to this machine."""
     authorities: Line = ""
     """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
 
@@ -148,12 +148,11 @@ def read_settings(
     *,
     token: Path | None = None,
 ) -> ClientSettings:
-    """Return the settings of the system in a data directory. Rejected: there is no system; the text contains the remedy.
+    """Return the settings of the system in a data directory (None: the usual one).
 
-    `WMS_URL` names a gateway instead; of the directory only the token is used then.
-
-    Variables such as `WMS_KAFKA__BOOTSTRAP` override the file. The token's file is `token`, else the path in `WMS_TOKEN`, else the one in
-    the settings, relative to their directory.
+    If `WMS_URL` of the environment names a gateway, only the token comes from the directory. Variables such as
+    `WMS_KAFKA__BOOTSTRAP` override the file. The token's file is `token`, else the path in `WMS_TOKEN`, else that in the
+    settings, relative to the directory. Raise Rejected, with the remedy, if the directory has no system.
     """
     place = data_directory(directory, environment)
     path = place / FILE
@@ -173,7 +172,7 @@ def read_settings(
 
 
 def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Path | None) -> ClientSettings:
-    """Return the settings for the gateway that the environment names; the data directory then has the token at most."""
+    """Return the settings for the gateway at `url`. The data directory `place` then has the token at most."""
     said = environment.get(TOKEN_VARIABLE)
     chosen = token or (Path(said) if said else place / TOKEN_FILE)
     gateway = GatewayAddress(url=url, authorities=environment.get(AUTHORITIES_VARIABLE, ""))
@@ -183,7 +182,7 @@ def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Pa
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
     """Write a directory with which another user reaches the system: its address and a token, without an operator's secrets.
 
-    Rejected: the directory is an operator's own.
+    Raise Rejected if the directory is an operator's own.
     """
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:

@@ -1,4 +1,4 @@
-"""Messages of a submission: as few as can carry the descriptions, each with an id derived from the submission's id."""
+"""The messages of a submission: as few as can carry the descriptions, each with an id derived from the submission's id."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """Warnings about the jobs, as text."""
     foreseen: tuple[Foreseen, ...] = ()
-    """The obstacles for jobs that could run nowhere now."""
+    """The obstacles for jobs that could run nowhere at the time of submission."""
 
     @property
     def count(self) -> int:
@@ -60,7 +60,7 @@ _kinds = Kinds()
 
 
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
-    """Return the descriptions as JSON. InvalidDescription: it lists every problem of each description with its path."""
+    """Return the descriptions as JSON. Raise InvalidDescription, with every problem of each, if one is invalid."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
@@ -86,7 +86,7 @@ def _encoded(description: JobDescription) -> bytes:
 
 
 def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[Problem]:
-    """Return the problems of a description in the form in which it is sent, where each list has become a tuple."""
+    """Return the problems of a description, checked in the form in which it is sent, where lists have become tuples."""
     try:
         told = description if description.parameters else _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -98,12 +98,12 @@ def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[P
 
 
 def new_id() -> str:
-    """Return a new id for a request whose caller gave none."""
+    """Return a new random id for a request whose caller gave none."""
     return uuid.uuid4().hex
 
 
 def check_id(command_id: str) -> None:
-    """Raise Rejected for an id that is empty, too long for a command, or not printable."""
+    """Raise Rejected if an id is empty, too long for a command, or not printable."""
     if not 0 < len(command_id) <= ID_LIMIT or not command_id.isprintable():
         raise Rejected("BAD_ID", f"an id must be 1 to {ID_LIMIT} printable characters", "choose another")
 
@@ -123,7 +123,11 @@ def messages(
     strict: bool = False,
     hold: bool = False,
 ) -> Messages:
-    """Return the messages that submit the descriptions, in their order. The same arguments give the same messages."""
+    """Return the messages that submit the descriptions, in their order. The same arguments give the same messages.
+
+    If `strict` is True, the system refuses jobs that could run nowhere. If `hold` is True, the jobs are held. Raise Rejected
+    if the id or a description is invalid.
+    """
     check_id(command_id)
     values: list[AddChunks] = []
     parts: list[_Part] = []
@@ -151,7 +155,10 @@ def messages(
 def _divided(
     description: JobDescription, whole: bytes, prefix: str, client: str
 ) -> tuple[bytes, list[AddChunks]]:
-    """Return a description in the form in which it is sent. If its lists are too long, return also the messages that carry them."""
+    """Return a description in the form in which it is sent, and the messages that carry its lists.
+
+    Only lists that are too long for the description itself are sent apart.
+    """
     if not description.parameters or len(whole) <= long_lists.INLINE_BYTES:
         return whole, []
     return _encoder.encode(without_lists(description)), list(long_lists.apart(description, prefix, client))
@@ -166,7 +173,7 @@ class _Part:
         self._size = self._count = 0
 
     def has_room(self, size: int, count: int) -> bool:
-        """Return whether a description of `size` bytes and `count` jobs still fits."""
+        """Return whether a description of `size` bytes and `count` jobs still fits into the message."""
         fits = self._size + size < BYTES_LIMIT and self._count + count <= ARRAY_LIMIT
         return fits and len(self.jobs) < SUBMIT_LIMIT
 

@@ -20,7 +20,11 @@ async def submit(
     strict: bool,
     hold: bool,
 ) -> Submission:
-    """Submit jobs and return the result. The error of a refused message also names how much of the submission was accepted."""
+    """Submit jobs and return the result.
+
+    If `strict` is True, nothing is submitted if a job could run nowhere now. If `hold` is True, the jobs are Held. Raise
+    Rejected or Unavailable as the answers do; the text also names how much of the submission was accepted.
+    """
     whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
     return await send(exchange, timeout, whole, submission_id, strict=strict)
 
@@ -71,7 +75,7 @@ async def _ask_parts(
 def _partly(
     fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
 ) -> Rejected | Unavailable:
-    """Return the error with the accepted share of the submission added to its text."""
+    """Return the error with the accepted part of the submission added to its text."""
     ids = joined(each for answer in taken for each in answer.ids)
     count = sum(high - low + 1 for low, high in ids)
     so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""

@@ -1,4 +1,4 @@
-"""The same client for programs that do not await.
+"""The client for programs that do not await.
 
     from wms.client.sync import Client, JobDescription, select
 
@@ -110,7 +110,7 @@ class Client:
             self._end()
 
     def credential(self) -> UserCredential:
-        """Return the token in use with its claims. Rejected: it has expired."""
+        """Return the token in use with its claims. Raise Rejected if it has expired."""
         return self._client.credential()
 
     submit = _blocking(AsyncClient.submit)

@@ -24,13 +24,14 @@ QUIET_SECONDS = 10.0
 LEAST_PAUSE = 0.05
 OVERLAP = timedelta(seconds=5)
 LONG_OVERLAP = timedelta(seconds=120)
-"""The overlap of polled times. A change by a long transaction becomes visible after a poll, but is dated before it."""
+"""How far a poll goes back before the last one. A long transaction may date its change before a poll that did not see it."""
 
 
 class JobWatch:
     """A watch that yields the selected jobs as they are, then each job whose state changes, until all have ended.
 
-    A job that changes state twice between two polls is yielded once, in its latest state. `timeout` is in seconds; None: no bound.
+    A job that changes state twice between two polls is yielded once, in its latest state. `timeout` is in seconds; None: no
+    bound.
     """
 
     def __init__(
@@ -45,7 +46,7 @@ class JobWatch:
         self._newest: datetime | None = None
 
     async def changes(self) -> AsyncGenerator[JobLine, None]:
-        """Yield each job whose state has changed. Unavailable: some jobs had not ended in time."""
+        """Yield each job whose state has changed. Raise Unavailable if some jobs had not ended in time."""
         loop = asyncio.get_running_loop()
         deadline = None if self._timeout is None else loop.time() + self._timeout
         since, looks = None, 0
@@ -83,7 +84,10 @@ class JobWatch:
 
 
 async def pinned(client: QueryClient, selector: Selector) -> Selector:
-    """Return a selector of the ids selected now, if the given one names a state, a site or a time. These may change."""
+    """Return a selector of the ids selected now, if the given one names a state, a site or a time.
+
+    These may change. Raise Rejected if too many separate ids are selected.
+    """
     if not (selector.states or selector.site or selector.changed_since):
         return selector
     ids = joined([(job.job_id, job.job_id) async for job in client.jobs(selector)])
@@ -102,7 +106,11 @@ async def counts_at_end(
     progress: Callable[[Counts], None] | None,
     timeout: float | None,
 ) -> Counts:
-    """Return the counts of the selected jobs by state once all have ended. Unavailable: some had not within `timeout` seconds."""
+    """Return the counts of the selected jobs by state once all have ended.
+
+    `progress` is called with the counts at each poll (None: not called). Raise Unavailable if some jobs had not ended within
+    `timeout` seconds (None: no bound).
+    """
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
     pause = COUNT_SECONDS[0]

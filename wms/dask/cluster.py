@@ -49,15 +49,16 @@ _log = logging.getLogger(__name__)
 class WmsCluster(SpecCluster):
     """A Dask cluster of workers that are jobs, one worker a job.
 
-    `cores` are the threads of a worker and the processors of its job. `memory` is as text, such as "2 GiB", or bytes; `walltime` as text,
-    such as "30 min", or seconds. `description` contains the Python of the sites and further requirements; `files` are sent with each
-    worker. `host` and `scheduler_options` are where the scheduler listens: by default the address of this machine, any free port.
+    `cores` are the threads of a worker and the processors of its job. `memory` is a text such as "2 GiB", or bytes;
+    `walltime` is a text such as "30 min", or seconds. `description` contains the Python of the sites and further
+    requirements. `files` are sent with each worker. The scheduler listens on `host` and as `scheduler_options` say: by
+    default at this machine's address, on any free port.
 
-    `scale(n)` starts or ends workers until there are n, and `adapt(minimum=, maximum=)` keeps as many as the tasks need. A worker whose job
-    has ended is replaced under `adapt` alone; a warning tells the reason. `close` ends workers and scheduler, and so does the end of the
-    program. If the program dies, the workers end `death_timeout` later.
+    `scale(n)` starts or ends workers until there are n. `adapt(minimum=, maximum=)` keeps as many as the tasks need. A
+    worker whose job has ended is replaced under `adapt` alone; a warning tells the reason. `close` ends workers and
+    scheduler, and so does the end of the program. If the program dies, the workers end `death_timeout` later.
 
-    Rejected: there is no system; the text contains the remedy.
+    Raise Rejected, with the remedy, if there is no system.
     """
 
     def __init__(

@@ -29,9 +29,9 @@ class WorkerNeeds(Struct, frozen=True, kw_only=True):
 
     cores: int
     memory: int
-    """Bytes."""
+    """The memory of a worker in bytes."""
     walltime: int | None
-    """Seconds; None leaves it to the site."""
+    """The longest run time of a worker in seconds; None leaves it to the site."""
     death_timeout: int
     """Seconds after which a worker ends that cannot reach its scheduler."""
     extra_args: tuple[str, ...]
@@ -47,14 +47,14 @@ class Link:
 
     @property
     def open_client(self) -> Client:
-        """The client. Unavailable: the cluster is not connected."""
+        """The client of the cluster. Raise Unavailable if the cluster is not connected."""
         if self.client is None:
             raise Unavailable("the cluster is not connected to the system")
         return self.client
 
 
 def certificates(security: Security) -> dict[str, str]:
-    """Return the certificates of a worker by the option that names their file: each the text itself, or a path here."""
+    """Return the certificates of a worker, by the option that names each file: each as its text, or as a path on this machine."""
     said = {option: getattr(security, field) for option, field in CERTIFICATES.items()}
     return {option: str(value) for option, value in said.items() if value}
 
@@ -72,7 +72,7 @@ def described(
     files: SandboxRef | None = None,
     options: Sequence[str] = (),
 ) -> JobDescription:
-    """Return the job of a worker. `options` are those with a certificate, which `files` contains."""
+    """Return the description of the job of a worker. `options` name its certificates, which are in the archive `files`."""
     base = needs.description
     lifetime = () if needs.walltime is None else ("--lifetime", f"{max(1, needs.walltime - 60)}s")
     tls = [word for option in options for word in (option, file_name(option))]
@@ -120,7 +120,7 @@ class WorkerJob(ProcessInterface):
         self._options = options
 
     async def start(self) -> None:
-        """Submit the job. Rejected, Unavailable: it was not taken."""
+        """Submit the job. Raise Rejected or Unavailable if it was not accepted."""
         job = described(
             self._needs, self._scheduler, self.name, files=self._link.files, options=self._options
         )
@@ -140,5 +140,5 @@ class WorkerJob(ProcessInterface):
         await super().close()
 
     async def lost(self) -> None:
-        """Note that the job has ended."""
+        """Record that the job has ended without being told to."""
         await super().close()

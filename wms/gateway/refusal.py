@@ -1,4 +1,4 @@
-"""What a gateway says of a request that it refuses, as the error that the service raised."""
+"""The answer of a gateway that refuses a request, as the error that the service raised."""
 
 import contextlib
 from typing import Final
@@ -8,11 +8,11 @@ import msgspec
 from wms.errors import Rejected, Unavailable
 
 AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses of gateways, and of proxies before them, that may be others the next time."""
+"""HTTP statuses of gateways, and of proxies before them, after which the same request may succeed."""
 
 
 class RefusedRequest(msgspec.Struct, frozen=True):
-    """What a gateway says of a request that it refuses."""
+    """The body of a gateway's answer to a request that it refuses."""
 
     code: str
     detail: str = ""
@@ -21,7 +21,7 @@ class RefusedRequest(msgspec.Struct, frozen=True):
 
 
 def refusal(status: int, read: bytes) -> Rejected | Unavailable:
-    """Return the error that a gateway's answer tells of. Unavailable: the same request may succeed later."""
+    """Return the error that a gateway's answer means: Unavailable if the same request may succeed later, else Rejected."""
     said = RefusedRequest(code="")
     with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
         said = msgspec.json.decode(read, type=RefusedRequest)

@@ -97,13 +97,13 @@ class WorkflowExecutor(RemoteExecutor):
     # --- submitting -----------------------------------------------------------------------------------------------------
 
     def run_jobs(self, jobs: Sequence[Any]) -> None:
-        """Submit jobs, those that run since before excepted: a Snakemake that died has left them."""
+        """Submit jobs to wms, except those that still run since an earlier Snakemake that died."""
         for job in jobs:
             self.run_job_pre(job)
         self._submit([job for job in jobs if not self._resumed(job)])
 
     def run_job(self, job: Any) -> None:
-        """Submit one job."""
+        """Submit one job of the workflow, or follow the job of an earlier run that has not ended."""
         self.run_jobs([job])
 
     def _submit(self, jobs: Sequence[Any]) -> None:
@@ -129,7 +129,7 @@ class WorkflowExecutor(RemoteExecutor):
         self.report_job_submission(info)
 
     def _resumed(self, job: Any) -> bool:
-        """Return whether an earlier run, which has died, left a job for this that has not ended; if so, follow it."""
+        """Return whether an earlier run left a job for this one that has not ended. If so, follow that job."""
         if self._earlier is None:
             ours = select(owner=self._client.credential().owner, group=self._group, state="live")
             self._earlier = {line.name: line.job_id for line in self._client.jobs(ours)}

@@ -13,11 +13,11 @@ DIRECTORY = "directory"
 
 
 PRINTED = ("stdout.txt", "stderr.txt")
-"""What every job brings back besides its outputs."""
+"""The files with the standard streams that every job returns besides its outputs."""
 
 
 def below(path: str, work: Path) -> str:
-    """Return a path relative to the directory of the workflow. Rejected: it is outside of it."""
+    """Return a path relative to the directory of the workflow; raise Rejected if it is outside of it."""
     name = PurePosixPath(os.path.normpath(path))
     if name.is_absolute() and name.is_relative_to(work):
         name = name.relative_to(work)

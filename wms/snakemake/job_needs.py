@@ -26,7 +26,7 @@ def with_needs(
     `mem_mb`, `mem_mib` and `disk_mb`, `disk_mib` are the units that their names say; `runtime` is minutes. Disk counts only in a
     directory of the job's own. `wms_sites` and the like set fields of the description.
 
-    Rejected: a resource that begins with wms_ is none of these.
+    Raise Rejected if a resource begins with `wms_` and names no such field.
     """
     runtime = _number(resources, "runtime")
     wall_time = base.wall_time if runtime is None else math.ceil(runtime * 60)
