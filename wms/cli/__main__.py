@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kind of ending
-    """Run a command and return its exit code. Only a bug raises an exception, and only with WMS_DEBUG."""
+    """Run a command and return its exit code. Errors are printed; only a bug raises an exception, and only with WMS_DEBUG."""
     from cyclopts.exceptions import CycloptsError
 
     from wms.cli.printing import give_up_output
@@ -68,7 +68,7 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
 
 
 def _marked(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `-` replaced by a path, and a mark after the `--` that precedes the program of a submission."""
+    """Return the arguments with `-` replaced by a path, and with a mark after the `--` before a submission's program."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     words[:end] = [STDIN if word == "-" else word for word in words[:end]]
@@ -80,7 +80,7 @@ def _marked(arguments: Sequence[str]) -> list[str]:
 
 
 def _usage_fault(error: Exception) -> str:
-    """Return the fault in the arguments as one line of text."""
+    """Return the fault in the arguments, which the parser's error names, as one line of text."""
     said = " ".join(str(error).split()).removesuffix(".")
     unused = getattr(error, "unused_tokens", None)
     return f"unexpected argument {unused[0]!r}" if said.startswith("Unused Tokens") and unused else said

@@ -1,4 +1,4 @@
-"""`wms whoami`, `wms audit-trail`, `wms revoke`: who one is, who ordered what, and who comes in no more."""
+"""`wms whoami`, `wms audit-trail`, `wms revoke`: who one is, who ordered what, and which tokens, users and pilots are refused."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -53,7 +53,7 @@ def whoami(*, common: Common = USUAL) -> int:
 
 
 def who_rows(found: "WhoYouAre") -> list[tuple[str, str]]:
-    """Return the table rows of an identity."""
+    """Return the table rows of an identity: pairs of claim and value."""
     from datetime import UTC, datetime
 
     expires = datetime.fromtimestamp(found.expires_at, UTC)
@@ -83,7 +83,7 @@ def audit_trail(
 ) -> int:
     """List orders and refusals, the newest first: who ordered what, on what, and the answer.
 
-    Each is written with what it did, and the database refuses to change it. You see your own; administrators see their VO's, operators all. With --json each line is one object.
+    An order is recorded in one transaction with its effects, and the database refuses to change the record. You see your own; administrators see their VO's, operators all. With --json each line is one object.
 
     For example:
       wms audit-trail
@@ -104,7 +104,7 @@ def audit_trail(
     since
         Only since this time: 2h (ago), 2026-11-22, or 2026-11-22T08:00.
     limit
-        The most lines to show; 0 shows all.
+        The greatest number of lines to show; 0 shows all.
     """
 
     async def work(client: "Client") -> int:
@@ -130,7 +130,7 @@ def _show_trail(lines: "list[AuditLine]", common: Common) -> None:
 
 
 def trail_rows(lines: "Iterable[AuditLine]") -> list[tuple[object, ...]]:
-    """Return the table rows of orders."""
+    """Return the table rows of orders: time, owner, action, subject and answer."""
     return [
         (
             f"{each.at:%m-%d %H:%M:%S}",
@@ -157,7 +157,7 @@ def revoke(
 ) -> int:
     """Have all services refuse a token, a subject or a pilot; or list what is revoked.
 
-    It holds within seconds everywhere, also after restarts. A token is named by its id (jti), which `wms whoami` and `wms audit-trail --json` show; a subject as its jobs' owner. The jobs and pilots of a revoked subject go on: kill them, and revoke pilots by their ids.
+    A revocation holds within seconds in all services, also after restarts. A token is named by its id (jti), which `wms whoami` and `wms audit-trail --json` show; a subject as its jobs' owner. The jobs and pilots of a revoked subject go on: kill them, and revoke pilots by their ids.
 
     For example:
       wms revoke
@@ -203,7 +203,7 @@ def _show_revocations(found: "tuple[RevocationLine, ...]", common: Common) -> No
 
 
 def revocation_rows(found: "Iterable[RevocationLine]") -> list[tuple[object, ...]]:
-    """Return the table rows of revocations."""
+    """Return the table rows of revocations: kind, value, operator, end and reason."""
     return [
         (
             each.kind,

@@ -1,4 +1,4 @@
-"""The commands and their groups. Only the called command is imported, so that it starts fast."""
+"""The commands and their groups. Only the module of the called command is imported, so that `wms` starts fast."""
 
 from collections.abc import Sequence
 from importlib import import_module
@@ -157,7 +157,7 @@ COMMANDS = (
 
 
 def app_for(arguments: Sequence[str]) -> App:
-    """Return the application with all commands. Only the called command is imported."""
+    """Return the application with all commands. Only the module of the command that the arguments call is imported."""
     app = App(
         name="wms",
         help=HELP,
@@ -196,13 +196,13 @@ def _register(app: App, command: Any, name: str, group: Group, place: int) -> No
 
 
 def command_in(arguments: Sequence[str]) -> str:
-    """Return the name of the called command; empty if there is none."""
+    """Return the name of the command that the arguments call; empty if there is none."""
     first = next((word for word in arguments if not word.startswith("-")), "")
     return first if any(first == name for _, name, _, _ in COMMANDS) else ""
 
 
 def subcommand_in(command: str, arguments: Sequence[str]) -> str:
-    """Return the name of the called subcommand; empty if there is none."""
+    """Return the name of the subcommand of `command` that the arguments call; empty if there is none."""
     where = next((where for _, name, where, _ in COMMANDS if name == command), "")
     if not where:
         return ""

@@ -34,16 +34,16 @@ class Changes:
     """Disk space in the job's directory: 500M, 10G."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """The most memory that it may use, if the node has so much."""
+    """The most memory that a job may use, if the node has so much."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
 
     min_processors: int | None = sets("min_processors")
-    """The fewest processors that it needs, in place of --processors."""
+    """The fewest processors that a job needs, in place of --processors."""
 
     max_processors: int | None = sets("max_processors")
-    """The most processors that it can use, with --min-processors."""
+    """The most processors that a job can use, with --min-processors."""
 
     tag: Many | None = sets("tags")
     """A tag that the resource must have. May be repeated."""
@@ -79,16 +79,16 @@ class Changes:
     """A ClassAd expression: resources for which it gives a greater number are preferred."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
-    """A further file or directory to send along; it replaces an earlier one of the same name. May be repeated."""
+    """A further file or directory to send along. It replaces one of the same name. May be repeated."""
 
     output: Annotated[Many | None, Parameter(name=("--output", "-o"))] = sets("output_sandbox")
     """A pattern of files to keep, in place of the present patterns. May be repeated."""
 
     stdout_limit: Bytes | None = sets("stdout_limit")
-    """How much of the standard output is kept: 64K, 10M."""
+    """The size of standard output that is kept: 64K, 10M."""
 
     stderr_limit: Bytes | None = sets("stderr_limit")
-    """How much of the standard error is kept."""
+    """The size of standard error that is kept: 64K, 10M."""
 
     after: Many | None = sets("after")
     """Ids of jobs that must be Done before these start, in place of the present ones; for held jobs. May be repeated."""
@@ -106,17 +106,23 @@ class Changes:
     """A requirement to drop, by the name of its option: site, memory, tag. May be repeated."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the changed fields of a description, without the input files. Raise Rejected for an unknown name in --unset."""
+        """Return the changed fields of a description with their values, without the input files.
+
+        Raise Rejected if --unset has an unknown name.
+        """
         changes = fields_of(self)
         return {**_unset(self.unset or (), {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
     def is_empty(self) -> bool:
-        """Return whether no option is given."""
+        """Return whether no option of changes is given."""
         return self == Changes()
 
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
-    """Return the fields that the words name, with their default values. Raise Rejected for an unknown name or one that is also changed."""
+    """Return the fields that the words name, each with its default value.
+
+    Raise Rejected if a name is unknown, or is among the fields that are also changed.
+    """
     from wms.errors import Rejected, shown
     from wms.jobdesc.changes import CHANGEABLE, default_of
 
@@ -146,7 +152,7 @@ def field_of(option: str) -> str:
 
 
 async def with_files(client: "Client", changes: Changes, fields: dict[str, Any]) -> dict[str, Any]:
-    """Upload the input files, and return the fields with their references."""
+    """Upload the input files of the changes, and return the fields with the references to these."""
     if not changes.input:
         return fields
     return {**fields, "input_sandbox": [await client.upload(changes.input)]}

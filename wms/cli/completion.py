@@ -60,14 +60,17 @@ def completion(
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print the candidates for the last word, one a line, and return the exit code."""
+    """Print the candidates for the last of the words, one a line, and return the exit code."""
     for each in candidates(words or [""], live):
         show(each)
     return OK
 
 
 def candidates(words: Sequence[str], live: Live) -> list[str]:
-    """Return the candidates for the last word; empty if the shell should offer files."""
+    """Return the candidates for the last of the words on a command line; empty if the shell should offer files.
+
+    `live` gives the present names of a running system.
+    """
     from wms.cli.app import COMMANDS, app_for, command_in
 
     *before, current = words
@@ -96,7 +99,7 @@ def _commands_of(command: App) -> list[str]:
 
 
 def _options(command: App) -> dict[str, tuple[str, ...] | None]:
-    """Return the options with their possible values; None for an option without a value."""
+    """Return the options of a command with their possible values; None for an option without a value."""
     found: dict[str, tuple[str, ...] | None] = {}
     if command.default_command is None:
         return found
@@ -138,7 +141,7 @@ def _beginning(names: Iterable[str], current: str) -> list[str]:
 
 
 def live(kind: str) -> list[str]:
-    """Return the present names in the user's system; empty if it does not answer within `PATIENCE_SECONDS`."""
+    """Return the present sites, elements or jobs (`kind`) of the user's system; empty if it does not answer in time."""
     import asyncio
 
     from wms.errors import WmsError

@@ -95,7 +95,7 @@ def dead_letters(
 
 
 def numbers(words: Sequence[str]) -> list[int]:
-    """Return the letter numbers in words such as `3 4 10-14`. Raise Rejected for other words."""
+    """Return the numbers of letters in words such as `3 4 10-14`. Raise Rejected for other words, or for too many letters."""
     found: list[int] = []
     for word in words:
         first, _, last = word.partition("-")
@@ -244,7 +244,7 @@ async def _drop(db: "Database", ids: list[int], reason: str, common: Common) -> 
 
 
 def _outcome(done: set[int], ids: list[int]) -> int:
-    """Print the ids of letters that do not exist, and return the exit code."""
+    """Print the numbers of letters that do not exist, and return the exit code."""
     if missing := [each for each in ids if each not in done]:
         named = ", ".join(map(str, missing[:10])) + (" ..." if len(missing) > 10 else "")
         note(f"no such letter: {named}")
@@ -317,7 +317,7 @@ def _named(words: Sequence[str]) -> Any:
 
 
 def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | None]":
-    """Return a function that verifies a token by the system's keys, and returns its principal or None."""
+    """Return a function that verifies a token by the system's keys. It returns the principal, or None for a bad token."""
     from pathlib import Path
 
     from wms.auth.token import Verifier

@@ -83,7 +83,7 @@ async def _demo(data: Path | None, slots: int | None, kafka: str) -> dict[str, A
 
 
 def _on(board: "ProgressBoard", logs: str) -> "Tell":
-    """Return a function that shows the progress of steps on a board, and prints the first fault of each with the path of the logs."""
+    """Return a function that shows the progress of steps on a board, and prints faults with the path of the logs."""
     from wms.cli.printing import note
 
     tasks = {}

@@ -1,4 +1,4 @@
-"""Job descriptions from a command line: from files, or one from options. Options override files."""
+"""Job descriptions from a command line: from files, or from options alone. Options override files."""
 
 import os
 import shutil
@@ -25,7 +25,7 @@ FOREIGN_SUFFIXES = (".jsdl", ".xml", ".jdl", ".xrsl", ".adl", ".sub", ".submit")
 """Suffixes of descriptions in other languages. They tell files from programs; the language is recognised by the content."""
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
-"""A mark before the words after `--`. They are a program and its arguments, not files."""
+"""A mark before the words after `--`, which are a program and its arguments, not files."""
 FOREIGN = {
     ".csv": "a table",
     ".tsv": "a table",
@@ -36,7 +36,11 @@ PARAMETER_REMEDY = 'an empty value can be given in a file of descriptions: param
 
 
 def words_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that name files, or the program and its arguments. Rejected: a word before `--` belongs to no option."""
+    """Return the words that name files, or the program and its arguments.
+
+    Raise Rejected if a word before `--` belongs to no option. Raise it too if the first word can be neither file nor
+    program.
+    """
     if PROGRAM_MARK not in words:
         if words and not are_files(words):
             _check_is_program(words[0])
@@ -52,7 +56,7 @@ def words_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_is_program(word: str) -> None:
-    """Raise Rejected for a first word without `--` that is a file and not a program."""
+    """Raise Rejected if a first word without `--` names a file that cannot be executed."""
     path = Path(word)
     if what := FOREIGN.get(path.suffix.lower()):
         raise Rejected(
@@ -70,7 +74,7 @@ _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}
 
 
 def are_files(words: Sequence[str]) -> bool:
-    """Return whether the words are description files, by the first word; otherwise they are a program with its arguments."""
+    """Return whether the words are description files, judged by the first word; else they are a program with its arguments."""
     if not words:
         return False
     from wms.cli.translated import is_recognised
@@ -80,7 +84,10 @@ def are_files(words: Sequence[str]) -> bool:
 
 
 def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "Given":
-    """Return the descriptions given by the words and options. Rejected: it lists every problem of all descriptions; if strict, losses too."""
+    """Return the descriptions that words and options give. If `strict` is True, losses in a translation are problems.
+
+    Raise Rejected, with every problem of all descriptions, if one is invalid or nothing is given.
+    """
     if not words:
         raise Rejected(
             "NO_JOBS",
@@ -99,7 +106,10 @@ def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = 
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """Return the names and values of `NAME=VALUE` words."""
+    """Return the values by name of `NAME=VALUE` words.
+
+    Raise Rejected, naming the option, for another word or a name given twice.
+    """
     found = dict[str, str]()
     for word in words:
         name, equals, value = word.partition("=")
@@ -112,7 +122,7 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def columns(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the lists of values in `NAME=V1,V2,...` and `NAME=@FILE`. Rejected: a value is empty."""
+    """Return the lists of values in `NAME=V1,V2,...` and `NAME=@FILE` by name. Raise Rejected if a value is empty."""
     return {name: _values(name, value) for name, value in pairs(words, "--parameter").items()}
 
 
@@ -135,9 +145,9 @@ def _without_blank_end(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown_placeholders(description: JobDescription) -> str | None:
-    """Return a note on names in braces that are no parameter of a sweep; None if there are none.
+    """Return a note on names in braces that are no parameter of an array; None if there are none.
 
-    They stay unchanged, as in `awk {print}`.
+    Such texts stay unchanged, as in `awk {print}`.
     """
     if not is_array(description):
         return None
@@ -157,12 +167,12 @@ def unknown_placeholders(description: JobDescription) -> str | None:
 
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
-    """Return the names and values of `NAME=VALUE` words. True, false and numbers get these types; other values are texts."""
+    """Return the values by name of `NAME=VALUE` words. True, false and numbers get these types; other values are texts."""
     return {name: plain(value) for name, value in pairs(words, "--attribute").items()}
 
 
 def plain(said: str) -> bool | int | float | str:
-    """Return the value of `true`, `false` or a number; other texts are returned unchanged."""
+    """Return the value of `true`, `false` or a number; another text is returned unchanged."""
     try:
         value = msgspec.json.decode(said, type=bool | int | float)
     except msgspec.DecodeError:
@@ -178,11 +188,11 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
 
 
 _WORDS = {"executable": "the program", "arguments": "the arguments"}
-"""Names, in problems, of fields that no option sets."""
+"""The names, in problems, of fields that no option sets."""
 
 
 def by_flags(invalid: InvalidDescription) -> InvalidDescription:
-    """Return the problems with the options' names in place of the fields that they set."""
+    """Return the problems with the options' names in place of the fields that these set."""
     return InvalidDescription(
         [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
     )
@@ -194,7 +204,10 @@ def _as_flag(place: str) -> str:
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
-    """Return the description with the fields that options set in place of its own values."""
+    """Return the description with the fields that options set in place of its own values.
+
+    Raise Rejected if it is invalid then.
+    """
     if not flags:
         return description
     mixed = dict(flags)
@@ -218,12 +231,12 @@ def _from_file(name: str, *, strict: bool) -> "Given":
 
 
 def lines_of(name: str) -> tuple[str, ...]:
-    """Return the lines of a file without their line ends; each line is a value."""
+    """Return the lines of a file without their line ends, each of which is a value. Raise Rejected if it cannot be read."""
     return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
 
 
 def text_of(name: str) -> str:
-    """Return the text of a file. Rejected: it cannot be read, is not UTF-8, or is too large."""
+    """Return the text of a file. Raise Rejected if it cannot be read, is not UTF-8, or is too large."""
     try:
         text = bytes_of(name, LIST_LIMIT).decode()
     except UnicodeDecodeError:
@@ -236,7 +249,7 @@ def text_of(name: str) -> str:
 
 
 def bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
-    """Return the bytes of a file or of standard input, one more than the limit at most. Rejected: it cannot be read."""
+    """Return the bytes of a file or of standard input, at most `limit` and one more. Raise Rejected if it cannot be read."""
     # Read one byte more than allowed, which suffices to refuse a large file without reading it whole.
     if name in STDIN:
         return _read(sys.stdin.buffer, limit)
@@ -261,8 +274,8 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
     """Return the local file to send as the description's executable; None if none is to be sent.
 
-    A file is sent if the executable is a relative path. `carried` are names of files that are sent anyway. Rejected: the file is missing,
-    lies outside this directory, or is not executable.
+    A file is sent if the executable is a relative path. `carried` are names of files that are sent anyway. Raise Rejected if
+    the file is missing, lies outside this directory, or is not executable.
     """
     name = description.executable
     if name.startswith("/") or "/" not in name:
@@ -293,7 +306,10 @@ def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path
 
 
 def local_namesake(description: JobDescription) -> str | None:
-    """Return a note if a bare name is a local file outside PATH, since the site will search PATH for it; None otherwise."""
+    """Return a note if the executable is a bare name and also a local file outside PATH; None otherwise.
+
+    The site will look such a name up in PATH.
+    """
     name = description.executable
     if "/" in name or not Path(name).is_file() or shutil.which(name):
         return None

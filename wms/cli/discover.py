@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DISCOVERY = Group("Discovery", sort_key=20)
 ELEMENTS = ("SITE", "CE", "STATE", "SLOTS>", "FREE>", "WAITING>", "MAX WALL>", "LETS IN", "DOOR")
 SHOWN = 200
-"""The most characters shown of a text from an untrusted server."""
+"""The greatest number of characters that are shown of a text from an untrusted server."""
 SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
 
 
@@ -57,7 +57,7 @@ class Sought:
 
 
 def discover(sought: Sought, common: Common) -> int:
-    """Query the index servers, show the result, and return the exit code."""
+    """Query the index servers, show the elements that they list, and return the exit code."""
     quiet()
     found = run_async(_find(sought, float(common.timeout)))
     asker = _asker(sought)

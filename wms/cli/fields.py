@@ -12,23 +12,23 @@ MAKES = "makes"
 
 
 def sets(name: str, *, unless: object = None) -> Any:
-    """Declare an option whose value becomes the field `name`. Without the option, its value is `unless`."""
+    """Declare an option whose value becomes the field `name` of a description. Without the option, the value is `unless`."""
     return field(default=unless, metadata={SETS: name})
 
 
 def makes(name: str) -> Any:
-    """Declare an option from whose words the field `name` is computed: files are uploaded, pairs are parsed."""
+    """Declare an option from whose words the field `name` of a description is computed: files are uploaded, pairs are parsed."""
     return field(default=None, metadata={MAKES: name})
 
 
 def fields_of(options: Any) -> dict[str, Any]:
-    """Return the values of the given `sets` options, by field."""
+    """Return the values of the given `sets` options, by the fields that they set."""
     given = ((each, getattr(options, each.name)) for each in fields(options) if SETS in each.metadata)
     return {each.metadata[SETS]: value for each, value in given if value != each.default}
 
 
 def options_of(*classes: Any) -> dict[str, str]:
-    """Return the names of the options that set or compute fields, by field."""
+    """Return the names of the options of these classes that set or compute fields, by field."""
     return {name: each.name for of in classes for each in fields(of) if (name := _field_of(each))}
 
 

@@ -1,4 +1,4 @@
-"""`wms status` without jobs: each server and service of the system, its lag, its health, and unserved partitions."""
+"""`wms status` without jobs: the health of each server and service of the system, its lag, and unserved partitions."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
-"""The fraction of Postgres's allowed connections above which a problem is shown, since the next service to start may get none."""
+"""The fraction of Postgres's allowed connections above which a problem is shown. The next service to start may get none."""
 PARTS = (
     TableColumn("PART", ALWAYS),
     TableColumn("STATE", 1),
@@ -45,7 +45,7 @@ PARTS = (
 
 
 class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one server or process."""
+    """The health of one server or process of the system."""
 
     name: str
     up: bool
@@ -58,10 +58,13 @@ class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
     lag: int | None = None
     """The number of messages that wait for the process; None if it reads none."""
     probe_ms: float | None = None
-    """The longest round trip of a probe through its partitions in milliseconds. For an unserved partition it is the silence."""
+    """The longest round trip of a probe through the process's partitions, in milliseconds.
+
+    For an unserved partition it is the time without a probe. None if there is no probe.
+    """
     note: str = ""
     busy: str = ""
-    """The slow work that still makes progress; empty if there is none."""
+    """A slow batch of messages that still makes progress, as text; empty if there is none."""
     problems: tuple[str, ...] = ()
     """All problems of the process, as texts."""
     partitions: tuple[PartitionLine, ...] = ()
@@ -83,7 +86,7 @@ class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def show_health(common: Common) -> int:
-    """Show the health of the system; return exit code 1 if a process is down or a partition is not served."""
+    """Print the health of the system. Return exit code 1 if a process is down or a partition is not served, else 0."""
     health = run_async(look(common))
     if common.json:
         show_json(health)
@@ -106,7 +109,7 @@ def show_health(common: Common) -> int:
 
 
 def row(part: ProcessHealth) -> tuple[object, ...]:
-    """Return the table row of a process."""
+    """Return the table row of a server or process."""
     probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
     told = (
         "-" if value is None or value == "" else value
@@ -154,7 +157,7 @@ async def look(common: Common) -> SystemHealth:
 
 
 def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
-    """Return the process's health with blocking messages counted as waiting.
+    """Return the process's health with messages that block its partitions counted in its lag.
 
     The reader of a blocked partition knows only an outdated lag.
     """
@@ -172,7 +175,7 @@ def _counted(part: ProcessHealth, state: "SupervisorState | None") -> ProcessHea
 
 
 def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
-    """Return the supervisor's health if its loops or its state file have a problem; else nothing."""
+    """Yield the supervisor's health if its loops or its state file have a problem; else nothing."""
     from wms.embedded.supervisor import STALE_AFTER_SECONDS
     from wms.runtime import clock
 
@@ -187,7 +190,7 @@ def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
 def _children(
     state: "SupervisorState", parts: Sequence[ProcessHealth], directory: Path
 ) -> list[ProcessHealth]:
-    """Return the supervisor's servers that are not among the other processes."""
+    """Return the health of the supervisor's processes that are not among `parts`."""
     named = {part.name for part in parts}
     return [
         ProcessHealth(
@@ -206,7 +209,7 @@ def _children(
 _BEATING = frozenset(
     {"job_manager", "matcher", "advertiser", "pilot_submitter", "agreement", "resource_broker", "gateway"}
 )
-"""The services that send heartbeats. Such a service without a heartbeat counts as down."""
+"""The services that send heartbeats. If such a service runs without a heartbeat, it counts as down."""
 
 
 def _no_heartbeat(pid: int | None, log: str) -> str:
@@ -236,7 +239,7 @@ async def _broker(settings: "ClientSettings") -> ProcessHealth:
 
 
 async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
-    """Return the health of Postgres, and of the services by their last heartbeats in it."""
+    """Return the health of Postgres, and of the services by their last heartbeats in it; empty without a database."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
@@ -275,7 +278,7 @@ async def _postgres(tx: "Transaction") -> ProcessHealth:
 
 
 async def _traffic(tx: "Transaction") -> list[ProcessHealth]:
-    """Return further health of the traffic: messages that no relay sends, pilots that reach no service."""
+    """Return the health of messages that no relay sends, and of pilots; each only if there are any."""
     from wms.db import health
 
     parts = []
@@ -298,7 +301,7 @@ def _heartbeat(row: Any) -> Heartbeat:
 
 
 def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
-    """Return the health of each living instance, and of each service without one."""
+    """Return the health of each living instance of the services, and of each service without one."""
     parts: list[ProcessHealth] = []
     for service in sorted({beat.service for beat in beats}):
         mine = [beat for beat in beats if beat.service == service]
@@ -336,7 +339,7 @@ def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
 
 
 async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the messages that block their partitions. Unreadable partitions are among the problems of the processes."""
+    """Return the messages that block their partitions; empty if database or broker cannot be reached."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable

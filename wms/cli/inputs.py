@@ -1,4 +1,4 @@
-"""Input files of a submission: files for all jobs of a description, and files for single jobs of a sweep."""
+"""Input files of a submission: files for all jobs of a description, and files for single jobs of an array."""
 
 import sys
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ BAR_FROM = 20
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """The input files of one description."""
+    """The input files of the jobs of one description."""
 
     shared: "Members"
-    """The files of all its jobs, by their names in the job's directory."""
+    """The files of all jobs, by their names in the job's directory."""
     own: "list[tuple[str, ...]]"
-    """The paths of each job's own files in a sweep; empty if no job has any."""
+    """The paths of each job's own files in an array; empty if no job has any."""
 
     def names(self) -> set[str]:
         """Return the names of all input files."""
@@ -35,7 +35,10 @@ class Inputs(msgspec.Struct, frozen=True):
 def inputs_of(
     descriptions: "Sequence[JobDescription]", paths: list[str], files: "Sequence[Members]" = ()
 ) -> list[Inputs]:
-    """Return the inputs of each description; `files` are those that its document names. Rejected: a file is missing."""
+    """Return the input files of each description. `paths` are those of options, `files` those that its document names.
+
+    A program that is a local file is among them. Raise Rejected if a file is missing.
+    """
     from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs
@@ -65,7 +68,7 @@ def inputs_of(
 async def with_inputs(
     client: "Client", descriptions: "Sequence[JobDescription]", inputs: Sequence[Inputs]
 ) -> "list[JobDescription]":
-    """Upload the files, each archive once, and return the descriptions with their references."""
+    """Upload the input files, each archive once, and return the descriptions with the references to these."""
     from msgspec.structs import replace
 
     from wms.client.job_inputs import with_archives

@@ -1,4 +1,7 @@
-"""`wms show`: a job's record, and the ranking that led to its place; `wms predictions`: how true the broker's predictions were."""
+"""`wms show`: a job's record, and the ranking that led to its place.
+
+`wms predictions`: how well the broker's predictions came true.
+"""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -102,7 +105,7 @@ async def _record(client: "Client", job_id: int, common: Common) -> int:
 
 
 def staging_words(said: "StagingReport") -> str:
-    """Return how far a job's transfers are: `stage-in: 1 of 3 files, 12.0 MiB of 40.0 MiB`."""
+    """Return the progress of a job's transfers as text: `stage-in: 1 of 3 files, 12.0 MiB of 40.0 MiB`."""
     total = "" if said.bytes_total is None else f" of {amount(said.bytes_total)}"
     return f"{said.part.replace('_', '-')}: {said.files_done} of {said.files} files, {amount(said.bytes_done)}{total}"
 
@@ -134,7 +137,7 @@ def _show_ranking(found: "JobRanking") -> None:
 
 
 def element_row(each: "RankedElement") -> tuple[object, ...]:
-    """Return the table row of a ranked or rejected element."""
+    """Return the table row of a ranked or rejected computing element."""
     parts = {part.part: part for part in each.parts}
     interval = "-" if each.low is None or each.high is None else f"{span(each.low)}-{span(each.high)}"
     return (
@@ -151,7 +154,7 @@ def element_row(each: "RankedElement") -> tuple[object, ...]:
 
 
 def sources(parts: "Iterable[PredictedPart]") -> str:
-    """Return the sources of the predictions that say something, each once."""
+    """Return the sources of the predictions, with commas between them, each once; sources that predicted nothing are left out."""
     return ",".join(dict.fromkeys(part.source for part in parts if part.source != "none"))
 
 
@@ -201,7 +204,7 @@ def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Co
 
 
 def calibration_row(each: "CalibrationLine") -> tuple[object, ...]:
-    """Return the table row of one site's or predictor's calibration."""
+    """Return the table row of how well the predictions for one site or of one predictor came true."""
     return (
         each.site or "all",
         each.part,

@@ -35,16 +35,16 @@ class TableView(NamedTuple):
     """The chosen columns of a table of jobs, and its sort order."""
 
     columns: tuple[str, ...] = ()
-    """The names of the columns; empty for the usual columns."""
+    """The names of the columns; empty for the usual ones."""
     sort: str = ""
-    """The column by which jobs are sorted; a `-` before its name reverses the order."""
+    """The name of the column by which jobs are sorted. A `-` before the name reverses the order; empty: not sorted."""
 
 
 USUAL_LOOK = TableView()
 
 
 def look(columns: Sequence[str], sort: str) -> TableView:
-    """Return the view with these columns and this sort order. Rejected: a column is unknown."""
+    """Return the view with these columns and this sort order. Raise Rejected if a column is unknown."""
     names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
         if name not in _BY_NAME:
@@ -55,7 +55,7 @@ def look(columns: Sequence[str], sort: str) -> TableView:
 
 
 def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
-    """Print jobs as a table, with one line for a sweep."""
+    """Print jobs as a table in a view, with one line for a sweep."""
     columns, rows = job_table(found, how)
     show_table(columns, rows, empty="no jobs")
 
@@ -63,7 +63,7 @@ def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
 def job_table(
     found: Sequence[Line], how: TableView = USUAL_LOOK
 ) -> tuple[list[TableColumn], list[list[object]]]:
-    """Return the columns and rows of a table of jobs. Groups and owners are columns if there are several."""
+    """Return the columns and rows of a table of jobs in a view. Without chosen columns, GROUP and OWNER appear only if needed."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
@@ -93,7 +93,7 @@ _FIELDS = {
     "since": ("changed_at", "submitted_at"),
     "group": ("job_group",),
 }
-"""The fields of a job and of a sweep that a column shows, where their names differ from the column's."""
+"""The fields of a job and of a sweep that a column shows, where these have other names than the column."""
 _LATEST_FIRST = ("age", "since")
 """Columns that show elapsed time, in which the smallest value is the latest."""
 
@@ -107,7 +107,7 @@ def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
 
 
 def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
-    """Return the sort key of a column; lines without a value come first."""
+    """Return the sort key of a column, by its name in lower case. Lines without a value come first."""
 
     def value(line: Line) -> tuple[bool, Any]:
         fields = asdict(line) | ({} if "state" in asdict(line) else {"state": in_words(line.counts)})  # type: ignore[union-attr]
@@ -118,7 +118,7 @@ def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
 
 
 def _sometimes(found: Sequence[Line]) -> dict[str, bool]:
-    """Return for each optional column whether the table of these jobs needs it."""
+    """Return for each optional column whether a table of these jobs needs it."""
     return {
         "GROUP": any(each.job_group for each in found),
         "OWNER": len({each.owner for each in found}) > 1,

@@ -47,7 +47,7 @@ def jobs(
     each
         Show a line for each job of a sweep.
     limit
-        The most lines to show; 0 shows all.
+        The greatest number of lines to show; 0 shows all.
     oldest
         Show the oldest first.
     sort
@@ -95,7 +95,7 @@ def jobs(
 
 
 async def newest_with_sweeps(client: "Client", state: str, most: int) -> "list[JobLine | SweepLine]":
-    """Return the newest `most` jobs in states of the given name, with one line for a sweep."""
+    """Return the newest `most` jobs in states of this name (such as `live`), with one line for a sweep."""
     from wms.client.selector import select
 
     selector = select(state=state)
@@ -130,7 +130,7 @@ def _place(line: "JobLine | SweepLine") -> int:
 async def _total(
     client: "Client", selector: "Selector", found: "Sequence[JobLine | SweepLine]", most: int | None
 ) -> int:
-    """Return the number of selected jobs, some of which were fetched already."""
+    """Return the number of selected jobs; `found` are those that were fetched, at most `most`."""
     if most is None or len(found) < most:
         return len(found)
     return sum((await client.counts(selector)).values())
@@ -158,7 +158,7 @@ def _last(line: "JobLine | SweepLine") -> int:
 
 
 def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
-    """Return a line of --json, with its `kind` as first field."""
+    """Return a job or a sweep as an object for --json, with its `kind` as first field."""
     from msgspec import to_builtins
 
     from wms.messages.replies import SweepLine

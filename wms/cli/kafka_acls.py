@@ -1,4 +1,4 @@
-"""`wms kafka-acls`: the access rules that a Kafka cluster has to be told, as commands of Kafka's own tool."""
+"""`wms kafka-acls`: the access rules that a Kafka cluster needs, as commands of Kafka's own tool."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -151,7 +151,10 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 
 
 def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
-    """Return the kind of the only limit on these jobs that can be dropped. Rejected: there are several, or none."""
+    """Return the kind of the only limit on these jobs (`key`) that can be dropped, or, if `reset` is True, be reset.
+
+    Raise Rejected if there are several limits, or none.
+    """
     from wms.errors import Rejected
     from wms.matching.limits import LimitKey
 
@@ -173,7 +176,7 @@ def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
 
 
 async def _unknown_places(client: "Client", site: str, ce: str) -> list[str]:
-    """Return warnings about the site and element of a limit that are not advertised now."""
+    """Return warnings about the site and element of a limit if these are not advertised now."""
     from wms.matching.limits import EACH
 
     known = await client.sites()
@@ -261,7 +264,7 @@ async def _list(client: "Client", common: Common) -> int:
 
 
 def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
-    """Return the table row of a limit."""
+    """Return the table row of a limit; `found` has the counts under it."""
     limit = each.limit
     return (
         limit.kind,
@@ -276,7 +279,7 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
 
 
 def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
-    """Return the highest count under a limit, as text."""
+    """Return the highest number of running jobs that a limit counts, as text with its place and value."""
     from wms.matching.limits import EACH
 
     counted = [

@@ -1,4 +1,4 @@
-"""`wms login`, `wms logout`: a token from an OpenID provider, renewed by itself."""
+"""`wms login`, `wms logout`: a token from an OpenID provider, which is renewed while commands run."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -122,7 +122,7 @@ def logout(*, common: Common = USUAL) -> int:
 
 
 async def _revoke(common: Common) -> None:
-    """Have the system refuse the token; it ends by itself where the system cannot be reached."""
+    """Have the system refuse the token. If the system cannot be reached, print that the token is valid until its end."""
     from wms.client import Client, read_settings
     from wms.errors import WmsError
 
@@ -139,7 +139,7 @@ def _tell_end(ended: "Login", common: Common) -> None:
 
 
 def tell(code: "DeviceCode") -> None:
-    """Tell the user, on standard error, where to confirm which code."""
+    """Print, on standard error, the code of a login and where to confirm it."""
     if code.verification_uri_complete:
         note(f"open {code.verification_uri_complete}")
         note(f"and confirm the code {code.user_code}")

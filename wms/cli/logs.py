@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.5
 MOST = 65_536
-"""The most bytes of a job's output in one answer."""
+"""The greatest number of bytes of a job's output in one answer."""
 KEPT = 4_096
-"""Bytes at the end of the shown output that are kept. They show where the last lines of an ended job continue."""
+"""The number of bytes kept of the end of the shown output. They show where the last lines of an ended job continue."""
 ATTEMPTS = (
     TableColumn("ATTEMPT>", ALWAYS),
     TableColumn("SITE", 1, "cut", 8),
@@ -103,7 +103,7 @@ async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stde
 
 
 class _View:
-    """The view of one job, which remembers the history and output that it has shown."""
+    """A view of one job, which remembers the history and output that it has shown."""
 
     def __init__(
         self, client: "Client", job: int, stream: Literal["stdout", "stderr"], *, quiet: bool, as_json: bool
@@ -120,7 +120,7 @@ class _View:
         self._waits = ""
 
     def history(self, detail: "JobDetail") -> None:
-        """Print the state changes that have not been shown."""
+        """Print the state changes in `detail` that have not been shown."""
         for line in detail.history:
             if line.seq > self._seq:
                 self._seq = line.seq
@@ -143,7 +143,10 @@ class _View:
             show()
 
     async def follow(self, detail: "JobDetail", size: int) -> int:
-        """Print new history and output until the job has ended; return the exit code."""
+        """Print new history and output until the job has ended, and return the exit code.
+
+        `size` is how many bytes of output are shown first.
+        """
         import asyncio
 
         from wms.job.state import ENDED
@@ -179,7 +182,7 @@ class _View:
             self._offset = printed.offset + len(printed.text.encode())
 
     async def _last_words(self) -> None:
-        """Print the output between the last poll and the end. Only the last lines of an ended job are stored."""
+        """Print the output between the last poll and the job's end. Only the last lines of an ended job are stored."""
         printed = await self._client.peek(self._job, self._stream)
         overlap = next(
             (
@@ -212,7 +215,7 @@ class _View:
 
 
 def in_words(line: "HistoryLine") -> str:
-    """Return a state change as text: its time, its state, and its reason."""
+    """Return a state change as text: its time, its state, its attempt, and its reason."""
     reason = "" if line.reason in UNNAMED else line.reason
     text = f"{reason}: {line.text}" if reason and line.text else reason or line.text
     attempt = f"  attempt {line.epoch}" if line.epoch else ""

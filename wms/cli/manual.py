@@ -51,7 +51,7 @@ def man(
 
 
 def pages() -> Iterator[tuple[str, str]]:
-    """Yield the file name and the text of each manual page."""
+    """Yield the name and the text of each manual page, such as `wms-submit`."""
     from wms.cli.app import COMMANDS, app_for
 
     yield "wms", page(("wms",), _help(app_for([]), ()))
@@ -80,7 +80,7 @@ def _console(out: io.StringIO) -> "Console":
 
 
 def page(words: tuple[str, ...], told: str) -> str:
-    """Return the manual page of a command, made from its --help text."""
+    """Return the manual page of a command (`words`) in roff, made from its --help text (`told`)."""
     name = "-".join(words)
     usage, _, rest = told.strip().partition("\n")
     lines = [line.rstrip() for line in rest.strip().splitlines()]

@@ -1,4 +1,4 @@
-"""`wms audit`, `wms migrate`: for operators; they use the database of the system."""
+"""`wms audit`, `wms migrate`: commands of operators, which use the database of the system."""
 
 from typing import Annotated
 
@@ -47,7 +47,7 @@ def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Comm
 def migrate(*, check: Flag = False, common: Common = USUAL) -> int:
     """Bring the database's schema up to this version.
 
-    It is safe at any time, even if several run at once.
+    The command is safe at any time, even if several run at once.
 
     For example:
       wms migrate

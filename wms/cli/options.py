@@ -22,7 +22,7 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
 
 
 class Within:
-    """A validator that refuses option values outside of inclusive bounds."""
+    """A validator that refuses option values outside of inclusive bounds; `words` names the bounds in the error."""
 
     def __init__(self, low: float, high: float, words: str = "") -> None:
         self.low = low
@@ -36,7 +36,7 @@ class Within:
 
 
 Duration = Annotated[int, Parameter(converter=_by(seconds))]
-"""A duration in seconds, written as `90`, `10m` or `1h30m`."""
+"""The type of a duration in seconds, written as `90`, `10m` or `1h30m`."""
 
 
 def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
@@ -46,17 +46,17 @@ def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
 
 
 Moment = Annotated[datetime, Parameter(converter=_moment)]
-"""A time, written as such or as a duration before now."""
+"""The type of a time, written as such or as a duration before now."""
 Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
-"""A wait in seconds, written as `90`, `10m` or `1h30m`; at least 1."""
+"""The type of a wait in seconds, written as `90`, `10m` or `1h30m`; at least 1."""
 Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
-"""The number of jobs that run concurrently."""
+"""The type of a number of jobs that run concurrently."""
 Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
-"""The largest number of items to show."""
+"""The type of the greatest number of items to show."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
-"""A size in MiB, written as `512M` or `2G`."""
+"""The type of a size in MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
-"""A size in bytes, written as `4096` or `64K`."""
+"""The type of a size in bytes, written as `4096` or `64K`."""
 Flag = Annotated[bool, Parameter(negative=())]
 Many = Annotated[list[str], Parameter(negative=())]
 
@@ -120,7 +120,10 @@ class Chosen:
     """All jobs that you may act on."""
 
     def selector(self, jobs: Sequence[str], *, default_all: bool = False) -> "Selector":
-        """Return the selector of the chosen jobs. Raise Rejected if no job is named."""
+        """Return the selector of the jobs with these ids that also meet the given options.
+
+        If nothing is chosen, return the selector of all jobs if `default_all` is True, else raise Rejected.
+        """
         from wms.client.selector import select
         from wms.errors import Rejected
         from wms.messages.commands import Selector
@@ -148,8 +151,8 @@ class Chosen:
 
 
 Jobs = Annotated[str, Parameter(group=SELECTION, help="Ids and ranges: 7 100-200 1,5,9-12")]
-"""Positional arguments that name jobs."""
+"""The type of positional arguments that name jobs."""
 
 NO_CHOICE = Chosen()
 USUAL = Common()
-"""The default options."""
+"""The common options with their default values."""

@@ -28,7 +28,7 @@ Id = Annotated[
 ]
 
 NAMED = 10
-"""The most unchanged jobs that are listed; with --json a hundred are."""
+"""The greatest number of unchanged jobs that are listed; with --json a hundred are."""
 
 DONE = {
     "kill": "killed or told to stop",
@@ -46,7 +46,7 @@ def kill(
 ) -> int:
     """Kill jobs.
 
-    Its pilot stops a running job within a second or two.
+    A running job is stopped by its pilot within a second or two.
 
     For example:
       wms kill 17
@@ -102,7 +102,7 @@ def edit(
 ) -> int:
     """Change the requirements of jobs that wait or are held.
 
-    A waiting job moves to the task queue of its new requirements; a held one stays held. The program of a job cannot be changed; `wms submit --retry-of` makes new jobs. `wms reschedule` runs a failed job again with changes. One order edits at most 10,000 jobs of sweeps that were never with a pilot.
+    A waiting job moves to the task queue of its new requirements; a held job stays held. The program of a job cannot be changed; `wms submit --retry-of` makes new jobs. `wms reschedule` runs a failed job again with changes. One order edits at most 10,000 jobs of sweeps that were never with a pilot.
 
     For example:
       wms edit 17 --memory 4GiB
@@ -122,7 +122,7 @@ def reschedule(
 ) -> int:
     """Run jobs again from the beginning, with changed requirements if some are given.
 
-    It takes failed jobs; without changes also running ones, which are stopped first.
+    The jobs may have failed; without changes they may also run, and are stopped first.
 
     For example:
       wms reschedule --state Failed
@@ -137,7 +137,7 @@ def remove(
 ) -> int:
     """Delete jobs.
 
-    It takes jobs that have ended or wait; a job that a pilot has must be killed first.
+    The jobs must have ended or wait; a job that a pilot has must be killed first.
 
     For example:
       wms rm --state Done,Killed
@@ -167,7 +167,7 @@ def _order(  # noqa: PLR0917 - one form for all verbs
 
 
 def _fields(action: Action, changes: Changes) -> dict[str, Any]:
-    """Return the changed fields, validated before any file is uploaded. Rejected: they are invalid."""
+    """Return the changed fields by name, validated before any file is uploaded. Raise Rejected if they are invalid."""
     from wms.cli.describing import by_flags
     from wms.errors import Rejected
     from wms.jobdesc.changes import read_changes
@@ -201,7 +201,7 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
 
 
 def _left(done: "Controlled") -> "Iterator[str]":
-    """Yield texts on jobs that were left unchanged: one for each of a few jobs, else one for each state."""
+    """Yield texts on jobs that an order left unchanged: one for each of a few jobs, else one for each state."""
     if done.unchanged_total <= NAMED:
         yield from (
             each.why if _is_whole(each) else f"job {each.job_id}: {each.why}" for each in done.unchanged

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class OutputLayout:
-    """A mapping of outputs to paths by a pattern, which fetches them. Two files never get the same path."""
+    """A layout of fetched outputs below the directory `to`. Two files never get the same path.
+
+    Without a pattern, each job has a directory. `flat` and the placeholders of the pattern are those of `wms output`.
+    """
 
     def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
         self._to = to
@@ -28,7 +31,7 @@ class OutputLayout:
         """The id of the job whose file was written, by path."""
 
     async def fetch(self, client: "Client", job_id: int) -> "Fetched":
-        """Fetch one job's files, all or none. Rejected: the job has none, or a path is impossible or taken."""
+        """Fetch one job's files, all or none. Raise Rejected if the job has none, or if a path is impossible or taken."""
         if not self._pattern:
             return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
         from msgspec.structs import replace
@@ -44,7 +47,7 @@ class OutputLayout:
         return replace(fetched, directory=str(self._to))
 
     def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
-        """Return the fetched file of each output, by its target path."""
+        """Return the target path of each fetched file below `whole`. Raise Rejected if a path is impossible or taken."""
         files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
         found = {
             file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
@@ -62,7 +65,10 @@ class OutputLayout:
 
 
 def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: bool = False) -> Path:
-    """Return the target path of a job's file. Rejected: the pattern names a field that the job lacks, or leads out of `to`."""
+    """Return the target path below `to` of a job's output file. If `flat` is True, `/` in its name becomes `_`.
+
+    Raise Rejected if the pattern names a field that the job lacks, or leads out of `to`.
+    """
     values: Mapping[str, str] = {
         **{name: _part(value) for name, value in detail.parameters.items()},
         "id": str(detail.job.job_id),
@@ -87,6 +93,6 @@ def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: b
 
 
 def _part(value: str) -> str:
-    """Return a text as a single component of a path."""
+    """Return a text as a single component of a path: `/` and unprintable characters become `_`."""
     plain = "".join("_" if c == "/" or not c.isprintable() else c for c in value)
     return plain if plain not in ("", ".", "..") else "_"

@@ -1,4 +1,4 @@
-"""The outcome of a run, shared by `wms demo` and `wms replay`: its audit, and its findings on standard error if it fails."""
+"""The outcome of a run of `wms demo` or `wms replay`: its audit, and its findings on standard error if it fails."""
 
 import sys
 from collections.abc import Coroutine
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of a run. If the run fails, print its findings and return None."""
+    """Return the result of a run. If the run fails, print its findings on standard error and return None."""
     try:
         return run_async(work)
     except RunFailed as failed:

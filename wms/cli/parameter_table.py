@@ -1,4 +1,7 @@
-"""Lists of parameters from a CSV file. The first line has the names; each further line has the values of one job."""
+"""Lists of parameters from options and from a CSV file.
+
+The first line of the file has the names; each further line has the values of one job.
+"""
 
 import csv
 import io
@@ -16,7 +19,10 @@ _EXAMPLE = "write a first line such as sample,seed and then one line a job"
 
 
 def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `--parameter` options and of a table. Rejected: both name the same parameter."""
+    """Return the lists of `--parameter` options and of a table file (None for none), by name.
+
+    Raise Rejected if both name the same parameter, or if one is malformed.
+    """
     lists = columns(words)
     if table is None:
         return lists
@@ -28,7 +34,10 @@ def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ..
 
 
 def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of words such as `NAME=start=10,step=5,count=3`. InvalidDescription: a word is malformed."""
+    """Return the lists by name of words such as `NAME=start=10,step=5,count=3`; `array` is the default of `count`.
+
+    Raise InvalidDescription if a word is malformed.
+    """
     said = {name: _numbers(name, text) for name, text in pairs(words, "--series").items()}
     found, wrong = expanded({"parameters": said, "array": array})
     if wrong:
@@ -44,7 +53,7 @@ def _numbers(name: str, text: str) -> dict[str, object]:
 
 
 def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the lists of several options as one table. Rejected: a name is in two of them."""
+    """Return the lists of several options as one table. Raise Rejected if a name is in two of them."""
     found: dict[str, tuple[str, ...]] = {}
     for each in lists:
         if both := found.keys() & each.keys():
@@ -55,7 +64,10 @@ def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a table by name. Rejected names the faulty line. In a file with a `name` in .tsv, tabs separate cells."""
+    """Return the columns of a CSV text by name; tabs separate cells if the file's name ends in .tsv.
+
+    Raise Rejected, naming the line, if the text is malformed.
+    """
     rows = _rows(
         text.removeprefix("\ufeff"), shown(name, 200), "\t" if name.lower().endswith(".tsv") else ","
     )

@@ -47,7 +47,7 @@ JOBS_THERE = (
     TableColumn("MORE PILOTS>", 1),
     TableColumn("MORE JOBS>", 2),
 )
-"""The columns of JOBS THERE: the ad's count, our own count, the site's limits, and the number of jobs that may still come."""
+"""The columns on jobs at elements: the ad's count, our own count, the site's limits, and how many jobs may still be sent."""
 QUEUES = (
     TableColumn("QUEUE>", ALWAYS),
     TableColumn("WAITING>", 1),
@@ -240,7 +240,7 @@ def _now() -> "datetime":
 
 
 def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the table rows of computing elements."""
+    """Return the table rows of computing elements, with their ads and our counts."""
     now = _now()
     return [
         (

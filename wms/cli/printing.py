@@ -54,7 +54,7 @@ def show(line: str = "") -> None:
 
 
 def note(line: str) -> None:
-    """Print a line on standard error that is not part of the result. Its control characters are escaped."""
+    """Print a line that is not part of the result on standard error. Its control characters are escaped."""
     sys.stderr.write(f"{harmless(line)}\n")
 
 
@@ -71,7 +71,10 @@ def jobs_of(count: int) -> str:
 def show_table(
     columns: "Sequence[TableColumn | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
 ) -> None:
-    """Print rows under headings: on a terminal fitted to its width, elsewhere in full width."""
+    """Print rows under headings: on a terminal fitted to its width, elsewhere in full width.
+
+    Without rows, print `empty` on standard error.
+    """
     from wms.cli.table import fitted
 
     lines = [[harmless(str(cell)) for cell in row] for row in rows]
@@ -95,7 +98,7 @@ def drawn(table: "Fitted") -> "Text":
 
 
 def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
-    """Return rows of cells as styled text with coloured states. Each row has a flag for bold."""
+    """Return rows of cells as styled text with coloured states. Each row comes with a flag for bold."""
     from rich.text import Text
 
     whole = Text(no_wrap=True)
@@ -121,5 +124,5 @@ def show_output(text: str) -> None:
 
 
 def give_up_output() -> None:
-    """Redirect standard output to /dev/null, since its reader has closed it."""
+    """Redirect standard output to /dev/null, for the case that its reader has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from wms.cli.printing import console, note
 
 LINE_SECONDS = 5.0
-"""Seconds between lines without a terminal."""
+"""Seconds between two lines where standard error is no terminal."""
 
 _WAITING = ("Submitting", "Received", "Checking", "Scouting", "Staging", "Waiting", "Rescheduled", "Held")
 _RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
@@ -18,7 +18,7 @@ _FAILED = ("Failed", "Killed", "Deleted")
 
 
 class ProgressBoard:
-    """A progress display of tasks, one below the other: numbers of submitted, waiting, running and done jobs, and the rate of done jobs."""
+    """A progress display of tasks, one below the other: numbers of jobs by state, and the rate of done jobs."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -50,14 +50,17 @@ class ProgressBoard:
         return Task(self, self._progress, self._progress.add_task(name, total=total, said=""), name, total)
 
     def say(self, line: str, *, last: bool) -> None:
-        """Without a terminal, print a line if `LINE_SECONDS` have passed since the previous line, or if it is the task's last."""
+        """Print a line where there is no terminal.
+
+        A line within `LINE_SECONDS` of the previous one is skipped, unless `last` is True.
+        """
         if not self._live and (last or time.monotonic() - self._said_at > LINE_SECONDS):
             self._said_at = time.monotonic()
             note(line)
 
 
 class Task:
-    """One task of a board."""
+    """One task of a progress board."""
 
     def __init__(
         self, board: ProgressBoard, progress: Progress, task_id: TaskID, name: str, total: int

@@ -25,7 +25,10 @@ A_SIZE = "a size such as 512M, 2G or 1.5GiB"
 
 
 def seconds(text: str) -> int:
-    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`. Raise ValueError for other texts."""
+    """Return the seconds of `90`, `10m`, `1h30m`, `2d`, `01:30` (hours and minutes) or `01:30:00`.
+
+    Raise ValueError for other texts.
+    """
     said = _said(text)
     if clock := _CLOCK.fullmatch(said):
         hours, minutes, rest = clock.groups(default="0")
@@ -44,7 +47,7 @@ def seconds(text: str) -> int:
 
 
 def size_in_bytes(text: str) -> int:
-    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB`, `100` (powers of 1024). Raise ValueError for other texts."""
+    """Return the bytes of `512M`, `2G`, `2Gi`, `1.5GiB` or `100`, in powers of 1024. Raise ValueError for other texts."""
     found = _SIZE.fullmatch(_said(text))
     if found is None or found[2] not in _BYTES:
         raise ValueError(f"must be {A_SIZE}")
@@ -57,7 +60,7 @@ def size_in_bytes(text: str) -> int:
 
 
 def mebibytes(text: str) -> int:
-    """Return a size in MiB, rounded up. A number without a unit is in MiB."""
+    """Return a size in MiB, rounded up. A number without a unit is in MiB. Raise ValueError for a text that is no size."""
     if text.strip().isdecimal() and len(text) <= LENGTH_LIMIT:
         text = f"{text.strip()}M"
     return -(-size_in_bytes(text) // MIB)
@@ -71,7 +74,7 @@ def _said(text: str) -> str:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Return the aware time of `2h` (ago), `2026-11-22` or `2026-11-22T08:00`. Raise ValueError for other texts.
+    """Return the aware time of `2h` (before `now`), `2026-11-22` or `2026-11-22T08:00`. Raise ValueError for other texts.
 
     A time without a time zone is in that of this machine.
     """
@@ -101,12 +104,12 @@ def span(duration: float) -> str:
 
 
 def since(then: datetime | None, now: datetime) -> str:
-    """Return the elapsed time from `then` to `now` as text; a dash for None."""
+    """Return the elapsed time from `then` to `now` as text; a dash if `then` is None."""
     return "-" if then is None else span((now - then).total_seconds())
 
 
 def amount(size: float | None) -> str:
-    """Return a size in bytes as text: `512 B`, `1.5 MiB`."""
+    """Return a size in bytes as text: `512 B`, `1.5 MiB`; a dash for None."""
     if size is None:
         return "-"
     for unit in ("B", "KiB", "MiB", "GiB"):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def record(file: Path, /, *, common: Common = USUAL) -> int:
     """Write a recording of jobs that ran, to simulate them.
 
-    It has the requirements and the run time of each job, and the ad of each computing element, as lines of JSON. Only jobs whose last attempt has begun and ended are in it. It holds names of owners, but no programs and no files. The command reads the database, as operators may.
+    The recording has the requirements and the run time of each job, and the ad of each computing element, as lines of JSON. Only jobs whose last attempt has begun and ended are recorded. The recording holds names of owners, but no programs and no files. The command reads the database, as operators may.
 
     For example:
       wms record november.jsonl

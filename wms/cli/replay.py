@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOBS_LIMIT = 1_000_000
 SHOWN_SITES = 20
 FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0, "local_sites": ["*"]}
-"""Settings of the pilot submitter for --fresh. Pilots end soon, since many sites share this machine in turns."""
+"""The settings of the pilot submitter for --fresh. Pilots end soon, since many sites share this machine in turns."""
 
 
 def replay(

@@ -1,4 +1,4 @@
-"""`wms reservations`: what is reserved for jobs, where and when, why offers were denied; and their cancellation."""
+"""`wms reservations`: the reservations of CPUs for jobs, where, when, and why offers were denied; and their cancellation."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -77,17 +77,17 @@ def list_reservations(
     Parameters
     ----------
     state
-        Those in this state; may be repeated. Without it, those that are alive: Requested, Temporary, Confirmed.
+        Reservations in this state; may be repeated. Default: those that have not ended: Requested, Temporary, Confirmed.
     ended
-        Those that are over, too.
+        Also reservations that have ended.
     owner
-        Those for jobs of this owner.
+        Reservations for jobs of this owner.
     site
-        Those at this site.
+        Reservations at this site.
     ce
-        Those on computing elements of this name.
+        Reservations on computing elements of this name.
     limit
-        The most lines to show; 0 shows all.
+        The greatest number of lines to show; 0 shows all.
     """
 
     async def work(client: "Client") -> int:
@@ -107,7 +107,7 @@ def list_reservations(
 def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) -> int:
     """Cancel reservations: all that are named, or none if one of them cannot be.
 
-    The jobs that wait for them are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. Owners of jobs, administrators of their VO and operators may.
+    The jobs that wait for the reservations are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. Owners of jobs, administrators of their VO and operators may.
 
     For example:
       wms reservations cancel 17-2-1-1
@@ -116,7 +116,7 @@ def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) ->
     Parameters
     ----------
     reason
-        Why, for the owners and the site.
+        The reason, which the owners and the site can read.
     """
 
     async def work(client: "Client") -> int:
@@ -160,5 +160,5 @@ def reservation_rows(lines: "Sequence[ReservationLine]") -> list[tuple[object, .
 
 
 def why(each: "ReservationLine") -> str:
-    """Return the reason for a reservation's state: its code, and its text if there is one."""
+    """Return the reason for a reservation's state: its code, and its text if there is one; a dash if there is none."""
     return f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason or "-"

@@ -17,11 +17,11 @@ from wms.simulation.workload import Workload, elements_for
 DEFAULT = "default"
 SIZE_LIMIT = 1_000_000
 NAMED = 60
-"""The most characters of a name that a problem shows."""
+"""The greatest number of characters of a name that a problem shows."""
 
 
 def read_scenarios(paths: Sequence[Path], workload: Workload) -> list[Scenario]:
-    """Return the scenarios, which have different names. Rejected: it lists every problem of all files."""
+    """Return the scenarios of the files, which have different names. Raise Rejected, with every problem of all files."""
     found: list[Scenario] = []
     problems: list[str] = []
     for path in paths:
@@ -49,7 +49,7 @@ def _twice(found: Sequence[Scenario]) -> list[str]:
 
 
 def _read(path: Path) -> tuple[Scenario, list[str]]:
-    """Return the scenario of a file. If the file has problems, return the default scenario with these."""
+    """Return the scenario of a file, and its problems as texts. A file with problems gives the default scenario."""
     if str(path) == DEFAULT:
         return Scenario(), []
     named = msgspec.structs.replace(Scenario(), name=path.stem)
@@ -85,7 +85,7 @@ def _problems(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _parts(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Yield the problems of the elements of a value."""
+    """Yield the problems of the items or fields of a value."""
     plain = _plain(kind)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(value, dict):
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(plain)}

@@ -25,7 +25,7 @@ DOWN_SECONDS = 2.0
 
 
 def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
-    """Connect to the user's system, run the work with the client, and return its exit code."""
+    """Connect to the user's system, run the work with the client, and return the exit code that the work returns."""
 
     async def run() -> int:
         from wms.client import Client, read_settings
@@ -43,7 +43,7 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
 @asynccontextmanager
 async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
-    """Renew the token of a login now, if it is about to end, and while the command runs. Other tokens are left alone."""
+    """Renew the token of a login if it is about to end, now and while the command runs. Other tokens are not touched."""
     from pathlib import Path
 
     token_file = Path(settings.auth.token_file)
@@ -75,7 +75,7 @@ def _patience(common: Common) -> float:
 
 
 def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:
-    """Connect to the system's database, which operators may do, run the work, and return its exit code."""
+    """Connect to the system's database, run the work, and return its exit code. Raise Rejected if the user is no operator."""
 
     async def run() -> int:
         from wms.db.database import Database
@@ -93,7 +93,10 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
 def with_database_and_broker(
     common: Common, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
 ) -> int:
-    """Connect to the system's database and its broker, run the work, and return its exit code."""
+    """Connect to the system's database and broker, run the work, and return its exit code.
+
+    Raise Rejected if the user is no operator.
+    """
 
     async def run() -> int:
         from wms.bus.kafka import Kafka
@@ -115,7 +118,7 @@ def with_database_and_broker(
 
 
 def operator_name(common: Common) -> str:
-    """Return the operator's name for the records: the token's owner if the system's keys verify the token, else the local user."""
+    """Return the operator's name for the records: the owner of a token that the system's keys verify, else the local user."""
     import getpass
     import platform
     from pathlib import Path
@@ -150,7 +153,10 @@ def postgres_url(common: Common) -> str:
 
 
 def run_async(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end and return its result. Ctrl-C cancels it."""
+    """Run a coroutine to its end and return its result. Ctrl-C cancels it.
+
+    Raise Unavailable if it was cancelled from within.
+    """
     import asyncio
 
     from wms.errors import Unavailable
@@ -162,7 +168,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def quiet() -> None:
-    """Keep log lines of libraries off the terminal, and always off standard output."""
+    """Keep log lines of libraries off the terminal, unless WMS_DEBUG is set, and always off standard output."""
     import logging
     import os
 

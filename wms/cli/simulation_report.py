@@ -51,7 +51,7 @@ ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 def show_report(
     results: "Sequence[ScenarioResult]", workload: "Workload", seeds: int, *, as_json: bool
 ) -> None:
-    """Print the results of the scenarios, each compared with the first."""
+    """Print the results of the scenarios, each compared with the first; as one JSON document if `as_json` is True."""
     if as_json:
         show_json({"jobs": len(workload.arrivals), "seeds": seeds, "scenarios": results})
         return

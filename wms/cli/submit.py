@@ -76,7 +76,7 @@ def submit(
 
 
 def _fields(options: SubmitOptions) -> dict[str, Any]:
-    """Return the description fields given by the options. Raise Rejected for malformed words."""
+    """Return the fields of a description that the options give. Raise Rejected if an option is malformed."""
     from wms.cli.describing import attributes, pairs
     from wms.cli.parameter_table import lists_of, series_of, together
 
@@ -125,7 +125,7 @@ def _sentence(taken: "Submission") -> str:
 
 
 def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
-    """Print the ids of the jobs on standard output, and notes on standard error."""
+    """Print the ids of the jobs on standard output, and notes on standard error. If `wait` is True, the end follows later."""
     if common.json:
         if not wait:
             show_json(

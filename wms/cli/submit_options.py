@@ -1,4 +1,4 @@
-"""The options of `wms submit`. Each is declared once, with its name and type, its help, and the description's field that it sets."""
+"""The options of `wms submit`. Each is declared once: name, type, help, and the field of a description that it sets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class RunOptions:
     """A name to find the jobs by; {n} stands for the index in an array."""
 
     array: int | None = sets("array")
-    """The number of jobs to make, up to a million; {n} in arguments, environment, name and outputs stands for 0, 1, 2, ..."""
+    """The number of jobs to make, up to a million. {n} in arguments, environment, name and outputs stands for 0, 1, 2, ..."""
 
     parameter: Annotated[Many | None, Parameter(name=("--parameter", "--param"))] = makes("parameters")
     """NAME=V1,V2,... or NAME=@FILE with a value on each line: one job for each value, which replaces {NAME}. Several lists must have the same length."""
@@ -64,16 +64,16 @@ class NeedOptions:
     """Disk space in the job's directory: 500M, 10G. Enforced."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """The most memory that it may use, if the node has so much, in place of the limit by --memory."""
+    """The most memory that the job may use, if the node has so much, in place of the limit by --memory."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
 
     min_processors: int | None = sets("min_processors")
-    """The fewest processors that it needs, in place of --processors."""
+    """The fewest processors that the job needs, in place of --processors."""
 
     max_processors: int | None = sets("max_processors")
-    """The most processors that it can use, with --min-processors."""
+    """The most processors that the job can use, with --min-processors."""
 
     whole_node: Flag = sets("whole_node", unless=False)
     """A node of its own."""
@@ -112,7 +112,7 @@ class WhereOptions:
     """Only on pilots of one of these submit pools. May be repeated."""
 
     setup: str | None = sets("setup")
-    """The setup to which its pilots belong; default: default."""
+    """The setup to which the pilots of the job belong; default: default."""
 
     job_type: str | None = sets("job_type")
     """The job type; sites may refuse types."""
@@ -139,10 +139,10 @@ class FileOptions:
     """A pattern of files to keep: '*.root', 'out/**'. May be repeated."""
 
     stdout_limit: Bytes | None = sets("stdout_limit")
-    """How much of the standard output is kept: 64K, 10M."""
+    """The size of standard output that is kept: 64K, 10M."""
 
     stderr_limit: Bytes | None = sets("stderr_limit")
-    """How much of the standard error is kept."""
+    """The size of standard error that is kept: 64K, 10M."""
 
     input_from: Many | None = sets("input_from")
     """Ids of jobs that must be Done first. The new jobs get their outputs, each in a directory named by its id: 17/out.root. May be repeated."""
@@ -196,7 +196,7 @@ class SubmitOptions:
     how: HowOptions = HowOptions()
 
     def groups(self) -> tuple[RunOptions, NeedOptions, WhereOptions, FileOptions, HowOptions]:
-        """Return the options of each group."""
+        """Return the options of each group, in the order of the help."""
         return (self.run, self.needs, self.where, self.files, self.how)
 
 
@@ -205,5 +205,5 @@ OPTIONS: Mapping[str, str] = options_of(RunOptions, NeedOptions, WhereOptions, F
 
 
 def flag_of(name: str) -> str:
-    """Return the option of a field in the form that users write it."""
+    """Return the option that sets a field, as users write it: `--cpu-time`."""
     return f"--{OPTIONS.get(name, name).replace('_', '-')}"

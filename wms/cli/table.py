@@ -17,7 +17,7 @@ Line: TypeAlias = list[str]
 
 
 class TableColumn(NamedTuple):
-    """A column: its heading, and its behaviour if the terminal is narrow."""
+    """A column of a table: its heading, and its behaviour if the terminal is narrow."""
 
     heading: str
     priority: int = 1
@@ -29,7 +29,7 @@ class TableColumn(NamedTuple):
 
     @property
     def name(self) -> str:
-        """The heading in the form in which it is shown."""
+        """The heading as it is shown, without its mark for alignment."""
         return self.heading.rstrip(">")
 
     @property
@@ -77,7 +77,10 @@ def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], 
 
 
 def _chosen(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the indices of the columns that fit: the priority 1 columns and the most important further ones. None if no choice fits."""
+    """Return the indices of the columns that fit: those of priority 0 and 1, and the most important further ones.
+
+    Return None if not even those of priority 0 and 1 fit.
+    """
 
     def fit(chosen: list[int]) -> bool:
         return _widths(*_only(chosen, columns, rows), width) is not None

@@ -25,7 +25,7 @@ SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
 
 
 class Entry(NamedTuple):
-    """An event: its time, its attempt (0: none), its source, and its text."""
+    """An event of a job: its time, its attempt (0: none), its source, and its text."""
 
     at: datetime
     attempt: int

@@ -55,7 +55,7 @@ def top(
 
 
 class _Sight:
-    """The data of one poll for the live view."""
+    """The data of one poll for the live view: jobs, sites, pilots and processes."""
 
     def __init__(
         self,

@@ -9,7 +9,6 @@ from wms.cli.table import Fitted, TableColumn, fitted
 
 TALL = 40
 """The least number of terminal lines with which all sections are shown at once."""
-"""The number of lines above the sections."""
 HELP = (
     "tab, right, l      the next section        shift-tab, left, h   the one before",
     "down, j            one line down           up, k                one line up",
@@ -30,7 +29,7 @@ KEYS = {
 
 
 class ScreenSection(NamedTuple):
-    """A table with its title."""
+    """A section of the screen: a table with its title, and the text that is shown if it is empty."""
 
     title: str
     columns: Sequence[TableColumn | str]
@@ -39,7 +38,7 @@ class ScreenSection(NamedTuple):
 
 
 class ScreenView(msgspec.Struct, frozen=True):
-    """The selected section, and the index of its first visible line."""
+    """What the user looks at: the selected section, the index of its first visible line, and whether keys are explained."""
 
     section: int = 0
     line: int = 0
@@ -48,7 +47,7 @@ class ScreenView(msgspec.Struct, frozen=True):
 
 
 class JobRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of jobs now and in the recent past. They are empty in an empty system."""
+    """Numbers of jobs now and in the recent past, by state or reason. They are empty in an empty system."""
 
     now: Mapping[str, int]
     """Jobs that have not ended, by state."""
@@ -60,7 +59,7 @@ class JobRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pressed(view: ScreenView, key: str, sections: int, page: int) -> ScreenView:
-    """Return the view after a key; `page` is the number of lines to scroll."""
+    """Return the view after a key; `sections` is their number, `page` the number of lines of a page to scroll."""
     match KEYS.get(key):
         case "next" | "before" as way:
             step = 1 if way == "next" else -1
@@ -87,7 +86,7 @@ class Row(NamedTuple):
 def screen(
     pace: JobRates, sections: Sequence[ScreenSection], view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return at most `height` lines of at most `width` cells. Return also the view, corrected to an existing line."""
+    """Return at most `height` lines of at most `width` cells, and the view, corrected to a line that exists."""
     rows = [_titles(sections, view, width), *(Row([_short(line, width)]) for line in pace_lines(pace))]
     rows.append(Row([""]))
     if view.help:
@@ -137,7 +136,10 @@ def _short(line: str, width: int) -> str:
 def _section(
     section: ScreenSection, view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return a section as `height` lines: its title with the range of shown rows, the headings, the rows."""
+    """Return a section as at most `height` lines, and the corrected view.
+
+    The lines are the title with the range of shown rows, the headings, and the rows.
+    """
     if not section.rows:
         return [Row([f"{section.title}: {section.empty}"], strong=True), Row([""])][: max(0, height)], view
     table = fitted(section.columns, section.rows, width)
@@ -164,7 +166,7 @@ def _which(section: ScreenSection, table: Fitted, start: int, shown: int, lines:
 
 
 def _shares(sections: Sequence[ScreenSection], looked_at: int, room: int) -> list[int]:
-    """Return the number of lines for each section: at most as many as it needs. The selected section gets the rest."""
+    """Return the number of lines for each section: at most as many as it needs. The section `looked_at` gets the rest."""
     needs = [len(each.rows) + 3 if each.rows else 2 for each in sections]
     each = max(2, room // len(sections))
     given = [min(need, each) for need in needs]

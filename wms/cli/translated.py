@@ -18,9 +18,9 @@ from wms.jobdesc.loss_report import LossEntry
 from wms.jobdesc.problem import InvalidDescription, Problem
 
 ROWS = 50
-"""The most rows of a table on standard error; --json has all."""
+"""The greatest number of rows of a table on standard error; --json has all."""
 HEAD = 65_536
-"""Bytes by which a file is recognised before it is read whole."""
+"""The number of bytes by which a file is recognised before it is read whole."""
 WIDTH = 80
 _OURS = {".toml": "toml", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COLUMNS = (
@@ -32,7 +32,7 @@ _COLUMNS = (
 
 
 class Given(NamedTuple):
-    """The descriptions that were given."""
+    """The descriptions given on a command line, with the files that their documents name."""
 
     descriptions: list[JobDescription]
     files: list[dict[str, Path]]
@@ -52,7 +52,7 @@ def is_recognised(name: str) -> bool:
 
 
 def translation_of(name: str, data: bytes) -> Translation:
-    """Return the translation of a file. Raises Rejected, with the file's name, for what no reader takes."""
+    """Return the translation of a file. Raise Rejected, with the file's name, if no reader accepts it."""
     language = _language(name, data)
     if language is None:
         known = ", ".join(each.title for each in LANGUAGES)
@@ -70,9 +70,10 @@ def translation_of(name: str, data: bytes) -> Translation:
 
 
 def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
-    """Return the jobs of a file, and print what was lost.
+    """Return the jobs of a file, and print the losses of the translation.
 
-    Raises InvalidDescription, if strict for losses too; and Rejected for a file that the document names and that is missing.
+    Raise InvalidDescription if a job is invalid, or, if `strict` is True, if anything was lost. Raise Rejected if a file
+    that the document names is missing.
     """
     found = translation_of(name, data)
     jobs = jobs_of(name, found, strict=strict)
@@ -83,7 +84,10 @@ def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
 
 
 def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
-    """Return the paths of files that a document names, which are relative to the document."""
+    """Return the files that a document names, which are relative to the document, by their names in the job's directory.
+
+    Raise Rejected if one is missing.
+    """
     found = {each.name: Path(name).parent / each.path for each in files}
     for path in found.values():
         if not path.is_file():
@@ -93,7 +97,11 @@ def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
 
 
 def jobs_of(name: str, found: Translation, *, strict: bool) -> list[JobDescription]:
-    """Return the descriptions of a file's translation. Raises InvalidDescription, with the file's name in each place."""
+    """Return the descriptions of a file's translation.
+
+    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. Each place begins with the
+    file's name.
+    """
     try:
         return found.jobs(strict=strict)
     except InvalidDescription as invalid:

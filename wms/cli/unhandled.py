@@ -35,7 +35,7 @@ class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def line_of(each: "Unhandled") -> UnhandledLine:
-    """Return a blocking message in the form that is shown."""
+    """Return a message that blocks its partition in the form that is shown."""
     return UnhandledLine(
         **msgspec.structs.asdict(each.blocked),
         age=each.age,
@@ -52,14 +52,14 @@ def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
 
 
 def in_words(each: UnhandledLine) -> str:
-    """Return the message as text that begins with the arguments of `skip` for it."""
+    """Return the message as text that begins with the arguments of `wms dead-letters skip` for it."""
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
     return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
 
 
 def type_of(payload: bytes) -> str:
-    """Return the message type at the beginning of a payload, or `-`. The payload is not decoded, since it may contain any bytes."""
+    """Return the message type at the beginning of a payload, or `-`. The payload, which may be any bytes, is not decoded."""
     if payload.startswith(b"wms.probe "):
         return "probe"
     found = _TYPE.search(payload[:4_096])
@@ -77,7 +77,7 @@ def claimed_sender(token: str) -> str:
 
 
 async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the next message of each silent partition that has one."""
+    """Return the next message of each partition in `silent` that has one."""
     from wms.bus.skipping import next_messages
 
     wanted = {(each.consumer, each.topic, each.partition) for each in silent}

@@ -76,7 +76,7 @@ def usage(
 
 
 def columns(by: str) -> tuple[By, ...]:
-    """Return the names in a text such as `vo,owner`. Rejected: one is unknown, or comes twice."""
+    """Return the names in a text such as `vo,owner`. Raise Rejected if one is unknown or comes twice, or if there is none."""
     from wms.errors import Rejected
 
     names = [each.strip() for each in by.split(",") if each.strip()]
@@ -89,7 +89,7 @@ def columns(by: str) -> tuple[By, ...]:
 
 
 def record(names: Sequence[str], line: "UsageLine") -> dict[str, object]:
-    """Return a line as an object of JSON, with the reasons of the waste."""
+    """Return a line of usage as an object for JSON, with the reasons of the waste; `names` are those of its key."""
     values = {name: getattr(line, name) for name in FIELDS}
     return {
         **dict(zip(names, line.key, strict=True)),
@@ -99,7 +99,7 @@ def record(names: Sequence[str], line: "UsageLine") -> dict[str, object]:
 
 
 def print_csv(names: Sequence[str], lines: Iterable["UsageLine"]) -> None:
-    """Print lines as comma-separated values under their names."""
+    """Print lines of usage as comma-separated values, with a first line of names; `names` are those of their keys."""
     import csv
     import sys
 
@@ -112,12 +112,12 @@ def print_csv(names: Sequence[str], lines: Iterable["UsageLine"]) -> None:
 
 
 def plain(text: str) -> str:
-    """Return a name that no spreadsheet takes for a formula, since users choose their names."""
+    """Return a name that no spreadsheet takes for a formula: users choose their names."""
     return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
 
 
 def row(line: "UsageLine") -> tuple[object, ...]:
-    """Return the table row of a line."""
+    """Return the table row of a line of usage."""
     return (
         *line.key,
         f"{line.attempts:,}",

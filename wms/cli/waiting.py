@@ -21,7 +21,11 @@ async def wait_for(
     submission: "Submission | None" = None,
     limit: float | None = None,
 ) -> int:
-    """Wait for the selected jobs; return exit code 0 if all are Done, 1 if not, 3 if there are none."""
+    """Wait for the selected jobs, print their numbers by state, and return the exit code.
+
+    The code is 0 if all are Done, 1 if not, 3 if there are none. `submission` is that of the jobs, if they were just
+    submitted. Raise Unavailable if they have not ended within `limit` seconds (None: no bound).
+    """
     counts = await _counted_at_the_end(client, selector, limit)
     if common.json:
         said = {"id": submission.id, "ids": submission.ids} if submission else {}
@@ -76,7 +80,7 @@ def none_found(selector: "Selector") -> str:
 
 
 def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
-    """Print how many of the given ids belong to no job that the user may see; return their number."""
+    """Print how many of the given ids belong to no job that the user may see, and return their number."""
     named = sum(high - low + 1 for low, high in selector.ids)
     found = sum(counts.values())
     if not found:
@@ -88,7 +92,7 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 
 
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
-    """Print the reasons of failures, and the jobs whose output patterns matched no file."""
+    """Print the reasons of failures, and how many jobs are Done although an output pattern matched no file."""
     reasons = await client.reasons(selector)
     if failed := reasons.get("Failed") if counts.get("Failed") else None:
         note(f"failed for: {in_words(failed)}")

@@ -119,7 +119,7 @@ def _start(answer: "JobWhy") -> list[str]:
 
 
 def _ways(at: "CeVerdict") -> list[str]:
-    """Return which of the job's requirements are checked by the element's ad, by its batch system, or on the node, as texts."""
+    """Return which of the job's requirements the element's ad, its batch system and its nodes decide, as texts."""
     named = (("by its ad", at.decided), ("asked for", at.forwarded), ("looked at on the node", at.on_node))
     return [f"{name}: {', '.join(terms)}" for name, terms in named if terms]
 

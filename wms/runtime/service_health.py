@@ -1,4 +1,4 @@
-"""The health of a service, judged by its heartbeats: whether each of its partitions is served, and further problems. Pure functions."""
+"""The health of a service, judged by its heartbeats: whether each partition is served, and further problems. Pure functions."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +11,7 @@ from wms.bus.probe import UNSERVED_AFTER_SECONDS, ConsumerHealth, ProbeHealth
 from wms.bus.progress import STALLED_AFTER_SECONDS
 
 SHOWN = 3
-"""The most problems of a service that a table shows; JSON has all of them."""
+"""The greatest number of problems of a service that a table shows; JSON has all of them."""
 HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
 """Facts of a heartbeat that have columns of their own, or are summed up elsewhere."""
 
@@ -43,11 +43,11 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     health: dict[str, Any]
 
     def lag(self) -> int:
-        """The number of messages that wait for the instance."""
+        """Return the number of messages that wait for the instance."""
         return sum(self.health.get("lag", {}).values())
 
     def handled(self) -> int:
-        """The number of messages that the instance has handled, without probes."""
+        """Return the number of messages that the instance has handled, without probes."""
         told = self.health.get("probes", {})
         mine = self.health.get("handled", {})
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
@@ -62,7 +62,7 @@ def _short(value: Any) -> str:
 
 
 def partitions(beats: Sequence[Heartbeat], now: datetime) -> list[PartitionLine]:
-    """Return all partitions of all consumers of a service, including those that no living instance reads."""
+    """Return the health of all partitions of all consumers of a service, including those that no living instance reads."""
     lines: dict[tuple[str, int], PartitionLine] = {}
     whole: dict[str, ConsumerHealth] = {}
     living = [beat for beat in beats if beat.alive]
@@ -118,7 +118,7 @@ def _line(consumer: str, topic: str, probe: ProbeHealth, reader: Mapping[str, An
 
 
 def _busy_seconds(reader: Mapping[str, Any]) -> float:
-    """Return the seconds since the start of a partition's batch if it makes progress; 0 otherwise."""
+    """Return the seconds since the start of a partition's batch if the batch makes progress; 0 otherwise."""
     stands_still = reader.get("step_seconds_ago", math.inf) > STALLED_AFTER_SECONDS
     return 0.0 if stands_still else float(reader.get("busy_seconds", 0.0))
 
@@ -132,7 +132,10 @@ def busy(lines: Iterable[PartitionLine]) -> str:
 
 
 def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> PartitionLine:
-    """Return the health of a partition that no instance reads. A service that has just started takes its partitions within seconds."""
+    """Return the health of a partition that no instance reads.
+
+    It counts as served while the service has been up for a few seconds only: instances then still divide the partitions.
+    """
     served = up_seconds < UNSERVED_AFTER_SECONDS
     return PartitionLine(
         consumer=consumer,
@@ -144,7 +147,7 @@ def _unassigned(consumer: str, topic: str, number: int, up_seconds: float) -> Pa
 
 
 def problems(beats: Iterable[Heartbeat], lines: Iterable[PartitionLine]) -> list[str]:
-    """Return all problems of a service as texts, of partitions first, then of loops."""
+    """Return all problems of a service as texts: first those of partitions, then those of loops."""
     alike: dict[tuple[str, str], list[PartitionLine]] = {}
     for each in lines:
         if not each.served:
@@ -163,7 +166,10 @@ def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> st
 
 
 def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
-    """Return the longest round trip of a service's probes in milliseconds. For a silent partition the silence counts."""
+    """Return the longest round trip of a service's probes in milliseconds; None if there is none.
+
+    For a partition that is not served, the time without a probe counts.
+    """
     trips = [
         each.round_trip_ms if each.served else (each.silent_seconds or 0.0) * 1_000
         for each in lines
@@ -173,6 +179,6 @@ def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
 
 
 def summed_up(found: Sequence[str]) -> str:
-    """Return the first few problems, and the number of further ones, as text."""
+    """Return the first few problems, and the number of further ones, as one text."""
     more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more
