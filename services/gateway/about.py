@@ -1,4 +1,4 @@
-"""What the gateway tells of itself: that it is there, and what it serves."""
+"""The answers of the gateway about itself: that it accepts requests, and which operations it serves."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from wms import __version__
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The gateway takes requests."""
+    """The answer that the gateway accepts requests, with its version."""
 
     version: str
 
@@ -31,18 +31,18 @@ OPENAPI: Final = Operation(
 
 
 class About:
-    """The endpoint of one text that stays the same."""
+    """The endpoint of a document that never changes."""
 
     def __init__(self, said: object, desk: Desk) -> None:
         self._raw, self._mark = msgspec.json.encode(said), conditional.mark_of(said)
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the text."""
+        """Return the document, without asking for a token. Raise TooMany if the sender's address has asked too often."""
         self._desk.gate.admit_anyone(request)
         return conditional.response(request, self._raw, self._mark)
 
 
 def health() -> GatewayHealth:
-    """Return the answer of HEALTH."""
+    """Return the answer to requests for `/health`."""
     return GatewayHealth(version=__version__)

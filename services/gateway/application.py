@@ -1,4 +1,4 @@
-"""The application: routes, their endpoints, and problem details for whatever goes wrong."""
+"""The application: paths with their endpoints, and problem details (RFC 9457) for every error."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
@@ -39,11 +39,11 @@ log = structlog.get_logger()
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 GZIP_BYTES = 1_000
-"""The size in bytes from which on answers are packed for those who take that."""
+"""The size in bytes from which on answers are compressed for clients that accept it."""
 
 
 def application(desk: Desk) -> Starlette:
-    """Return the application."""
+    """Return the ASGI application that serves all operations of the gateway."""
     handlers: Any = {WmsError: _refused, HTTPException: _not_served, Exception: _failed}
     return Starlette(
         routes=list(_paths(desk)),
@@ -56,7 +56,7 @@ def application(desk: Desk) -> Starlette:
 
 
 def _paths(desk: Desk) -> Iterator[BaseRoute]:
-    """Yield the paths, each with all of its methods, so that the answer to another method names them."""
+    """Yield the paths, each with the endpoints of all its methods. So a refusal of another method can name these."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for each in OPERATIONS:
         by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
@@ -99,7 +99,7 @@ async def _refused(_: Request, fault: WmsError) -> Response:
 
 
 async def _not_served(request: Request, fault: HTTPException) -> Response:
-    """Answer for what starlette refuses by itself: an unknown path, or a method that a path has not."""
+    """Return the response to an unknown path, or to a method that a path does not have."""
     code = "METHOD_NOT_ALLOWED" if fault.status_code == 405 else "NO_SUCH_ROUTE"
     detail = f"nothing is served for {request.method} here"
     problem = ProblemDetails(
@@ -113,7 +113,7 @@ async def _not_served(request: Request, fault: HTTPException) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """Answer for a bug; the server's log has the traceback, and the answer nothing of it."""
+    """Return the response to a request that failed by a bug. The log has the traceback, and the response nothing of it."""
     log.error("request failed", error=repr(error))
     return _response(
         ProblemDetails(

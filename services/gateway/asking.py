@@ -1,4 +1,4 @@
-"""Answers a request by asking a service: parameters become a message, and the service's reply the response."""
+"""Answers a request by asking a service: the parameters become a message, and the service's reply the response."""
 
 import asyncio
 from collections.abc import Mapping
@@ -29,7 +29,7 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
     commands.TOPIC: Codec(commands.Command),
     queries.TOPIC: Codec(queries.Asked),
 }
-"""The services' own checks, so that what they could not read never leaves."""
+"""The services' own checks of messages, by topic: a message that a service could not read is never sent."""
 
 
 class Desk:
@@ -55,17 +55,17 @@ class Desk:
         self.store = store
         self.under_way = UnderWay(settings.owner_requests)
         self.ending = asyncio.Event()
-        """Set once the gateway ends, so that streams end too."""
+        """Set once the gateway ends, so that streams of events end too."""
         self.handled = 0
-        """The number of requests that were let in."""
+        """The number of requests with a token that were admitted."""
 
     def end(self) -> None:
-        """End the streams: nothing new comes in."""
+        """End the streams of events, because the gateway ends."""
         self.ending.set()
         self.feed.followers.wake()
 
     def admit(self, request: Request) -> UserCredential:
-        """Return the token of a request. Rejected: see `Gate.admit`."""
+        """Return the token of a request. Raise Rejected if it is missing or invalid, or if a budget is spent."""
         return self.admit_as(request)[0]
 
     def admit_as(self, request: Request) -> tuple[UserCredential, Principal]:
@@ -84,7 +84,7 @@ class Asking:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the response. Rejected, Unavailable: the application makes problem details of them."""
+        """Return the response to a request. Raise Rejected or Unavailable, which the application turns into problem details."""
         route, settings = self._route, self._desk.settings
         credential = self._desk.admit(request)
         given: list[Any] = [received.parameters(request, route.parameters)]
@@ -100,7 +100,11 @@ class Asking:
 async def ask(
     exchange: Channel, route: Route, request_id: str, message: msgspec.Struct, seconds: float
 ) -> Any:
-    """Send a route's message, and return what the response shows. Rejected: it is malformed, or the service refuses it."""
+    """Send a route's message, and return the part of the reply that the response shows.
+
+    Raise Rejected if the message is malformed or the service refuses it. Raise Unavailable after `seconds` without an
+    answer.
+    """
     CODECS[route.topic].decode(encode(message))
     kind = route.reply or route.answer
     reply: Any = await exchange.ask(route.topic, request_id, message, kind, seconds)
@@ -108,5 +112,5 @@ async def ask(
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Return a response with this value as JSON."""
+    """Return a response with the value as JSON."""
     return Response(msgspec.json.encode(value), status, media_type=JSON_TYPE)

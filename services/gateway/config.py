@@ -1,4 +1,4 @@
-"""The configuration of the gateway."""
+"""The configuration file of the gateway."""
 
 from ipaddress import ip_address
 from typing import Annotated
@@ -17,17 +17,17 @@ def _is_loopback(host: str) -> bool:
 
 
 class GatewaySettings(Section, frozen=True, kw_only=True):
-    """Where the gateway listens, and how much it takes at a time."""
+    """The address and certificate of the gateway, and how much it accepts at a time."""
 
     host: GivenName = "127.0.0.1"
     """The address to listen on. Other machines reach it only with a certificate, or through a proxy that has one."""
     port: Annotated[int, Meta(ge=1, le=65_535)] = 8480
     certificate: Line = ""
-    """A file with the certificate and its chain; with it the gateway speaks HTTPS alone."""
+    """A file with the certificate and its chain. With it the gateway speaks HTTPS alone."""
     private_key: Line = ""
     """The file with the certificate's private key; empty if the certificate's file contains it."""
     behind_proxy: bool = False
-    """Whether a proxy in front of it does TLS, so that it may listen on any address without a certificate."""
+    """Whether a proxy before the gateway does TLS, so that the gateway may listen on any address without a certificate."""
     answer_seconds: Seconds = 30.0
     """Seconds to wait for a service's answer."""
     read_seconds: Seconds = 30.0
@@ -47,26 +47,26 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The address at which the gateway is reached, without a path."""
+        """The URL of the gateway, without a path."""
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
 
 
 class GatewayStore(Section, frozen=True, kw_only=True):
-    """The sandbox store that input archives go to, and outputs come from."""
+    """The sandbox store of input archives and outputs."""
 
     url: Line = ""
-    """`file:///absolute/directory`; empty for none, so that no files go through the gateway."""
+    """`file:///absolute/directory`; empty for none: then no files go through the gateway."""
 
 
 Rate = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class RequestLimits(Section, frozen=True, kw_only=True):
-    """How many requests one token, one owner and one address may make; further ones are told when to come again."""
+    """The number of requests that one token, one owner and one address may make; further requests are told when to come again."""
 
     token_per_second: Rate = 200.0
     token_burst: Rate = 1_000.0
-    """How many it may make at once after a pause."""
+    """The number of requests that one token may make at once after a pause."""
     owner_per_second: Rate = 400.0
     owner_burst: Rate = 2_000.0
     address_per_second: Rate = 1_000.0
@@ -74,7 +74,7 @@ class RequestLimits(Section, frozen=True, kw_only=True):
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole file."""
+    """The whole configuration file of the gateway."""
 
     gateway: GatewaySettings = GatewaySettings()
     requests: RequestLimits = RequestLimits()

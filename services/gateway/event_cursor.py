@@ -1,6 +1,7 @@
-"""The place of a reader in the events of jobs, as the id of a server-sent event: the next offset of each partition.
+"""The position of a reader in the topic of job events, as the id of a server-sent event: the next offset of each partition.
 
-Offsets are the broker's, so that any gateway can go on where another ended. They count for one cluster, whose mark is in the id.
+Offsets are the broker's, so that any gateway can go on where another ended. They hold for one Kafka cluster, whose mark is
+in the id.
 """
 
 import hashlib
@@ -28,10 +29,10 @@ class Placed(Protocol):
 
 
 class EventCursor(msgspec.Struct, frozen=True):
-    """Where a reader is: the offsets of the next records, by partition."""
+    """A position in the topic of events: the offsets of the next records, by partition."""
 
     cluster: str
-    """The mark of the cluster."""
+    """The mark of the Kafka cluster for which the offsets hold."""
     offsets: tuple[int, ...]
 
     def __str__(self) -> str:
@@ -44,7 +45,7 @@ class EventCursor(msgspec.Struct, frozen=True):
         )
 
     def past(self, partition: int, offset: int) -> "EventCursor":
-        """Return the place behind a record."""
+        """Return the position after the record at `offset` of a partition."""
         offsets = list(self.offsets)
         offsets[partition] = offset + 1
         return EventCursor(self.cluster, tuple(offsets))
@@ -57,16 +58,16 @@ class EventCursor(msgspec.Struct, frozen=True):
         return EventCursor(self.cluster, tuple(offsets))
 
     def back(self, records: int) -> "EventCursor":
-        """Return the place so many records before, in each partition."""
+        """Return the position that is `records` records before, in each partition."""
         return EventCursor(self.cluster, tuple(max(0, each - records) for each in self.offsets))
 
 
 def mark_of(cluster_id: str) -> str:
-    """Return the mark of a cluster."""
+    """Return the mark of a Kafka cluster: eight hexadecimal digits."""
     return hashlib.sha256(cluster_id.encode()).hexdigest()[:8]
 
 
 def cursor_of(text: str) -> EventCursor | None:
-    """Return the cursor that an event's id says; None if it is none."""
+    """Return the position that an event's id contains; None if the text is no such id."""
     found = _FORM.fullmatch(text)
     return EventCursor(found[1], tuple(map(int, found[2][1:].split("-")))) if found else None

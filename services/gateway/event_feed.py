@@ -1,4 +1,4 @@
-"""The newest events of jobs, read once for all who follow them."""
+"""The newest events of jobs, read once from Kafka for all streams of events."""
 
 import asyncio
 import contextlib
@@ -14,9 +14,9 @@ from wms.bus.topics import Topic
 from wms.errors import Unavailable
 
 KEPT = 5_000
-"""The most records of a partition that are kept in memory; older ones are read from the broker by who needs them."""
+"""The greatest number of records of a partition that are kept in memory. Streams read older records from the broker."""
 KEPT_BYTES = 16 * 1024 * 1024
-"""The most bytes of a partition's records that are kept."""
+"""The greatest number of bytes of a partition's records that are kept in memory."""
 READ_AT_ONCE = 1_000
 STEP_BYTES = 200_000
 """The bytes of records that are parsed before other tasks get a turn."""
@@ -39,14 +39,14 @@ class EventFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read until cancelled."""
+        """Read the topic until cancelled, and begin again after errors."""
         while True:
             with contextlib.suppress(Unavailable, OSError):
                 await self._read_on()
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def end(self) -> EventCursor:
-        """Return the place behind the last record that was read, once the topic was read to its end."""
+        """Return the position after the last record that was read. Wait until the topic was read to its end once."""
         await self._ready.wait()
         return self.place()
 
@@ -63,11 +63,11 @@ class EventFeed:
         return EventCursor(self._cluster, tuple(each.following for each in self._kept))
 
     def covers(self, cursor: EventCursor) -> bool:
-        """Return whether all records from the place on are kept."""
+        """Return whether all records from the position on are kept."""
         return all(each.first <= at for each, at in zip(self._kept, cursor.offsets, strict=True))
 
     def after(self, cursor: EventCursor) -> list[EventRecord]:
-        """Return the kept records from the place on, in their order within each partition."""
+        """Return the kept records from the position on, in their order within each partition."""
         return [
             record for each, at in zip(self._kept, cursor.offsets, strict=True) for record in each.since(at)
         ]
@@ -82,7 +82,10 @@ class EventFeed:
             await reader.close()
 
     async def _begin(self, reader: Reader) -> None:
-        """Go on where it was; at first begin somewhat before the end, so that who comes from another gateway finds its place."""
+        """Let the reader go on where the last one ended. The first reader begins 5,000 records before the end of each partition.
+
+        So clients that come from another gateway find their position here.
+        """
         if self._ready.is_set():
             reader.assign({n: each.following for n, each in enumerate(self._kept)})
             return

@@ -1,7 +1,7 @@
-"""`GET /events`: the moves of a user's own jobs as server-sent events, none missed and none twice over a reconnect.
+"""`GET /events`: the state changes of a user's own jobs as server-sent events, none missed and none twice after a reconnect.
 
-The id of an event is the reader's place in the topic (`event_cursor`), so that any gateway can go on from it. Records before that place
-are looked through again: the relay may have sent one of them twice, around the place.
+The id of an event is the reader's position in the topic (`event_cursor`): any gateway can go on from it. Some records before
+that position are read again: the relay may have sent one of them twice.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ AGAIN_SECONDS: Final = 1.0
 REACHED_SECONDS: Final = 5.0
 """Seconds in which a gateway must have read as far as another one that told the last event."""
 SEEN_BEFORE: Final = 500
-"""The records of each partition before the place that are looked through for repetitions."""
+"""The number of records of each partition before the position that are read again, to recognise repetitions."""
 STREAMS_OF_OWNER: Final = 50
 ID_HEADER: Final = "last-event-id"
 
@@ -49,14 +49,18 @@ EVENTS: Final = Operation(
 
 
 class EventStreams:
-    """The endpoint."""
+    """The endpoint of streams of events."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._open = Counter[str]()
 
     async def respond(self, request: Request) -> Response:
-        """Return the stream, which ends with the token, the gateway or the connection."""
+        """Return the stream, which ends with the token, the gateway or the connection.
+
+        Raise Rejected if the token may see no jobs, or if the last event's id is malformed. Raise TooMany if the owner has
+        too many streams.
+        """
         credential, principal = self._desk.admit_as(request)
         if scope(principal, "see").reach == "nothing":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token follows no jobs", "use a user's token")
@@ -87,7 +91,7 @@ class EventStreams:
 
 
 class EventStream:
-    """One stream, from a place on; without one, from now on."""
+    """One stream of events from a position on; None: from now on."""
 
     def __init__(self, desk: Desk, principal: Principal, at: EventCursor | None) -> None:
         self._feed = desk.feed
@@ -97,7 +101,7 @@ class EventStream:
         self._from = at
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events until the gateway ends."""
+        """Yield server-sent events, encoded, until the gateway ends."""
         end = await self._feed.end()
         if self._from is not None and self._from.cluster == end.cluster:
             # The gateway that told this place may have been somewhat ahead of this one.
@@ -190,7 +194,7 @@ class EventStream:
 
 
 def _block(event: str, data: bytes, at: EventCursor) -> bytes:
-    """Return one server-sent event; without data it only says the place."""
+    """Return one server-sent event, encoded. Without data it only tells the position."""
     name = f"event: {event}\n" if event else ""
     said = b"data: " + data + b"\n" if data else b""
     return f"id: {at}\n{name}".encode() + said + b"\n"

@@ -1,4 +1,4 @@
-"""The gate: who asks, by a verified token, and whether they have asked too often."""
+"""The gate: verifies the token of a request, and refuses requests that come too often."""
 
 import hashlib
 from ipaddress import IPv6Address, ip_address
@@ -18,7 +18,7 @@ SCHEME = "bearer"
 
 
 class Gate:
-    """Lets requests in whose token is valid, as far as the budgets of token, owner and address reach."""
+    """A gate that admits requests with a valid token, within the budgets of token, owner and address."""
 
     def __init__(self, verifier: Verifier, limits: RequestLimits) -> None:
         self._verifier = verifier
@@ -26,10 +26,13 @@ class Gate:
         self._by_owner = RequestBudget(limits.owner_per_second, limits.owner_burst)
         self._by_address = RequestBudget(limits.address_per_second, limits.address_burst)
         self.refused = 0
-        """The number of requests that came too often."""
+        """The number of requests that were refused because they came too often."""
 
     def admit(self, request: Request) -> tuple[UserCredential, Principal]:
-        """Return the token of a request and who it names. Rejected: it is missing or invalid, or a budget is spent (TooMany)."""
+        """Return the token of a request and the identity in it.
+
+        Raise Rejected if the token is missing or invalid, and TooMany if a budget is spent.
+        """
         # Before the signature is checked, which takes longest.
         self.admit_anyone(request)
         now = clock.timestamp()
@@ -41,7 +44,7 @@ class Gate:
         return UserCredential(token, principal.owner, principal.expires_at, {}), principal
 
     def admit_anyone(self, request: Request) -> None:
-        """Let a request in without a token. TooMany: the address has asked too often."""
+        """Admit a request without looking at its token. Raise TooMany if its address has asked too often."""
         self._spend(self._by_address, address_of(request), "this address", clock.timestamp())
 
     def _spend(self, budget: RequestBudget, key: object, whose: str, now: float) -> None:
@@ -52,7 +55,7 @@ class Gate:
 
 
 def bearer(header: str) -> str:
-    """Return the token in an Authorization header. Rejected: there is none."""
+    """Return the token in an Authorization header. Raise Rejected if there is none, or if it cannot be one."""
     scheme, _, token = header.partition(" ")
     if scheme.lower() != SCHEME or not token:
         raise Rejected(

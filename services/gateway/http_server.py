@@ -1,4 +1,4 @@
-"""The HTTP server as a loop of the host: it begins to listen with the host, and ends with it."""
+"""The HTTP server of the gateway as a loop of its host: it begins to listen with the host, and ends with it."""
 
 import asyncio
 import contextlib
@@ -12,13 +12,13 @@ from services.gateway.config import GatewaySettings
 from services.gateway.connection import ConnectionBounds
 
 HEADER_BYTES = 32_768
-"""The most bytes of a request's line and headers together."""
+"""The greatest size in bytes of a request's line and headers together."""
 GRACE_SECONDS = 3
-"""Seconds that requests under way have when the gateway ends."""
+"""Seconds for which requests under way may go on when the gateway ends."""
 
 
 class HttpServer:
-    """Serves an application until it is cancelled."""
+    """A loop that serves an application over HTTP until it is cancelled."""
 
     name = "http"
 
@@ -58,11 +58,11 @@ class HttpServer:
 
     @property
     def is_listening(self) -> bool:
-        """Whether requests are taken."""
+        """Whether the server accepts requests."""
         return self._server.started and not self._server.should_exit
 
     async def run(self) -> None:
-        """Serve until cancelled; then requests under way are answered first."""
+        """Serve until cancelled. Then requests under way are answered first."""
         serving = asyncio.create_task(self._server.serve(), name="serve http")
         try:
             await asyncio.shield(serving)
@@ -76,7 +76,7 @@ class HttpServer:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves the signals to its host."""
+    """A server of uvicorn that leaves signals to its host."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""Routes of jobs: their lists, one job in full, and orders about them."""
+"""Routes of jobs: lists of jobs, one job in full, and orders on jobs."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -22,24 +22,24 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The selection of the jobs that meet every given condition."""
 
     jobs: Words = ""
-    """Ids and ranges of them: `7`, `100-200`, `1,5,9-12`."""
+    """Ids of jobs and ranges of ids: `7`, `100-200`, `1,5,9-12`."""
     owner: Name | None = None
     state: Words = ""
     """States in any case, separated by commas; `ended` and `live` stand for all such states."""
     site: Name | None = None
     name: Name | None = None
-    """A pattern with `*` and `?`."""
+    """A pattern with `*` and `?` for the names of jobs."""
     group: Name | None = None
     """The job group."""
     submission: Name | None = None
-    """The id of a submission of yours."""
+    """The id of one of your submissions."""
     since: datetime | None = None
     """The time, with its zone, since which a job must have been submitted or have changed its state."""
     everything: bool = False
-    """Whether to select every job within your reach: what lists do without a condition, and orders never."""
+    """Whether to select every job within your reach. Lists do so without a condition, orders never."""
 
     def selector(self) -> ordered.Selector:
-        """Return the selector. Rejected: a condition is malformed."""
+        """Return the selector of these jobs. Raise Rejected if a condition is malformed."""
         if self.since is not None and self.since.tzinfo is None:
             raise Rejected("BAD_SELECTOR", "the time in `since` has no zone", "write 2026-01-31T12:00:00Z")
         chosen = select(
@@ -56,7 +56,10 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return normalised(chosen)
 
     def listed(self) -> ordered.Selector:
-        """Return the selector of a list: without a condition, of every job within reach. Rejected: a condition is malformed."""
+        """Return the selector of these jobs for a list; without a condition, of every job within reach.
+
+        Raise Rejected if a condition is malformed.
+        """
         chosen = self.selector()
         return msgspec.structs.replace(chosen, everything=True) if chosen == NO_JOBS else chosen
 
@@ -65,10 +68,10 @@ NO_JOBS: Final = normalised(select())
 
 
 class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of the selected jobs."""
+    """The parameters of a page of the selected jobs."""
 
     after: JobNumber | None = None
-    """The last id of the page before; its answer has it as `after`."""
+    """The last id of the previous page, which that page has as its `after`."""
     newest: bool = False
     """Whether to list by descending ids."""
     limit: PageSize = 100
@@ -77,18 +80,18 @@ class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The selection of jobs to count."""
+    """The parameters of counts of the selected jobs."""
 
     by_reason: bool = False
-    """Whether to count by reason too."""
+    """Whether to count the jobs by reason too."""
 
 
 class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of sweeps."""
+    """The parameters of a page of sweeps."""
 
     owner: Name | None = None
     state: Words = ""
-    """States, separated by commas, of which a sweep must have a job in one."""
+    """States, separated by commas. A sweep must have a job in one of them."""
     group: Name | None = None
     since: datetime | None = None
     after: JobNumber | None = None
@@ -97,29 +100,29 @@ class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class OneJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One job."""
+    """The parameters of requests about one job."""
 
     job_id: JobNumber
 
 
 class LogPiece(OneJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A piece of what a job has printed."""
+    """The parameters of a piece of a job's output."""
 
     stream: Literal["stdout", "stderr"] = "stdout"
     offset: Bytes | None = None
-    """The first byte; without it the last bytes are returned."""
+    """The position of the first byte; None: the last bytes are returned."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
 
 
 class JobOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An action on the selected jobs."""
+    """The body of an order: an action on the selected jobs."""
 
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
     """`stop_and_hold` stops running jobs too. `edit` changes requirements and the priority of jobs that wait or are held."""
     selection: JobSelection
     reason: Reason = ""
     changes: ordered.Changes = {}
-    """For `edit` and `reschedule`: new values of fields of the description."""
+    """New values of fields of the description, by field, for `edit` and `reschedule`."""
 
 
 def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:

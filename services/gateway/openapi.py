@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of all operations, made from the structs that requests and answers are parsed into."""
+"""The OpenAPI 3.1 document of all operations, made from the structs of requests and answers."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,11 +14,11 @@ from wms import __version__
 Json = dict[str, Any]
 REF: Final = "#/components/schemas/{name}"
 OF_BODIES: Final = frozenset({408, 413, 415})
-"""Statuses of requests with a body alone."""
+"""HTTP statuses that only requests with a body get."""
 
 
 def document(operations: Sequence[Operation]) -> Json:
-    """Return the document; the same operations give the same document."""
+    """Return the OpenAPI document of the operations. The same operations give the same document."""
     paths: dict[str, Json] = {}
     for each in operations:
         paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
@@ -60,7 +60,7 @@ def _operation(each: Operation) -> Json:
 
 
 def name_of(each: Operation) -> str:
-    """Return the operation's id: its method and the words of its path."""
+    """Return the id of an operation: its method and the words of its path, such as `get_jobs`."""
     words = [word.strip("{}").replace("-", "_") for word in each.path.split("/") if word]
     return "_".join([each.method.lower(), *(word.replace(".", "_") for word in words)])
 
@@ -121,7 +121,7 @@ def _parameter(each: Operation, name: str, schema: Json) -> Json:
 
 
 def _single(schema: Json) -> Json:
-    """Return the schema of a value that is left out, and never null."""
+    """Return the schema of a parameter that may be left out, but cannot be null."""
     if "anyOf" not in schema:
         return schema
     (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
@@ -165,7 +165,7 @@ def _problem(status: int) -> Json:
 
 
 def kinds_of(operations: Sequence[Operation]) -> list[Any]:
-    """Return the types of all bodies and answers, each once."""
+    """Return the types of all bodies and answers of the operations, each once."""
     kinds: dict[str, Any] = {repr(ProblemDetails): ProblemDetails}
     for each in operations:
         kinds.update({repr(kind): kind for kind in (each.body, each.answer) if kind is not None})

@@ -1,6 +1,6 @@
-"""An operation: what is served under a method and a path, and what goes in and out.
+"""Operations: what the gateway serves under a method and a path, with the types of its parameters, body and answer.
 
-The application serves all operations, `docs/openapi.json` describes them, and the tests of authorisation walk over them.
+The application serves all operations, `docs/openapi.json` describes them, and the tests of authorisation try each of them.
 """
 
 from typing import Any, Final, Literal
@@ -15,15 +15,15 @@ CREATED: Final = 201
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A request without parameters."""
+    """The parameters of a request that has none."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """One operation."""
+    """An operation of the HTTP API: method, path, and the types of its input and output."""
 
     method: Method
     path: str
-    """The path below the prefix; parameters in braces."""
+    """The path after the prefix, with names of parameters in braces."""
     summary: str
     answer: Any
     """The type of the response's body; None for a body that is not JSON."""
@@ -31,12 +31,12 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """The media type of the response."""
     status: int = 200
     parameters: type[msgspec.Struct] = NoParameters
-    """Fields named in the path are taken from it, the others from the query string; all are single values."""
+    """The type of the parameters, each a single value. Those named in the path come from there, others from the query string."""
     body: Any = None
     """The type of the request's body; None for a request without one."""
     body_types: tuple[str, ...] = (JSON_TYPE,)
     is_public: bool = False
-    """Whether it is served without a token."""
+    """Whether the operation is served without a token."""
 
     @property
     def in_path(self) -> frozenset[str]:

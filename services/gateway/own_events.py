@@ -1,4 +1,4 @@
-"""The part of a fact about jobs that concerns one user, and each move only once."""
+"""Filters facts about jobs: only state changes of one user's jobs remain, and each only once."""
 
 from msgspec.structs import replace
 
@@ -7,23 +7,23 @@ from wms.bounded_cache import BoundedCache
 from wms.messages.events import ElementState, Fact, JobEvent, JobsMoved, JobsQueued, SweepMoved, WaitReason
 
 JOBS = 50_000
-"""The most jobs of a user whose moves are kept in mind, to know a repetition."""
+"""The greatest number of jobs of a user for which sent state changes are remembered."""
 SEQ_LIMIT = 4_096
-"""The move of a job from which on repetitions are told again."""
+"""The number of a state change of a job from which on repetitions are not recognised."""
 
 
 class OwnEvents:
-    """Picks a user's own moves out of facts. A move that comes again is passed over, by its job and its `seq`."""
+    """A filter for state changes of one user's own jobs. A repetition is recognised by its job and its `seq`."""
 
     def __init__(self, principal: Principal) -> None:
         self.owner = principal.owner
         self._principal = principal
         self._moves: BoundedCache[int, int] = BoundedCache(JOBS)
-        """The moves that were picked, by job: bit `seq` of a number."""
+        """The state changes that passed, by job: a number whose bit `seq` is set."""
         self._ranges: BoundedCache[tuple[int, int, int], None] = BoundedCache(JOBS)
 
     def pick(self, fact: Fact) -> Fact | None:
-        """Return the fact without what is others' or has been picked before; None if nothing is left."""
+        """Return the part of the fact that is the user's own and new; None if nothing is left."""
         match fact:
             case JobEvent():
                 return fact if self._is_new(fact) else None

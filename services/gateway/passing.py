@@ -1,4 +1,4 @@
-"""Messages of the clients' protocol, passed on as they are: `wms.client` speaks so over HTTPS."""
+"""Messages of the clients' protocol, which the gateway passes on unchanged: `wms.client` uses them over HTTPS."""
 
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ from wms.messages.wire import PAYLOAD_LIMIT
 
 
 class PassingTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How a message is passed on."""
+    """The parameters of a message that is passed on."""
 
     in_order: bool = True
-    """Whether it is handled after all earlier messages of the user."""
+    """Whether the message is handled after all earlier messages of the user."""
 
 
 QUERIES: Final = Operation(
@@ -40,14 +40,17 @@ _TOPICS: Final = {QUERIES.path: queries.TOPIC, COMMANDS.path: commands.TOPIC}
 
 
 class Passing:
-    """The endpoint of one topic."""
+    """The endpoint of messages to one topic."""
 
     def __init__(self, operation: Operation, desk: Desk) -> None:
         self._topic = _TOPICS[operation.path]
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the service's answer."""
+        """Return the response with the service's answer to the message in the body.
+
+        Raise Rejected if the message is malformed or refused, Unavailable if no answer comes in time.
+        """
         settings = self._desk.settings
         credential = self._desk.admit(request)
         terms = received.parameters(request, PassingTerms)

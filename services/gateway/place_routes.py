@@ -1,4 +1,4 @@
-"""Routes of places: sites, task queues, pilots, plans and reservations."""
+"""Routes of sites, task queues, pilots, plans and reservations."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -17,50 +17,50 @@ from wms.messages import replies
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of a list."""
+    """The parameters of a page of a list."""
 
     after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
-    """How many entries to pass over; the answer's `after` is the number for the next page."""
+    """The number of entries to skip. The answer's `after` is this number for the next page."""
     limit: PageSize = asked.PAGE_LIMIT
 
 
 class PilotPage(Page, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of pilots."""
+    """The parameters of a page of pilots."""
 
     ended: bool = False
-    """Whether to list ended pilots too, after the living ones."""
+    """Whether to list ended pilots too, after those that have not ended."""
 
 
 class OneSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One site, or one of its computing elements."""
+    """The parameters of requests about one site, or one of its computing elements."""
 
     site: Name
     ce: Name = ""
 
 
 class OnePilot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One pilot."""
+    """The parameters of requests about one pilot."""
 
     pilot_id: PilotName
 
 
 class ReservationList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of reservations, the newest first."""
+    """The parameters of a page of reservations, the newest first."""
 
     job: JobNumber | None = None
     owner: Name = ""
     site: Name = ""
     ce: Name = ""
     state: Words = ""
-    """States, separated by commas; without any, those in which something is or may become reserved."""
+    """States, separated by commas. Empty: those in which CPUs are or may become reserved."""
     after_time: datetime | None = None
-    """The end of the page before: `at` of its `after`, with `after_id`."""
+    """The end of the previous page: `at` of its `after`. `after_id` completes it."""
     after_id: Name = ""
     limit: PageSize = 100
 
 
 class SiteOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An operator's action on a site, or one of its computing elements."""
+    """The body of an operator's order on a site, or on one of its computing elements."""
 
     action: Literal["ban", "unban", "drain", "test", "forget"]
     ce: Name = ""
@@ -68,7 +68,7 @@ class SiteOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PilotsOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An order of private pilots, which run your jobs, or with `group_wide` those of your group."""
+    """The body of an order of private pilots, which run your jobs, or with `group_wide` those of your group."""
 
     count: Annotated[int, msgspec.Meta(ge=1, le=ordered.ORDERED_AT_ONCE)] = 1
     site: Name = ""
@@ -78,13 +78,13 @@ class PilotsOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class OrderToDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One order of private pilots."""
+    """The parameters of the withdrawal of one order of private pilots."""
 
     order: JobNumber
 
 
 def paged(kind: type[asked.PagedQuery], sender: Requester, given: Page) -> asked.PagedQuery:
-    """Return the query of this kind for a page."""
+    """Return the query of this kind for a page of a list."""
     return kind(query_id=sender.id, client=sender.client, after=given.after, limit=given.limit)
 
 

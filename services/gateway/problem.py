@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): what went wrong, for whom, and what would help."""
+"""Problem details (RFC 9457): the error of a request, its places, and its remedy."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from wms.errors import Rejected, Unavailable, WmsError
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGAIN_SECONDS: Final = 2
-"""Seconds after which a request may be made again that found a service away."""
+"""Seconds after which to repeat a request for which a service was not available."""
 
 STATUS: Final = {
     "NO_TOKEN": 401,
@@ -32,10 +32,10 @@ STATUS: Final = {
     "TOO_MANY_REQUESTS": 429,
     "TOO_FAST": 429,
 }
-"""The status of refusals by code; those without one are the sender's to mend."""
+"""The HTTP statuses of refusals by code. `status_of` knows the others."""
 UNPROCESSABLE: Final = 422
 STATUSES: Final = (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-"""What a route may answer beside its success."""
+"""The HTTP statuses with which a route may answer besides success."""
 
 TITLES: Final = {
     401: "Not authenticated",
@@ -54,22 +54,22 @@ TITLES: Final = {
 
 
 class ProblemDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong with a request."""
+    """The problem details of a request that failed."""
 
     title: str
     status: int
     code: Word
-    """The fault, for programs; it stays the same in all versions."""
+    """The code of the error, for programs. It stays the same in all versions."""
     detail: str
     remedy: str = ""
-    """What would help."""
+    """What would help; empty if nothing is known."""
     places: tuple[str, ...] = ()
-    """One line a fault, each with its place in the request."""
+    """The errors of the request, one text for each, with its place."""
     type: str = "about:blank"
 
 
 class TooMany(Rejected):
-    """The refusal of a request that may succeed after `seconds`."""
+    """The error of a request that came too often, and may succeed after `seconds`."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__("TOO_MANY_REQUESTS", message, f"ask again after {seconds:.1f} s")
@@ -88,7 +88,7 @@ def status_of(code: str) -> int:
 
 
 def problem_of(fault: WmsError) -> ProblemDetails:
-    """Return the details of an error."""
+    """Return the problem details of an error."""
     if isinstance(fault, Rejected):
         status = status_of(fault.code)
         return ProblemDetails(
@@ -106,7 +106,7 @@ def problem_of(fault: WmsError) -> ProblemDetails:
 
 
 def headers_of(fault: WmsError, status: int) -> dict[str, str]:
-    """Return the headers that go with a problem: when to ask again, and how to say who asks."""
+    """Return the HTTP headers that go with an error: `Retry-After`, or `WWW-Authenticate` for a missing token."""
     if isinstance(fault, TooMany):
         return {"Retry-After": str(max(1, round(fault.seconds + 0.5)))}
     if status in (429, 503):

@@ -1,4 +1,4 @@
-"""What a request brings: its parameters and its body, bounded before they are parsed."""
+"""Reads the parameters and the body of a request, which are bounded before they are parsed."""
 
 import asyncio
 import time
@@ -22,7 +22,10 @@ P = TypeVar("P", bound=msgspec.Struct)
 
 
 def request_id(request: Request) -> str:
-    """Return the id under which a request takes effect once: that in its header, else a new one."""
+    """Return the id under which a request takes effect once: that in its header, else a new one.
+
+    Raise Rejected if the id in the header is malformed.
+    """
     said = request.headers.get(ID_HEADER)
     if said is None:
         return new_id()
@@ -31,7 +34,10 @@ def request_id(request: Request) -> str:
 
 
 def parameters(request: Request, kind: type[P]) -> P:
-    """Return the parameters in path and query. Rejected: one is unknown, given twice, or of the wrong type."""
+    """Return the parameters in path and query as a struct of the type `kind`.
+
+    Raise Rejected if one is unknown, given twice, or of the wrong type.
+    """
     table: dict[str, Any] = {}
     for name, value in (*request.path_params.items(), *request.query_params.multi_items()):
         if name in table:
@@ -44,7 +50,10 @@ def parameters(request: Request, kind: type[P]) -> P:
 
 
 async def body(request: Request, route: Route, seconds: float) -> Any:
-    """Return the parsed body of a route's request. Rejected: it is too large, too slow or malformed."""
+    """Return the parsed body of a route's request. Raise Rejected if it is too large, too slow or malformed.
+
+    Each piece of it must come within `seconds`.
+    """
     require_type(request, *route.body_types)
     raw = await whole(request, PAYLOAD_LIMIT, seconds)
     try:
@@ -54,12 +63,12 @@ async def body(request: Request, route: Route, seconds: float) -> Any:
 
 
 def media_type(request: Request) -> str:
-    """Return the type of the body, without its parameters, in lower case."""
+    """Return the media type of a request's body, without parameters, in lower case."""
     return request.headers.get("content-type", "").partition(";")[0].strip().lower()
 
 
 def require_type(request: Request, *types: str) -> str:
-    """Return the body's type. Rejected: it is none of these."""
+    """Return the media type of a request's body. Raise Rejected if it is none of `types`."""
     found = media_type(request)
     if found not in types:
         raise Rejected(
@@ -69,7 +78,10 @@ def require_type(request: Request, *types: str) -> str:
 
 
 async def whole(request: Request, limit: int, seconds: float) -> bytes:
-    """Return the body of at most `limit` bytes, each piece of which must come within `seconds`."""
+    """Return the body of a request.
+
+    Raise Rejected if it has more than `limit` bytes, or a piece does not come within `seconds`.
+    """
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said[:20]) > limit:
         raise _too_large(limit)

@@ -1,4 +1,4 @@
-"""All operations, and those of them that ask a service one question."""
+"""The list of all operations of the gateway, and of those that are routes."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Routes of rules: shares of groups, limits, and how true predictions were."""
+"""Routes of shares of groups, limits, and how well predictions came true."""
 
 from typing import Final, Literal
 
@@ -15,14 +15,14 @@ from wms.messages.limits import Key, Kind, Limit
 
 
 class OneGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One group of a VO."""
+    """The parameters of requests about one group of a VO."""
 
     vo: GivenName
     group: GivenName
 
 
 class ShareSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """New values of a group's share; absent ones stay as they are."""
+    """The body with new values of a group's share. Absent values stay as they are."""
 
     job_share: ShareOfGroup | None = None
     job_sharing: bool | None = None
@@ -31,7 +31,7 @@ class ShareSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class LimitDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The limit to lift; with `reset` the configured one holds again."""
+    """The body that names a limit to lift; with `reset` the configured limit holds again."""
 
     kind: Kind
     key: Key
@@ -39,7 +39,7 @@ class LimitDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PredictionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What to tell predictions apart by."""
+    """The parameters of a table of predictions: whether by site, by predictor or by both."""
 
     by: Literal["site", "predictor", "both"] = "both"
 

@@ -1,4 +1,4 @@
-"""Sandboxes through the gateway: input archives of submissions, and outputs of jobs that their reader may see in full."""
+"""Sandboxes through the gateway: input archives of submissions, and outputs of jobs that the user may see in full."""
 
 import asyncio
 import tempfile
@@ -49,7 +49,10 @@ class SandboxTransfers:
         self._desk = desk
 
     async def upload(self, request: Request) -> Response:
-        """Keep an archive under the digest of its bytes; an equal one is kept once."""
+        """Store the archive in the body under its digest, and return the reference to it. Equal archives are stored once.
+
+        Raise Rejected if the token may submit no jobs, or if the archive is too large.
+        """
         _, principal = self._desk.admit_as(request)
         if scope(principal, "submit").reach == "nothing":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token submits no jobs", "use a user's token")
@@ -60,7 +63,7 @@ class SandboxTransfers:
         )
 
     async def output(self, request: Request) -> Response:
-        """Return the archive; ranges of it may be asked for."""
+        """Return the output archive of a job, or a range of its bytes. Raise Rejected if the job has none, or may not be seen."""
         settings = self._desk.settings
         credential = self._desk.admit(request)
         given = received.parameters(request, OneJob)

@@ -1,4 +1,4 @@
-"""The gateway's loops and their parts."""
+"""Assembles the gateway: its loops and their parts."""
 
 from services.gateway.application import application
 from services.gateway.asking import Desk
@@ -17,7 +17,7 @@ from wms.transfer import open_store
 
 
 async def build(host: Host, config: Config) -> None:
-    """Build the gateway and add its loops to the host."""
+    """Make the loops of the gateway and add them to the host."""
     settings = config.gateway
     callers = Callers(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))

@@ -1,4 +1,4 @@
-"""Submissions: one job, a list of them, or a stream of lines that is never held whole in memory."""
+"""Submissions: one job, a list of jobs, or a stream of lines that is never held whole in memory."""
 
 import asyncio
 from collections import deque
@@ -26,14 +26,14 @@ JSON_LIMIT: Final = 8 * 1024 * 1024
 SMALL_BYTES: Final = 65_536
 """The bytes up to which a submission is read at once, without waiting for a turn."""
 LINE_LIMIT: Final = 900_000
-"""The most bytes of a line: what fits into one message."""
+"""The greatest size in bytes of a line: what fits into one message."""
 LINES: Final = 1_000
-"""The lines of a stream that are submitted together."""
+"""The number of lines of a stream that are submitted together."""
 PART_BYTES: Final = 2_000_000
 AT_ONCE: Final = 4
-"""The parts of a stream that wait for their answers at a time."""
+"""The number of parts of a stream that may wait for their answers at a time."""
 TOLD_LIMIT: Final = 100
-"""The most warnings and the most jobs that could run nowhere, that are told of a stream."""
+"""The greatest number of warnings, and of jobs that could run nowhere, that the answer to a stream names."""
 LINES_TYPE: Final = "application/x-ndjson"
 
 Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
@@ -42,10 +42,10 @@ _decoder = msgspec.json.Decoder(JobDescription)
 
 
 class SubmissionTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How jobs are submitted."""
+    """The parameters of a submission."""
 
     strict: bool = False
-    """Whether to refuse all jobs if some job could run nowhere now; of a stream, all of a part."""
+    """Whether to refuse all jobs if some job could run nowhere now; of a stream, all jobs of a part."""
     hold: bool = False
     """Whether the jobs are Held until they are released."""
 
@@ -69,7 +69,10 @@ class Submitting:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the response with the ids of the jobs, once all are taken and durable."""
+        """Return the response with the ids of the jobs, once all are accepted and durable.
+
+        Raise Rejected if the submission is malformed or refused, Unavailable if no answer comes in time.
+        """
         settings = self._desk.settings
         credential = self._desk.admit(request)
         terms = received.parameters(request, SubmissionTerms)
@@ -177,7 +180,7 @@ async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Lines]:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream that are not empty. Rejected: one is longer than LINE_LIMIT."""
+    """Yield the lines of a stream that are not blank. Raise Rejected if a line is longer than LINE_LIMIT."""
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
@@ -211,7 +214,7 @@ def _read(line: bytes, number: int) -> Sequence[JobDescription]:
 
 
 def merged(name: str, taken: Sequence[Submission]) -> Submission:
-    """Return one submission for its parts; ranges of ids that follow each other are one."""
+    """Return one submission for its parts, under the id `name`. Ranges of ids that follow each other are joined."""
     return Submission(
         id=name,
         ids=_ranges([each for part in taken for each in part.ids]),
@@ -222,7 +225,7 @@ def merged(name: str, taken: Sequence[Submission]) -> Submission:
 
 
 def _ranges(ids: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join neighbours, and keep the order, which is that of the descriptions."""
+    """Join ranges of ids that follow each other, and keep their order, which is that of the descriptions."""
     found: list[tuple[int, int]] = []
     for low, high in ids:
         if found and found[-1][1] + 1 == low:
