@@ -1,1 +1,1 @@
-"""The processes of wms, one package each."""
+"""The processes of wms: one package for each service, and for the job agent."""

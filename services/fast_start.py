@@ -1,7 +1,7 @@
-"""Makes service processes start faster; their main modules import it first.
+"""Makes service processes start faster; their main modules import this module first.
 
-structlog imports rich if it is installed, for tracebacks that no service prints: a sixth of the time to start.
-Collecting garbage among freshly imported modules takes another sixth.
+structlog imports rich if it is installed, for tracebacks that no service prints: a sixth of the time to start. Collecting
+garbage among freshly imported modules takes another sixth. This module prevents both.
 """
 
 import gc
@@ -14,6 +14,6 @@ if _program is not None and _program.name.startswith("services.") and _program.n
 
 
 def started() -> None:
-    """Turn on garbage collection, without what was imported so far: it is never freed."""
+    """Turn on garbage collection, except of what was imported so far, which is never freed."""
     gc.freeze()
     gc.enable()

@@ -126,7 +126,10 @@ class Indexes:
         return self.settings.site or self.settings.sites.get(element.site, element.site)
 
     def _seen(self, element: FoundElement, site: str) -> list[SeenElement]:
-        """Return the elements to advertise for a found one. A foreign ad changes only in its configured values."""
+        """Return the computing element to advertise for a found one, or none.
+
+        A foreign ad changes only in its configured values.
+        """
         settings = replace(self.settings, site=site)
         if element.offer is None:
             return wanted(settings, [element.glue], dispatcher="arc")
@@ -142,7 +145,7 @@ class Indexes:
 
 
 class _Known:
-    """The record of the server that returned each element, and of the servers that answered the last discovery."""
+    """Remembers which server returned each computing element, and which servers answered the last discovery."""
 
     def __init__(self) -> None:
         self._told_by: dict[CeId, str] = {}

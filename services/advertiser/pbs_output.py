@@ -161,7 +161,7 @@ def _node(name: str, said: Mapping[str, str]) -> PbsNode:
 
 
 def _words(name: str, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield a Torque node's properties with its own name, and the resources of words of a PBS Pro node."""
+    """Yield the (resource, value) pairs of a node: Torque's properties and the node's own name, or PBS Pro's texts."""
     for word in (name, *said.get("properties", "").split(",")):
         yield "", word.strip()
     for resource, value in said.items():
@@ -195,7 +195,7 @@ def _number(text: str) -> int:
 
 
 def _records(printed: str, head: re.Pattern[str], tool: str) -> list[tuple[str, dict[str, str]]]:
-    """Return records by name. Raises Rejected for any other text."""
+    """Return the records in a tool's output as names and values. Raise Rejected, naming the tool, for any other text."""
     records: list[tuple[str, dict[str, str]]] = []
     last = ""
     for line in _lines(printed):

@@ -25,7 +25,7 @@ class LocalJobCounts(msgspec.Struct, frozen=True, kw_only=True):
 def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> LocalJobCounts:
     """Return the numbers of running jobs and idle pilots among processes with these environments.
 
-    With `element`, as `SITE/CE`, only those of that computing element count, and those of an unknown one.
+    With `element`, as `SITE/CE`, only processes of that computing element count, and of an unknown one.
     """
     found = list(environments)
     elements = {each.get(PILOT, ""): each[ELEMENT] for each in found if ELEMENT in each}

@@ -54,7 +54,7 @@ def _with_numbers_of(attributes: Mapping[str, Any], element: ComputingElement) -
 
 
 def _usual(element: ComputingElement) -> list[Node]:
-    """Return the terms of SAM-Grid's rule for the limits that an element has."""
+    """Return the terms of SAM-Grid's rule for the limits that the element has."""
     return [term for field, term in _usual_terms().items() if getattr(element, field)]
 
 

@@ -89,7 +89,7 @@ def _completed(
 def _cpu_seconds(
     glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
 ) -> quantity.Quantity:
-    """Return the CPU time for the ad; a published placeholder stays, as expressions may look for it."""
+    """Return the CPU time in seconds for the ad. A published placeholder stays, as expressions may look for it."""
     stated = getattr(settings, "max_cpu_time", 0)
     as_published = any(name == "GlueCEPolicyMaxCPUTime" for name, _ in glue.published)
     return glue.max_cpu_seconds if as_published and not stated else offer.max_cpu_time
@@ -106,7 +106,7 @@ def _hosts(hosts: glue1.GlueHosts, settings: SiteStatement) -> glue1.GlueHosts:
 
 
 def _limits(offer: ComputingElement) -> dict[str, int]:
-    """Return the attributes on limits and counts, for rules and jobs' expressions."""
+    """Return the attributes of the ad with limits and counts of jobs, which rules and jobs' expressions use."""
     limits = {"MaxJobs": offer.max_jobs, "MaxSubmittingJobs": offer.max_submitting_jobs}
     return {
         "CurrentJobs": offer.current_jobs,
@@ -120,7 +120,7 @@ def _stations(settings: SiteStatement) -> dict[str, list[str]]:
 
 
 def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[str, str]:
-    """Return the entry point of the site and its monitoring database."""
+    """Return the attributes of the ad with the entry point of the site and its monitoring database."""
     said = {
         ENTRY_POINT: settings.entry_point or _gram_contact(glue),
         MONITORING_DATABASE: settings.monitoring_database,
@@ -129,7 +129,7 @@ def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[
 
 
 def _gram_contact(glue: glue1.GlueComputingElement) -> str:
-    """Return the contact of GLUE, or one made of its parts, as gatekeepers' contacts are written."""
+    """Return the contact in the GLUE record, or one made of its host, port and queue as GRAM contacts are written."""
     host, port = glue.host_name, known(glue.gatekeeper_port)
     if glue.contact or not host or not glue.job_manager:
         return glue.contact

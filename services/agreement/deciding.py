@@ -26,7 +26,7 @@ from wms.ids import AgreementId, CeId
 log = structlog.get_logger()
 
 MOST_TRIES: Final = 5
-"""How many rounds may begin to decide on an offer; after them it is denied."""
+"""The number of rounds that may begin to decide on an offer; after them it is denied."""
 
 Decisions = dict[AgreementId, Granted | Refusal]
 
@@ -48,8 +48,8 @@ class Deciding:
     async def round(self) -> bool:
         """Decide on the oldest offers of the element and store the decisions; return whether more may wait.
 
-        It does nothing and returns False while another instance has the turn. Raises Unavailable if the batch system cannot be
-        read.
+        While another instance has the turn, the call does nothing and returns False. Raise Unavailable if the batch system
+        cannot be read.
         """
         offers, booked = await self._waiting()
         if not offers:
@@ -85,7 +85,10 @@ class Deciding:
                 await self._move(tx, {each.agreement_id: each for each in moved})
 
     async def _flexible(self) -> tuple[list[Booking], list[Booking], datetime]:
-        """Return what may be moved and everything that is reserved, if it is this service's turn; and the database's time."""
+        """Return the reservations that may be moved, all reservations, and the database's time.
+
+        The lists are empty while another instance has the turn.
+        """
         async with self._db.transaction() as tx:
             now = await tx.now()
             booked = await self._booked(tx, now)
@@ -95,7 +98,7 @@ class Deciding:
     # --- steps ------------------------------------------------------------------------------------
 
     async def _waiting(self) -> tuple[list[Agreement], list[Booking]]:
-        """Return undecided offers and everything that is reserved, if it is this service's turn."""
+        """Return undecided offers and all reservations; both empty while another instance has the turn."""
         async with self._db.transaction() as tx:
             offers = await agreement.requested(tx, self._place, self._element.maker.at_once)
             if not offers or not await self._take_turn(tx):
@@ -107,7 +110,7 @@ class Deciding:
         return [each.booking(now, horizon) for each in await agreement.granted(tx, self._place)]
 
     async def _intend(self, offers: Sequence[Agreement], cpus: int) -> tuple[list[Agreement], datetime]:
-        """Deny what template or quota refuse; write down for the others what the batch system is about to be asked."""
+        """Deny the offers that the template or a quota refuses, and store for the others what the batch system will be asked."""
         async with self._db.transaction() as tx:
             now = await tx.now()
             if not await agreement.keep_turn(tx, self._place, self._holder):
@@ -148,7 +151,7 @@ class Deciding:
         return decision
 
     async def _record(self, offers: Sequence[Agreement], decisions: Decisions) -> None:
-        """Store the decisions, unless another service decides now, or a reservation that made room was confirmed meanwhile."""
+        """Store the decisions, unless another instance has the turn, or a moved reservation has been confirmed meanwhile."""
         moved = _moved(decisions)
         async with self._db.transaction() as tx:
             if not decisions or not await agreement.keep_turn(tx, self._place, self._holder):
@@ -212,7 +215,7 @@ class Deciding:
 
 
 def _moved(decisions: Mapping[AgreementId, Granted | Refusal]) -> dict[AgreementId, Booking]:
-    """Return the reservations that made room for grants, each as the last of them moved it."""
+    """Return the reservations that were moved to make room for grants, by agreement, each as it is after its last move."""
     return {
         each.agreement_id: each
         for decision in decisions.values()
@@ -228,5 +231,5 @@ def _denial(agreement_id: AgreementId, refusal: Refusal) -> AgreementMark:
 
 
 def _holds_nothing(decision: Granted | Refusal) -> bool:
-    """Return whether it is sure that the batch system holds nothing for it."""
+    """Return whether it is certain that the batch system holds no reservation for this decision."""
     return isinstance(decision, Refusal) and decision.code is AgreementReason.NO_ROOM

@@ -57,7 +57,7 @@ class Offers:
         agreement.tell(tx, list((await agreement.read(tx, first.keys() - new)).values()))
 
     def _denied(self, offer: Reserve, others: Collection[str]) -> AgreementMark | None:
-        """Return the denial of an offer that need not be looked at."""
+        """Return the denial of an offer for an unknown element or by another than the job's owner; None for any other offer."""
         code, text = AgreementReason.INVALID_OFFER, NOT_THEIRS
         if offer.ce not in self._elements:
             code, text = AgreementReason.NO_RESERVATIONS, f"no reservations are made on {offer.ce}"
@@ -86,7 +86,7 @@ class Offers:
         await agreement.move(tx, marks)
 
     async def _mine(self, tx: Transaction, wanted: Sequence[Confirm | Cancel]) -> list[Agreement]:
-        """Return the agreements of these messages, locked; those that are another site's, or unknown, are left out."""
+        """Return the agreements of these messages, locked. Those of another site and unknown ones are left out."""
         if not wanted:
             return []
         there = await agreement.lock(tx, {each.agreement_id for each in wanted})

@@ -41,7 +41,7 @@ class Outlook(Protocol):
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Reserve CPUs at the earliest start in the offer's window, and return the grant or the refusal.
 
-        If the offer's reservation already exists, it is granted as it is. Raises Unavailable if the batch system does not answer.
+        If the offer's reservation already exists, it is granted as it is. Raise Unavailable if the batch system does not answer.
         """
 
 
@@ -52,9 +52,9 @@ class DecisionMaker(Protocol):
     """The most offers that one round decides on."""
 
     async def look(self, booked: Sequence[Booking], /) -> Outlook:
-        """Return the present state of the element.
+        """Return the present state of the element. `booked` are the reservations of all granted agreements there.
 
-        `booked` are the reservations of all granted agreements there. Raises Unavailable.
+        Raise Unavailable if the batch system does not answer.
         """
 
 
@@ -65,12 +65,12 @@ class ResourceHelper(Protocol):
         """Return the name of an agreement's reservation in the batch system, by which it is found again after a crash."""
 
     async def holdings(self) -> list[Holding]:
-        """Return all reservations of this system that the batch system lists. Raises Unavailable if it does not answer."""
+        """Return all reservations of this system that the batch system lists. Raise Unavailable if it does not answer."""
 
     async def release(self, names: Collection[str]) -> set[str]:
         """Remove reservations; return those that are gone, also if they never existed. One in use by a job stays.
 
-        Raises Unavailable if the batch system does not answer.
+        Raise Unavailable if the batch system does not answer.
         """
 
 

@@ -95,7 +95,7 @@ class ScriptedElement:
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Ask the program to reserve, and return its grant or refusal; a start outside of the window is a refusal.
 
-        Raises Unavailable if the program fails or prints no valid answer.
+        Raise Unavailable if the program fails or prints no valid answer.
         """
         wish = self._rules.wish(terms, now)
         if wish.first > wish.last:
@@ -127,7 +127,10 @@ class ScriptedElement:
         )
 
     async def holdings(self) -> list[Holding]:
-        """Return the reservations that the program lists and whose names begin with `wms-`. Raises Unavailable."""
+        """Return the reservations that the program lists and whose names begin with `wms-`.
+
+        Raise Unavailable if the program fails or prints no valid answer.
+        """
         answer = await self._ask({"action": "list"}, ListAnswer)
         return [
             Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.in_use)

@@ -105,7 +105,10 @@ class SlurmElement:
         return f"{self.settings.prefix}-{agreement_id}"
 
     async def holdings(self) -> list[Holding]:
-        """Return the reservations in the partition whose names have this system's prefix. Raises Unavailable."""
+        """Return the reservations in the partition whose names have this system's prefix.
+
+        Raise Unavailable if Slurm does not answer.
+        """
         used = in_use(await self._running())
         return self._ours(await self._listed(), used)
 
@@ -187,7 +190,7 @@ class SlurmOutlook:
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
         """Ask Slurm for a reservation at one possible start after another, the earliest first; return the grant or refusal.
 
-        Raises Unavailable if it is unknown whether Slurm made the reservation.
+        Raise Unavailable if it is unknown whether Slurm made the reservation.
         """
         name = self._element.name_of(terms.agreement_id)
         if there := self._there.get(name):
@@ -203,7 +206,7 @@ class SlurmOutlook:
         return no_room(self._element.rules.wish(terms, now), self._calendar.cpus)
 
     async def _create(self, name: str, wish: Wish, start: datetime) -> Granted | Refusal | None:
-        """Create a reservation at this start; None if it does not fit there."""
+        """Create a reservation at this start, and return it or the refusal; None if it does not fit at this start."""
         said = await self._element.create(name, wish, start)
         if said.code == 0:
             booking = wish.at(start, AgreementId(name))
@@ -217,7 +220,7 @@ class SlurmOutlook:
         return Refusal(AgreementReason.REFUSED_BY_SITE, f"Slurm refused it: {said.complaint}"[:900])
 
     def _next_end(self, after: datetime) -> datetime:
-        """Return when the next thing ends that takes CPUs."""
+        """Return the time of the next end of a job or reservation after `after`."""
         ends = [each.ends_at for each in self._calendar if each.ends_at > after]
         return min(ends, default=after + timedelta(seconds=STEP_SECONDS))
 
@@ -233,7 +236,7 @@ def _reserved(listed: Iterable[ListedReservation]) -> Iterable[Booking]:
 
 
 def _taken(running: Iterable[RunningJob]) -> Iterable[Booking]:
-    """Return what jobs take; those in reservations take nothing more."""
+    """Return the CPUs and times that running jobs take. Jobs in reservations take nothing besides these."""
     for number, job in enumerate(running):
         if job.began_at and job.ends_at and job.ends_at >= job.began_at and not job.reservation:
             # For Slurm a job takes its cores in the second of its end, too.

@@ -113,8 +113,9 @@ class Reconciliation:
     async def compare(self) -> None:
         """Correct the differences between the agreements of the element and the reservations that its batch system lists.
 
-        It removes reservations without a living agreement, and ends agreements whose reservation was missing twice. It stores
-        which reservations are in use. Raises Unavailable. For an element without a resource helper it does nothing.
+        The call removes reservations without a living agreement, and ends agreements whose reservation was missing twice. It
+        stores which reservations are in use. For an element without a resource helper it does nothing. Raise Unavailable if
+        the batch system does not answer.
         """
         if self._element.helper is None:
             return
@@ -129,14 +130,14 @@ class Reconciliation:
             self._upkeep.strays += len(await self._element.helper.release(strays))
 
     def _vanished(self, listed: Mapping[str, Holding], living: Living) -> list[AgreementMark]:
-        """Return the ends of agreements whose reservation was twice not listed: once it may have been made meanwhile."""
+        """Return the ends of agreements whose reservation was missing in two listings: in one it may just not be made yet."""
         missing = {name for name, (_, state) in living.items() if state in GRANTED} - listed.keys()
         twice, self._missed = missing & self._missed, frozenset(missing)
         return [_vanished(*living[name]) for name in twice]
 
 
 def _vanished(agreement_id: AgreementId, state: AgreementState) -> AgreementMark:
-    """Return the end of an agreement whose reservation is gone; a batch system may drop one that is not used any more."""
+    """Return the end of an agreement whose reservation no longer exists. A batch system may drop one that nobody uses."""
     log.warning("a reservation has vanished", agreement=agreement_id)
     event = AgreementEvent.END if state is AgreementState.CONFIRMED else AgreementEvent.CANCEL
     text = "the batch system lists its reservation no more"

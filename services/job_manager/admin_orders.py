@@ -31,7 +31,7 @@ from wms.messages.commands import (
 )
 
 Said: TypeAlias = str
-"""What holds after an order, in words for the person who gave it."""
+"""The state after an order, in words for the person who gave it."""
 
 
 class OrderResult(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ async def _reset_share(tx: Transaction, principal: Principal, rule: ResetShare) 
 
 
 def _ruled_by(principal: Principal, rule: SetShare | ResetShare) -> VoGroup:
-    """Return the group, if the principal may set its shares."""
+    """Return the group of an order on shares. Raise Rejected if the principal may not set its shares."""
     if not allowed(principal, "set_shares", "", rule.owner_group, rule.vo):
         raise Rejected(
             "NOT_ALLOWED",

@@ -1,4 +1,4 @@
-"""Writes the audit trail: each order with its answer, and each refusal, in the transaction of what they did."""
+"""Writes the audit trail: each order with its answer, and each refusal, in the transaction of its effects."""
 
 from typing import Any
 
@@ -14,22 +14,22 @@ from wms.messages import replies
 from wms.messages.commands import AddChunks, Command, Control, RuleSite, StartPilots, Submit
 
 LEFT_OUT = ("type", "command_id", "client", "jobs", "lists", "changes")
-"""What an entry does not repeat: ids, and descriptions of jobs, which may hold what only their owners may see."""
+"""The fields of a command that an entry leaves out: ids, and descriptions of jobs, which only their owners may see."""
 
 
 async def carried_out(tx: Transaction, principal: Principal, command: Command, answer: str) -> None:
-    """Write down an order that was carried out, and its answer in words."""
+    """Record in this transaction an order that was carried out, and its answer in words."""
     await audit_record.record(tx, principal.identity, principal.token_id, _entry(command, answer=answer))
 
 
 async def refused(tx: Transaction, principal: Principal, command: Command, fault: Rejected) -> None:
-    """Write down an order that was refused, and why."""
+    """Record in this transaction an order that was refused, and why."""
     entry = _entry(command, code=fault.code, answer=fault.message)
     await audit_record.record(tx, principal.identity, principal.token_id, entry)
 
 
 async def unaccepted(tx: Transaction, owner: str, command: Command, fault: Rejected) -> None:
-    """Write down an order that came with a token of the owner's that is good no more; other refusals are no matter of access."""
+    """Record an order that came with an expired or revoked token of this owner. Other refusals of tokens are not recorded."""
     if not fault.code.startswith(("TOKEN_", "ISSUER_")):
         return
     entry = _entry(command, code=fault.code, answer=fault.message)
@@ -37,7 +37,7 @@ async def unaccepted(tx: Transaction, owner: str, command: Command, fault: Rejec
 
 
 def in_words(answer: replies.Controlled) -> str:
-    """Return what became of the jobs of an order."""
+    """Return the result of an order on jobs as text."""
     return f"{answer.changed:,} changed, {answer.unchanged_total:,} not"
 
 
@@ -58,7 +58,7 @@ def _tag(command: Command) -> str:
 
 
 def _subject(command: Command) -> str:
-    """Return the command as JSON without what is left out, and without what is as usual."""
+    """Return the command as JSON, without the fields in LEFT_OUT and those with their default values."""
     if isinstance(command, Submit | AddChunks):
         return "{}"
     said: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(command))

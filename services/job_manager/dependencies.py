@@ -137,7 +137,7 @@ async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reaso
 
 
 async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]]) -> list[Reason]:
-    """Return the hold reason of each dependency, by its failed predecessor if it has one."""
+    """Return the reason for which the jobs of each dependency are held, by its failed predecessor if it has one."""
     states = await dependency.states(tx, [each for _, each in told if each is not None])
     words = [in_words(each.predecessors.all) for each, _ in told]
     return [
@@ -187,7 +187,7 @@ class Dependencies:
         return len(page) == PAGE
 
     async def _settle_or_set_aside(self, number: int) -> None:
-        """Settle one dependency; its failure delays no other."""
+        """Settle one dependency. If that fails, log it, so that no other dependency is delayed."""
         if self._set_aside.get(number, 0.0) > self._monotonic():
             return
         try:
@@ -241,14 +241,14 @@ async def _let_go(tx: Transaction, found: Dependency) -> None:
 
 
 async def _restate(tx: Transaction, found: Dependency, failed_id: int | None) -> bool:
-    """Update the jobs' reason: a predecessor failed, or none has any more. Return whether all were updated."""
+    """Update the reason of the held jobs: that a predecessor failed, or none any longer. Return whether all were updated."""
     before = Code.DEPENDENCY if failed_id is not None else Code.DEPENDENCY_FAILED
     (reason,) = await _reasons(tx, [(found, failed_id)])
     return await _move(tx, [(found.jobs, held(State.HELD, reason))], State.HELD, [before], BATCH) < BATCH
 
 
 async def _give_inputs(tx: Transaction, found: Dependency) -> None:
-    """Add the outputs of predecessors to the inputs of jobs that are still held."""
+    """Add the outputs of predecessors to the inputs of the jobs of a dependency that are still held."""
     archives = await dependency.outputs(tx, found.predecessors.outputs_of)
     directories = {each.directory for each in archives}
     changed: dict[int, str] = {}
@@ -268,7 +268,10 @@ async def _move(
     codes: Iterable[Code] | None,
     limit: int,
 ) -> int:
-    """Move those jobs that are in this state for one of these reasons; return how many with rows, at most `limit`."""
+    """Move those jobs that are in this state for one of these reasons. Return the number of moved jobs with rows of their own.
+
+    At most `limit` jobs with rows are moved.
+    """
     wanted = None if codes is None else sorted(codes)
     jobs = joined(each for ranges, _ in moving for each in ranges)
     steps_of = _lookup(moving)

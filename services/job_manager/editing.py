@@ -75,8 +75,8 @@ class Editing:
     ) -> tuple[Moving, dict[JobId, str]]:
         """Store the new descriptions of locked jobs in this transaction, and note their new task queues in `ledger`.
 
-        `moving` are the jobs with their decided steps. Return those whose changes are possible. Also return, by job id, why
-        others are left unchanged.
+        `moving` are the jobs with their decided steps. Return the moves of those jobs whose changes are possible. Return
+        also, by job id, why the other jobs are left unchanged.
         """
         if self._moves_after:
             await dependencies.check(tx, self._principal, [self._new_predecessors()])
@@ -152,7 +152,7 @@ def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueu
 
 
 async def _still_held(tx: Transaction, moving: Moving) -> Moving:
-    """Return the moves, with held jobs Held again by the same holder and for the same reason."""
+    """Return the moves with steps that hold held jobs again, by the same holder and for the same reason."""
     held: Sequence[Job] = [found for found, steps in moving if steps[-1].state is State.HELD]
     if not held:
         return moving

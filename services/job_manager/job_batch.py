@@ -18,7 +18,7 @@ from wms.lease import holds
 PAYLOADS = "job_agent"
 """The source that histories record for events that job agents report about payloads."""
 _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
-"""The usual event of a job when its attempt ends by its payload."""
+"""The usual event of a job when its payload ends its attempt, by the attempt's outcome."""
 
 
 class JobBatch:
@@ -96,7 +96,7 @@ class JobBatch:
             self._jobs[found.job_id] = msgspec.structs.replace(found, state=self._step(found, steps))
 
     def _step(self, found: Job, steps: Steps) -> State:
-        """Add the steps, and return the state that they lead to."""
+        """Add the steps to the job's changes, and return the state that they lead to."""
         if not steps:
             return found.state
         before = self._steps.get(found.job_id, ())
@@ -143,7 +143,7 @@ class JobBatch:
         await job.move(tx, moves, source)
 
     def _told_ends(self) -> dict[JobId, int]:
-        """Return the numbers of the jobs' last steps, where the attempts' ends record them completely."""
+        """Return the number of the last step of each job whose steps the attempt's end records completely."""
         return {
             job_id: self._locked[job_id].event_seq + len(steps)
             for job_id, ended in self._ended.items()
@@ -151,7 +151,7 @@ class JobBatch:
         }
 
     def _completed(self, ended: AttemptEnd, end_seq: int | None) -> AttemptEnd:
-        """Add the attempt's other events of this transaction."""
+        """Return the attempt's end with the other events of the attempt in this transaction."""
         return msgspec.structs.replace(
             ended,
             accepted=ended.job_id in self._accepted,

@@ -33,7 +33,7 @@ EDITED_LIMIT = 10_000
 
 
 class _Done(msgspec.Struct):
-    """The result of an order so far."""
+    """The result of an order so far: changed and unchanged jobs."""
 
     changed: int = 0
     unchanged: int = 0
@@ -42,21 +42,24 @@ class _Done(msgspec.Struct):
     """Numbers of unchanged jobs by their states."""
 
     def leave(self, found: Job, why: str) -> None:
-        """Count an unchanged job, and note why."""
+        """Count a job that is left unchanged, and note why."""
         self.unchanged += 1
         self.by_state[found.state] += 1
         self.named.append(replies.Unchanged(found.job_id, why))
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """A command, its source for histories, and its changes."""
+    """A command with its source for histories and its changes."""
 
     control: Control
     source: str
     editing: Editing | None = None
 
     def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
-        """Return the steps of a job, also of one with predecessors: `code` is its hold reason."""
+        """Return the decided steps for one job.
+
+        `dependants` knows its predecessors, `code` is the reason for which it is held.
+        """
         special = dependants and dependants.decide(found, self.control.action, self.control.reason, code)
         if special:
             return special
@@ -150,7 +153,7 @@ async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) ->
 
 
 async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order) -> list[block.Part]:
-    """Give rows to jobs of blocks that change one by one; return the other blocks."""
+    """Give rows to the jobs of blocks that the order changes one by one. Return the other parts of blocks."""
     refused: list[block.Part] = []
     changing: list[block.Part] = []
     for each, ranges in parts:
@@ -168,7 +171,7 @@ async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order
 
 
 async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], order: _Order, done: _Done) -> None:
-    """Carry out the order on blocks: all jobs of a block alike."""
+    """Carry out the order on blocks, whose jobs are all changed alike, and note the result in `done`."""
     moves: list[block.Moving] = []
     dependants, parts = await Dependants.of_parts(tx, order.control.action, parts)
     for each, ranges in parts:
@@ -219,7 +222,7 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
 
 
 async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Editing, done: _Done) -> Moving:
-    """Edit the jobs; return those for which the changes are possible."""
+    """Edit the jobs, and note in `done` those that cannot be edited. Return the moves of the others."""
     jobs = {found.job_id: found for found, _ in moving}
     left, refused = await editing.apply(tx, ledger, moving)
     for job_id, why in refused.items():

@@ -35,7 +35,7 @@ class Reports:
     def __init__(
         self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`terms` are the lengths of leases; `half_life_hours` is that of recorded usage, 0 if none is recorded.
+        """Make a handler. `terms` are the lengths of leases; `half_life_hours` is that of recorded usage, 0 if none is recorded.
 
         `orders` are the keys that prove who asked for a running job's output. Without them such output is dropped.
         """
@@ -123,7 +123,7 @@ def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, T
 
 
 async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueId]]) -> None:
-    """Store it, so that no such job is counted as theirs."""
+    """Store that the nodes of these pilots do not fit the jobs of these queues, so that the planner does not count on it."""
     if not unfit:
         return
     required = await task_queue.read(tx, {tq_id for _, tq_id in unfit})
@@ -135,7 +135,7 @@ async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueI
 
 
 def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
-    """Yield the results of attempts that their pilots do not hold: they may have been recorded before."""
+    """Yield the reported results of attempts that their pilots do not hold, which may have been recorded before."""
     for report in reports:
         for result in report.finish:
             if ledger.held(result.attempt_id, report.pilot_id) is None:
@@ -143,7 +143,7 @@ def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId
 
 
 class _Applied:
-    """One report, applied to the batch, and its answer."""
+    """One report while it is applied to a batch of jobs, and its answer."""
 
     def __init__(self, ledger: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
         self._ledger = ledger
@@ -155,7 +155,7 @@ class _Applied:
         self._recorded: list[AttemptId] = []
 
     def apply(self) -> Answer:
-        """Apply the report's parts in their order."""
+        """Apply all parts of the report in their order, and return the answer."""
         for attempt_id in self._report.decline:
             self._decline(attempt_id, self._report.reason)
         for each in self._report.unfit:
@@ -267,7 +267,7 @@ def _has_run(result: Result) -> bool:
 def _measured(
     reports: Iterable[tuple[Principal, Report]], recorded: Collection[AttemptId]
 ) -> Iterator[MeasuredWay]:
-    """Yield what attempts measured whose results were recorded now, by the site in their pilots' tokens."""
+    """Yield the transfer speeds that attempts measured whose results are recorded now, by the site in the pilot's token."""
     for principal, report in reports:
         for result in report.finish:
             if result.attempt_id in recorded and principal.site:
@@ -275,7 +275,7 @@ def _measured(
 
 
 def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:
-    """Take back a job from a pilot that ended."""
+    """Take back a job from a pilot that has ended, if the pilot is among `pilots`."""
     found = ledger.job(job_id)
     if found is None or found.lease is None or found.lease.pilot_id not in pilots:
         return

@@ -1,4 +1,4 @@
-"""Cancellation of reservations by those who may hold their jobs; the sites are told, and the jobs are placed anew."""
+"""Cancels reservations for users who may hold the jobs. The sites are told, and the jobs are placed anew."""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,10 +16,10 @@ TEXT_LIMIT = 500
 
 
 async def cancel(tx: Transaction, principal: Principal, order: CancelReservations) -> str:
-    """Ask the sites to cancel all of these reservations; return the new state.
+    """Ask the sites to cancel all of these reservations, and return the new state in words.
 
-    Raises Rejected, and cancels none, if one is unknown or another's (NO_SUCH_RESERVATION, NOT_ALLOWED), over (RESERVATION_OVER), or a
-    job runs in it (RESERVATION_IN_USE).
+    Raise Rejected, and cancel none, if one is unknown (NO_SUCH_RESERVATION), another's (NOT_ALLOWED), over
+    (RESERVATION_OVER), or if a job runs in it (RESERVATION_IN_USE).
     """
     found = await agreement.lock(tx, set(order.agreements))
     seen = {name: each for name, each in found.items() if _may(principal, "see", each)}

@@ -19,10 +19,10 @@ RIGHTS: Final = "operators have: right operator"
 
 
 async def carry_out(tx: Transaction, principal: Principal, order: Revoke) -> str:
-    """Revoke something, or lift that; return the new state in words. A user may revoke the token that the order came with.
+    """Revoke a token, a subject or a pilot, or end its revocation. Return the new state in words.
 
-    Raises:
-        Rejected: NOT_ALLOWED, NO_SUCH_PILOT, or NOT_REVOKED.
+    Everybody may revoke the token that the order came with. Raise Rejected if the principal may not do it (NOT_ALLOWED), the
+    pilot is unknown (NO_SUCH_PILOT), or nothing is revoked that could be ended (NOT_REVOKED).
     """
     _check_right(principal, order)
     revoked, named = Revocation(order.kind, order.value), f"{order.kind} {order.value}"
@@ -39,7 +39,7 @@ async def carry_out(tx: Transaction, principal: Principal, order: Revoke) -> str
 async def list_revocations(
     tx: Transaction, principal: Principal, query: asked.ListRevocations
 ) -> replies.RevocationList:
-    """Return the revocations in force, to operators."""
+    """Return a page of the revocations in force. Raise Rejected if the principal is no operator."""
     if not allowed(principal, "administer", "", "", ""):
         raise Rejected("NOT_ALLOWED", "you have no right to see revocations", RIGHTS)
 

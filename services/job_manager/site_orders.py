@@ -69,7 +69,10 @@ async def _close(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
 
 
 async def _open(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
-    """Reopen an element; with a site all that was banned or drained there."""
+    """Reopen a computing element; if a whole site is named, all elements there that were banned or drained.
+
+    Return the result in words.
+    """
     known = await ce_state.read(tx)
     named = CeId(rule.site, rule.ce)
     places = [named] if rule.ce else [place for place in known if place.site == rule.site]
@@ -106,7 +109,7 @@ async def _test(
 
 
 async def _forget(tx: Transaction, principal: Principal, rule: RuleSite) -> str:
-    """Remove the ads of an element or a site; a ban stays."""
+    """Remove the ads of an element or of a whole site, and return the result in words. A ban stays."""
     gone = await ad.forget(tx, rule.site, rule.ce)
     if not gone:
         raise Rejected(
@@ -176,7 +179,7 @@ def _plan_line(decided_at: datetime, decision: ElementDecision) -> replies.PlanL
 async def _reader(
     tx: Transaction, ad_bytes: int, place: CeId = EVERYWHERE
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
-    """Return a reader of elements' lines, of a site or of all: at most so many from a number on."""
+    """Return a function that reads lines of the computing elements of a place: at most so many, from a number on."""
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
 
     async def read(after: int, limit: int) -> list[replies.SiteLine]:
@@ -190,7 +193,7 @@ async def _reader(
 
 
 def _said(element: str, most: int) -> dict[str, Any]:
-    """Return an ad's content; of one too large for a list its short values and its size."""
+    """Return the content of an ad. If it has more than `most` bytes, return its short values and its size."""
     said: dict[str, Any] = msgspec.json.decode(element)
     if len(element) <= most:
         return said

@@ -66,7 +66,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
 
 
 def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
-    """Refuse an ad from the future: it would stay newer than all later ones."""
+    """Return whether an ad is from the future, and log it. Such an ad would stay newer than all later ones."""
     said, principal = delivery.message, delivery.principal
     ahead = (said.advertised_at - now).total_seconds()
     if principal is None or ahead <= AHEAD_SECONDS:
@@ -85,7 +85,7 @@ def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
 
 
 def _heard(advertised: Advertise) -> Iterable[ValidAd]:
-    """Read an ad; None for a faulty one."""
+    """Yield the valid ad of a message; none if it is faulty."""
     element = advertised.element
     fault = element.fault()
     if not fault:
@@ -98,9 +98,9 @@ def _heard(advertised: Advertise) -> Iterable[ValidAd]:
 
 
 def read(said: Advertise) -> ValidAd:
-    """Check the expressions and limits of an ad, and return it with the number of jobs it allows.
+    """Check the expressions and limits of an ad, and return it with the number of jobs that it allows.
 
-    Raises Rejected for malformed ones.
+    Raise Rejected if one is malformed.
     """
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
@@ -108,7 +108,7 @@ def read(said: Advertise) -> ValidAd:
 
 
 async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, Allowed]:
-    """Store ads; return the allowances of those that were their elements' newest."""
+    """Store ads. Return the allowances of those elements whose newest ad is among them."""
     # The last one of each element is its newest, as in the database.
     newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])

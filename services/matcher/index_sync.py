@@ -110,7 +110,7 @@ class IndexSync:
         self.on_entered()
 
     async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Read the requirements of unknown queues; those that cannot be read now are left to the reconciliation."""
+        """Read the requirements of unknown queues and add these. Those that cannot be read now are left to reconciliation."""
         unknown = {tq_id for tq_id in tq_ids if tq_id not in self._index} - self._put_off
         if not unknown:
             return
@@ -123,7 +123,7 @@ class IndexSync:
         await self._know(required)
 
     async def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
-        """Add queues one by one, with pauses for other work."""
+        """Add queues with these requirements one by one, with pauses for other work."""
         for tq_id, requirements in required.items():
             if not self._is_put_off(tq_id, requirements):
                 self.add_or_leave_out(tq_id, requirements)
@@ -139,7 +139,7 @@ class IndexSync:
         return True
 
     def _is_put_off(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
-        """Defer a new queue that takes long to parse; tell whether it is deferred."""
+        """Defer a new queue whose requirements take long to parse. Return whether it was deferred."""
         if self._newcomers is None or tq_id in self._index:
             return False
         return self._newcomers.put_if_long(tq_id, requirements)

@@ -49,7 +49,7 @@ UNKNOWN = AdvertisedLimits(-1, frozenset())
 
 class _Closed(NamedTuple):
     until: float
-    """Infinite: until room is reported."""
+    """The time until which the key is closed; infinite if it is closed until room is reported."""
     bound: StrictestLimit
 
 
@@ -99,7 +99,7 @@ class LimitGate:
         self._tell(closed)
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Tell the index what is closed now at the places of these keys."""
+        """Tell the index which keys are closed now at the places of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)
 
@@ -124,7 +124,7 @@ class LimitGate:
     async def _claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, wait: bool
     ) -> list[Claimed] | None:
-        """Claim under the known limits; None, without any effect, if there are others."""
+        """Claim jobs under the known limits, and return them. Return None, without any effect, if elements state other limits."""
         concerned = (
             {pick.job_id: self._concerning(claim, pick) for claim, pick in asked}
             if self._limits or self._advertising.places
@@ -165,7 +165,7 @@ class LimitGate:
         bounds: Bounds,
         claimed: Mapping[JobId, Bounds],
     ) -> None:
-        """Count claimed jobs, and close keys without room."""
+        """Count claimed jobs under their keys, and close keys without room."""
         taken = dict.fromkeys(locked, 0)
         for key in (key for each in claimed.values() for key in each):
             taken[key] += 1
@@ -186,7 +186,7 @@ class LimitGate:
 def _parted(
     asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[LimitKey, LockedCounter]
 ) -> tuple[list[Claim], list[Pick]]:
-    """Return the jobs that limits let pass, and the others."""
+    """Return the claims of the jobs for which all limits have room, and the picks of the others."""
     counts = {key: each.level for key, each in locked.items()}
     verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
     judged = list(zip(asked, verdicts, strict=True))

@@ -129,7 +129,7 @@ class Matching:
         fresh: Sequence[VerifiedRequest],
         requests: dict[RequestId, VerifiedRequest],
     ) -> list[VerifiedRequest]:
-        """Return the requests of known pilots, each bounded by its allowance; the others are refused."""
+        """Return the requests of known pilots, each for no more jobs than its pilot may be offered. The others are refused."""
         trusted = await self._allowed(tx, pilots, fresh)
         for request_id in {each.request_id for each in fresh} - {each.request_id for each in trusted}:
             request = requests.pop(request_id)
@@ -140,7 +140,7 @@ class Matching:
     async def _allowed(
         tx: Transaction, pilots: AskingPilots, requests: Sequence[VerifiedRequest]
     ) -> list[VerifiedRequest]:
-        """Return the requests of pilots that may be offered jobs, each for no more than its pilot may."""
+        """Return the requests of those pilots that may be offered jobs, each for no more than its pilot may be offered."""
         await pilots.look(tx, [(each.pilot_id, each.slots) for each in requests])
         rooms = [(each, pilots.room(each.pilot_id)) for each in requests]
         return [
@@ -179,7 +179,7 @@ class Matching:
     async def _offered(
         tx: Transaction, requests: Mapping[RequestId, VerifiedRequest]
     ) -> dict[RequestId, list[Claimed]]:
-        """Return the earlier offers of these requests, if the same pilots made them."""
+        """Return the earlier offers to these requests by request id, if the same pilots made the requests."""
         again = [request_id for request_id, request in requests.items() if request.again]
         found = await claim.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
@@ -237,12 +237,15 @@ class Matching:
         return taken
 
     def _keep_bound(self, refused: Iterable[Pick]) -> None:
-        """Put back bound jobs that a pilot was refused: that of an earlier placement may ask before the one that is to have the job."""
+        """Put bound jobs back into the index that a pilot was refused. The pilot of an earlier placement may have asked first."""
         waiting = [each for each in refused if each.tq_id in self._index]
         self._index.restore(each for each in waiting if is_bound(self._index.requirements(each.tq_id)))
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
-        """Claim jobs; one without a row may be in a block of its sweep, and gets its row now."""
+        """Claim jobs and return them; None if elements began to state limits since the generation.
+
+        A job without a row may be in a block of its sweep, and gets its row now.
+        """
         claimed = await claim.claim(tx, claims, self._terms.offer_seconds, generation)
         if claimed is None or len(claimed) == len(claims):
             return claimed
@@ -253,7 +256,7 @@ class Matching:
         return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
-        """Draw for one request; with several jobs, each for the resource that the earlier ones leave."""
+        """Draw jobs for one request. If `packed` is True, each is drawn for the resource that the earlier ones leave."""
         if slots == 1 or not packed:
             return self._index.select(resource, slots, self._rng)
         picks: list[Pick] = []
@@ -269,7 +272,7 @@ class Matching:
     def _still_open(
         self, picks: dict[JobId, tuple[VerifiedRequest, Pick]], missed: Iterable[JobId]
     ) -> list[tuple[VerifiedRequest, Resource, int]]:
-        """Return the requests whose picks were taken, each with its remaining resource."""
+        """Return the requests whose picks other matchers took, each with its remaining resource and number of slots."""
         short: dict[RequestId, tuple[VerifiedRequest, Resource | None, int]] = {}
         lost = set(missed)
         for job_id, (request, pick) in picks.items():

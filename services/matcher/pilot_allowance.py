@@ -27,14 +27,14 @@ LOOK_AGAIN_SECONDS = 0.5
 
 class _Known(msgspec.Struct):
     standing: PilotAllowance | None
-    """None: the pilot does not exist."""
+    """The allowance of the pilot as read from the database; None: the pilot does not exist."""
     room: int
-    """Jobs that it may be offered now; negative if other matchers offered it jobs meanwhile."""
+    """The number of jobs that the pilot may be offered now; negative if other matchers offered it jobs meanwhile."""
     looked_at: float
     given: int = 0
-    """Jobs offered since it was looked up."""
+    """The number of jobs offered to the pilot since it was read."""
     counted: bool = True
-    """Whether its offers and leases were counted; not for a pilot that this matcher gave none."""
+    """Whether the offers and leases of the pilot were counted; this is not done for a pilot that this matcher gave none."""
 
 
 class AskingPilots:
@@ -110,7 +110,7 @@ class AskingPilots:
         self.offered({pilot_id: -count for pilot_id, count in jobs.items()})
 
     def _bound(self, standing: PilotAllowance | None) -> int:
-        """Return how many more jobs than it has, or is offered, a pilot may be offered."""
+        """Return how many more jobs the pilot may be offered, besides those that it has or is offered already."""
         if standing is None or standing.ended:
             return 0
         ahead = self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)
@@ -127,7 +127,7 @@ class AskingPilots:
 
 
 def _as_counted(standing: PilotAllowance, known: _Known) -> PilotAllowance:
-    """Return the allowance of the pilot's row with the offers and leases counted before."""
+    """Return the pilot's present allowance, with offers and leases as they were counted before (`known`)."""
     before = known.standing
     offered, leases = (before.offered, before.leases) if before is not None else (0, 0)
     return msgspec.structs.replace(standing, offered=offered, leases=leases)

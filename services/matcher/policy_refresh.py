@@ -80,7 +80,7 @@ class PolicyRefresh:
             await self._count_usage()
 
     async def _keep(self, limits: list[LimitRule]) -> None:
-        """Use new limits from now on, closed until the leases before them are counted."""
+        """Use new limits from now on. They stay closed until the leases that are older than they are counted."""
         before = {each.key for each in self._limits if each.kind == "running"}
         new = [each for each in limits if each.kind == "running" and each.key not in before]
         self._limits = limits
@@ -100,13 +100,13 @@ class PolicyRefresh:
             self._gate.open_roomy(counts)
 
     async def _count_usage(self) -> None:
-        """Weight shares by recent usage."""
+        """Weight the shares of owners by their recent usage."""
         async with self._db.transaction() as tx:
             used = await usage.read(tx, self._half_life_seconds)
         self._index.count_usage(factors(self._index.waiting_owners(), self._shares, used))
 
     async def _count_in(self) -> int:
-        """Count leases that are older than the limit; return how many could not be counted yet."""
+        """Count leases that are older than their limit. Return how many could not be counted yet."""
         running = LimitSet(each for each in self._limits if each.kind == "running")
         last, found, page = 0, 0, PAGE
         while running and page == PAGE:
@@ -123,7 +123,7 @@ class PolicyRefresh:
 async def _missing(
     tx: Transaction, running: LimitSet, leases: Sequence[Leased]
 ) -> dict[Leased, list[LimitKey]]:
-    """Return the keys by which leases are not counted and should be."""
+    """Return for each lease the limit keys by which it is not counted, but should be."""
     required = await task_queue.read(tx, (each.tq_id for each in leases))
     keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}
     numbers = await limit.counters(tx, {key for several in keys.values() for key in several})

@@ -28,15 +28,15 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 ADS_SECONDS = 2.0
-"""The most seconds until the matcher uses a new ad."""
+"""The greatest number of seconds until the matcher uses a new ad."""
 PILOTS_SECONDS = 2.0
-"""The most seconds until the matcher knows that a pilot has ended."""
+"""The greatest number of seconds until the matcher knows that a pilot has ended."""
 IDLE_SECONDS = 60.0
-"""The most seconds between two rounds of offers to idle pilots; new jobs start a round at once."""
+"""The greatest number of seconds between two rounds of offers to idle pilots. New jobs start a round at once."""
 IDLE_SHARE = 4
-"""How many times as long as a round of offers to idle pilots the pause after it is: pilots that ask come first."""
+"""The pause after a round of offers to idle pilots, in multiples of the round's duration: pilots that ask come first."""
 RULES_SECONDS = 5.0
-"""The most seconds until changed shares and limits apply, if the message about the change is lost."""
+"""The greatest number of seconds until changed shares and limits apply, if the message about the change is lost."""
 
 
 async def build(host: Host, config: Config) -> None:
@@ -62,7 +62,7 @@ async def build(host: Host, config: Config) -> None:
 
 
 def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules: PolicyRefresh) -> Matching:
-    """Answer match requests, and report their numbers."""
+    """Add the consumer that answers match requests, and report its numbers. Return its handler."""
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
     matching = Matching(
@@ -84,7 +84,7 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
 
 
 def _offer(host: Host, matching: Matching, feed: IndexSync) -> None:
-    """Offer jobs to idle pilots as soon as they come."""
+    """Add the loop that offers new jobs to idle pilots."""
     loop = host.every("idle-pilots", IDLE_SECONDS, partial(_offer_to_idle, host.db, matching))
     feed.on_entered = loop.wake
 
@@ -96,14 +96,14 @@ async def _offer_to_idle(db: Database, matching: Matching) -> None:
 
 
 def _keep_ads(host: Host, elements: ads.Elements) -> None:
-    """Store the ads of elements, and match by fresh ones."""
+    """Add the consumer and the loops that store ads, and put fresh ones into the index."""
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("elements", ADS_SECONDS, elements.refresh)
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
 
 
 def _follow_queues(host: Host, feed: IndexSync, newcomers: Newcomers) -> None:
-    """Keep the index in step with the queues."""
+    """Add the loops that keep the index equal to the waiting jobs."""
     host.add(feed)
     host.add(QueueParsing(feed, newcomers))
     host.every("reconcile", 30.0, feed.reconcile)
@@ -113,7 +113,7 @@ def _follow_queues(host: Host, feed: IndexSync, newcomers: Newcomers) -> None:
 
 
 async def _follow_rules(host: Host, index: QueueIndex, rules: PolicyRefresh) -> Sequence[Every]:
-    """Apply shares, limits and avoided elements; return the loops to be woken by a change."""
+    """Add the loops that apply shares, limits and avoided elements. Return those that a change must wake."""
     avoided = AvoidedElements(host.db, index)
     await avoided.refresh()
     return (
@@ -128,7 +128,10 @@ def _wake(loops: Iterable[Every]) -> None:
 
 
 async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
-    """While there are other matchers, prefer other jobs than they do, and tell them which jobs are gone."""
+    """Add the loop that watches for other matchers.
+
+    While there are some, prefer other jobs than they do, and tell them of taken jobs.
+    """
     place, matchers = host.membership.place("matcher.requests")
     index.set_part(place, matchers)
     matching.tell_others = matchers > 1

@@ -117,7 +117,7 @@ class CeEndpoint:
     ) -> None:
         """Build an endpoint for the computing element `place`; `clock` returns monotonic seconds.
 
-        Raises Rejected if `terms` have a malformed rule by which hosts are requested.
+        Raise Rejected if `terms` have a malformed rule by which hosts are requested.
         """
         self.place = place
         self.dispatcher = dispatcher

@@ -40,7 +40,7 @@ PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_
 
 
 def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
-    """Return the endpoints of all configured computing elements. Raises Rejected if an element is configured twice.
+    """Return the endpoints of all configured computing elements. Raise Rejected if an element is configured twice.
 
     It also raises Rejected if a mapping script cannot run in a sandbox. `environment` is that of this process.
     """

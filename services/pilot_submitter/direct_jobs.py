@@ -1,7 +1,8 @@
 """Jobs that are sent directly as batch jobs: this service holds their leases and reports on them, in place of a job agent.
 
-A stored pilot stands for each. It asks, accepts, renews and reports by the same messages as one at a site, and the answers are
-read from the database. All that is known is there and at the elements, so that another instance goes on after a crash.
+A stored pilot stands for each job. It asks, accepts, renews and reports by the same messages as a pilot at a site. The
+answers are read from the database. All state is in the database and at the elements, so that another instance can go on
+after a crash.
 """
 
 import asyncio
@@ -137,7 +138,7 @@ class DirectJobs:
             await self._tell(job, step)
 
     async def _tell(self, job: DirectJob, step: DirectStep) -> None:
-        """Say what an agent would say."""
+        """Send the message that a job agent would send for this step."""
         attempt = (job.attempt_id,)
         if step == "ask":
             await self._ask(job)
@@ -214,7 +215,7 @@ class DirectJobs:
     # --- the batch job ----------------------------------------------------------------------------
 
     async def _send(self, door: CeEndpoint, job: DirectJob) -> None:
-        """Unpack the inputs, and send the job: it begins once its lease is passed on to it."""
+        """Unpack the inputs of the job, and send it to its element. It begins once its lease is passed on to it."""
         if not door.open:
             return
         try:
@@ -261,7 +262,7 @@ class DirectJobs:
         )
 
     async def _note(self, job: DirectJob, seen: PilotSighting) -> None:
-        """Store that the element has the job."""
+        """Store that the element has the job, as it reports (`seen`)."""
         followed = Followed(
             pilot_id=job.pilot_id,
             state="Submitted" if seen.ended else seen.state,
@@ -274,7 +275,7 @@ class DirectJobs:
             await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, [mark])
 
     async def _finish(self, dispatcher: DirectDispatcher, job: DirectJob, seen: PilotSighting) -> None:
-        """Fetch the outputs, and report the end."""
+        """Fetch the outputs of an ended job, and report its end."""
         end = await dispatcher.collect(job.pilot_id)
         if job.is_late and not job.stop_requested and not has_begun(job, end, seen):
             await self._tell(job, "decline")

@@ -15,7 +15,7 @@ from wms.transfer import SandboxStore, keep, select
 
 TAIL_BYTES = 4_000
 _LIMITS = {"timeout": Code.WALL_LIMIT, "deadline": Code.WALL_LIMIT, "out_of_memory": Code.MEMORY_LIMIT}
-"""The words by which batch systems name the limits that they enforce."""
+"""The words by which batch systems name the limits that they enforce, with the code of each."""
 
 
 class DirectVerdict(NamedTuple):
@@ -93,7 +93,7 @@ def result_of(
 ) -> Result:
     """Store the outputs of an ended job in the sandbox store, and return the result to report. It blocks, so call it in a thread.
 
-    Outputs that cannot be stored make the result a failure. Raises Unavailable if the store does not answer.
+    Outputs that cannot be stored make the result a failure. Raise Unavailable if the store does not answer.
     """
     told, began = verdict(job, description, seen, end), has_begun(job, end, seen)
     output, refused, unmatched = _stored(store, end.directory, description) if began else (None, "", ())
@@ -142,7 +142,10 @@ def refused_input(job: DirectJob, fault: Rejected) -> Result:
 def _stored(
     store: SandboxStore, directory: Path, description: JobDescription
 ) -> tuple[SandboxRef | None, str, tuple[str, ...]]:
-    """Store what the job printed and the files that its patterns choose; return them, the refusal, and the patterns in vain."""
+    """Store what the job printed and the files that its patterns choose.
+
+    Return the stored sandbox, why some are not stored (empty if all are), and the patterns that matched no file.
+    """
     printed: dict[str, Path | bytes] = {
         STDOUT: _head(directory / STDOUT, description.stdout_limit),
         STDERR: _head(directory / STDERR, description.stderr_limit),

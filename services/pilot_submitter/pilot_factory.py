@@ -101,7 +101,10 @@ class PilotFactory:
         return mint(self._key, claims, self._pilots.token_seconds, clock.timestamp())
 
     def _idle_seconds(self, sent: NewPilot) -> float:
-        """Return the seconds without a job after which a pilot ends; one that ends without the job that it is bound to fails it."""
+        """Return the seconds without a job after which a pilot ends.
+
+        A bound pilot that ends without its job fails the placement.
+        """
         idle = self._pilots.idle_seconds
         return idle if sent.job_id is None else max(idle, BOUND_IDLE_SECONDS)
 

@@ -81,7 +81,10 @@ class PilotTracking:
         await self.note(news)
 
     def _given_up(self, sighting: PilotSighting, known: LivePilot) -> PilotSighting:
-        """Return the element's state of a pilot; one that is listed as running and silent for too long is lost."""
+        """Return the element's report on a pilot.
+
+        A pilot that is listed as running and silent for too long is reported as lost.
+        """
         if sighting.state != "Running" or known.unheard is None or known.unheard < self._given_up_seconds:
             return sighting
         reason = f"listed as running, and not heard of for {known.unheard:,.0f} s"
@@ -158,9 +161,9 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
 
 
 def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before a failure.
+    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before is a failure.
 
-    One that never arrived says nothing of the endpoint: its sender died.
+    A pilot that never arrived says nothing of the endpoint: its sender died.
     """
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     arrived = {each.pilot_id for each in pilots if each.state != "Submitting"}

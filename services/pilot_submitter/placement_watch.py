@@ -52,7 +52,10 @@ class PlacementWatch:
         return len(found) == AT_ONCE and bool(by_door)
 
     async def _cancel(self, door: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:
-        """Cancel pilots, and store that they are over. A cancellation that is lost is repeated (`stray_pilots`)."""
+        """Cancel pilots at their element, and store that they are over.
+
+        A cancellation that is lost is repeated (`stray_pilots`).
+        """
         names = [each.pilot_id for each in pilots]
         if await door.ask(_done(door, names)) is None:
             return

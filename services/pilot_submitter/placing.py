@@ -89,7 +89,7 @@ class Placing:
         return len(taken) == AT_ONCE
 
     async def _fail(self, failures: Sequence[PlacementFailure]) -> None:
-        """Fail placements in a transaction of their own: it locks jobs first, as all others do."""
+        """Fail placements in a transaction of their own, which locks jobs first as all others do."""
         if failures:
             async with self._db.transaction() as tx:
                 await placement.fail(tx, failures, SOURCE)
@@ -181,7 +181,7 @@ def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFail
 
 
 def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
-    """Return the most bound pilots of elements that start whatever comes at once: one for each slot."""
+    """Return the greatest number of bound pilots for elements that start whatever comes at once: one for each slot."""
     return {each.ce_id: each.pilot_limit for each in elements if each.dispatcher in WITHOUT_QUEUE}
 
 

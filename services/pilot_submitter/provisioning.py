@@ -177,7 +177,7 @@ class Provisioning:
         return found
 
     async def _tell_lives(self, elements: Mapping[CeId, ComputingElement]) -> None:
-        """Store changed lives of pilots by endpoint, in a transaction that waits for nothing else."""
+        """Store how long pilots lived by endpoint, where that has changed, in a transaction of its own."""
         lives = {
             place: self._maker.lifetime_seconds(door)
             for place, element in elements.items()
@@ -243,7 +243,7 @@ class Provisioning:
         return found
 
     async def _write(self, tx: Transaction, decided: Plan) -> None:
-        """Store changed decisions."""
+        """Store the decisions of a plan that have changed."""
         now = {CeId(each.site, each.ce): each for each in decided.decisions}
         before = self._written or {}
         await ce_plan.write(tx, [each for place, each in now.items() if before.get(place) != each])
@@ -253,7 +253,7 @@ class Provisioning:
         self._written = now
 
     async def _write_doors(self, tx: Transaction) -> None:
-        """Store changed requests for hosts by element, which all services that judge elements use."""
+        """Store how hosts are requested at each element, where that has changed. All services that judge elements use it."""
         revisions = self._doors.script_revisions()
         if revisions != self._doors_written:
             rows = [
@@ -302,7 +302,7 @@ class Provisioning:
         self._said = said
 
     async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
-        """Send through all endpoints concurrently."""
+        """Send pilots through all endpoints concurrently."""
         by_place: dict[CeId, list[NewPilot]] = {}
         for each in sent:
             by_place.setdefault(CeId(each.site, each.ce), []).append(each)
@@ -379,7 +379,7 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 
 
 async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[CeId]) -> LimitHeadroom:
-    """Return the limits' headroom for waiting work."""
+    """Return how many jobs of the waiting work the limits still allow at these elements."""
     limits = LimitSet(limit.holding(await limit.sourced(tx)))
     if not limits:
         return LimitHeadroom()

@@ -38,7 +38,7 @@ class Script(Protocol):
         """Return a value that changes whenever the script changes."""
 
     async def run(self, question: str) -> bytes:
-        """Run the script with a question (JSON) and return what it prints. Raises Unavailable if it fails or exceeds a limit."""
+        """Run the script with a question (JSON) and return what it prints. Raise Unavailable if it fails or exceeds a limit."""
 
 
 class SandboxedScript:
@@ -60,7 +60,7 @@ class SandboxedScript:
     async def run(self, question: str) -> bytes:
         """Run the script with a question, to which site and element are added, and return what it prints.
 
-        Raises Unavailable if it fails or exceeds a limit.
+        Raise Unavailable if it fails or exceeds a limit.
         """
         site, ce = self._place
         whole = {"site": site, "ce": ce, **msgspec.json.decode(question)}

@@ -60,7 +60,7 @@ def _is_flexible(job: BrokeredJob) -> bool:
 
 
 def _duration(job: BrokeredJob) -> float:
-    """Return the seconds to reserve: the wall time, else the CPU time of each processor."""
+    """Return the seconds to reserve for a job: its wall time, else the CPU time of each processor."""
     said = job.description
     seconds = said.wall_time or said.cpu_time / max(1, said.processors)
     return min(max(1.0, float(seconds)), LONGEST_SECONDS)

@@ -106,7 +106,7 @@ def _members(ids: range, found: dict[JobId, Job]) -> tuple[GroupMember, ...]:
 
 
 async def _agreements(tx: Transaction, ids: Sequence[str]) -> dict[str, HeldAgreement]:
-    """Return agreements by their ids; those that no site has heard of are left out."""
+    """Return agreements by their ids. Those that no site has received are left out."""
     if not ids:
         return {}
     return {
@@ -152,7 +152,7 @@ def _job(
 
 
 def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlacement, ...]:
-    """Return failed placements with the times from which their elements may be chosen again: each failure makes it later."""
+    """Return failed placements with the times from which their elements may be chosen again. Each failure makes it later."""
     seen: Counter[CeId] = Counter()
     found = []
     for each in failures:
@@ -164,7 +164,7 @@ def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlaceme
 
 
 def _pauses(code: str, failures: int) -> int | None:
-    """Return for how many pauses an element is avoided after so many failures there; None: until a user acts."""
+    """Return the number of pauses for which an element is avoided after so many failures; None: until a user acts."""
     if code in (PlacementFault.NOT_ARRIVED, PlacementFault.RESERVATION_LOST):
         return failures - 1
     if code == PlacementFault.NOT_TOGETHER:

@@ -82,7 +82,7 @@ class Brokering:
             return await job_record.claim(tx, self._owner, settings.claim_seconds, settings.at_once)
 
     async def _attempt(self, records: Sequence[ClaimedRecord]) -> Sequence[ClaimedRecord]:
-        """Take jobs in one step; return them if that failed, as one of them may have spoilt it for all."""
+        """Do the next step of these jobs together. Return the jobs if that failed, as one of them may be the cause."""
         try:
             if records:
                 await self._take(records)
@@ -119,7 +119,7 @@ class Brokering:
         return msgspec.structs.replace(landscape, knowledge=known)
 
     def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
-        """Return what the job's index servers answer; None if it names none."""
+        """Return what the job's index servers lead to; None if it names none."""
         servers = job.description.index_servers
         record = job.record
         return self._indexes.answer(servers, record.identity, record.job_id) if servers else None
@@ -127,7 +127,7 @@ class Brokering:
     def _decide(
         self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], landscape: Landscape
     ) -> list[Decided]:
-        """Decide on each job; what one takes is no more there for the next."""
+        """Decide on each job in order. The room that one takes is not there for the next."""
         decided = []
         for each in jobs:
             step = self._decided(each, answers[each.record.job_id], landscape)

@@ -64,20 +64,20 @@ def _concerned(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
 
 
 def _placings(each: BrokeredJob, step: NextStep) -> list[tuple[JobId, ChosenElement]]:
-    """Return where a step places which jobs."""
+    """Return the jobs that a step places, each with its element."""
     group = each.facts.group
     ids = [one.job_id for one in group.members] if group else [each.record.job_id]
     return list(zip(ids, step.placed, strict=True)) if step.place else []
 
 
 def _cancelled(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> tuple[str, ...]:
-    """Return the agreements that are not needed any more."""
+    """Return the ids of agreements that are no longer needed after a step."""
     lost = step.place is not None and each.record.job_id not in placed
     return (*step.cancel, *step.asked) if lost else step.cancel
 
 
 def _result(step: NextStep, job_id: JobId, placed: set[JobId]) -> StepResult:
-    """Return what is stored of a step; a job that could not be placed has moved on by itself, or one of its group has."""
+    """Return what is stored of a step for a job. A job that could not be placed, or one of its group, has changed by itself."""
     lost = step.place is not None and job_id not in placed
     result = StepResult(
         job_id=job_id,
@@ -99,7 +99,7 @@ def _reserved(chosen: ChosenElement | None) -> tuple[str, ...]:
 
 
 def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterable[StepResult]:
-    """Return what is stored of the other jobs of a group that was placed."""
+    """Yield what is stored of the other jobs of a group that was placed."""
     for job_id, chosen in _placings(each, step)[1:]:
         if job_id in placed:
             yield StepResult(
@@ -159,7 +159,7 @@ async def _place(tx: Transaction, steps: Mapping[JobId, Decided]) -> list[JobId]
 
 
 async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]:
-    """Lock the jobs of groups that are to be placed; return the leaders of groups in which not every job may be."""
+    """Lock the jobs of groups that are to be placed. Return the leaders of groups in which not every job may be placed."""
     groups = {
         job_id: [one for one, _ in _placings(*each)] for job_id, each in steps.items() if each[1].companions
     }
@@ -174,7 +174,7 @@ async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]
 async def _hand_over(
     tx: Transaction, steps: Mapping[JobId, Decided], chosen: Mapping[JobId, tuple[BrokeredJob, ChosenElement]]
 ) -> None:
-    """Give the agreements that leaders asked for to the jobs that run in them, and those jobs records."""
+    """Give the agreements that leaders asked for to the jobs that run in them, and give these jobs records."""
     theirs = {one: each for one, each in chosen.items() if one not in steps or steps[one][1].place is None}
     if not theirs:
         return

@@ -101,7 +101,7 @@ def _led(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
 
 
 def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
-    """Ask all elements that fit, unless they are fewer than the jobs."""
+    """Return the step that asks all fitting elements for agreements, or that waits if they are fewer than the jobs."""
     if held := tried_out(facts, around.terms):
         return held
     elements = around.assess(NO_STARTS, facts.avoided(around.now))
@@ -116,7 +116,7 @@ def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
 def _too_few(
     facts: StepFacts, size: int, elements: tuple[RankedElement, ...], around: Surroundings
 ) -> NextStep:
-    """Fewer elements than jobs fit now: wait for more, unless others fit, and have failed for good."""
+    """Return the step of a group for which too few elements fit now: to wait for more, or to fail if others failed for good."""
     has_failed = any(each.again_at is None for each in facts.failed)
     if has_failed and len(around.able(around.assess(NO_STARTS, ()))) >= size:
         text = f"too few of the elements that fit are left{tried(facts)}"
@@ -144,7 +144,7 @@ def _ask(
     around: Surroundings,
     kept: Sequence[str] = (),
 ) -> NextStep:
-    """Ask elements for agreements, beside those that are kept."""
+    """Return the step that asks elements for agreements, besides those that are kept."""
     ids = {each.place: each.agreement_id for each in requests}
     told = tuple(
         replace(each, agreement_id=ids[place_of(each)], agreement="Requested", start_at=None)
@@ -170,7 +170,7 @@ def _ahead(now: datetime) -> datetime:
 
 
 def _whole(moment: datetime) -> datetime:
-    """Return the next whole second: batch systems know no parts of seconds."""
+    """Return the next whole second: batch systems have no fractions of seconds."""
     return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)
 
 
@@ -182,7 +182,10 @@ def _time(moment: datetime | None) -> str:
 
 
 def _decide(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
-    """Confirm the earliest agreements if they start together; else ask for those that start too early again."""
+    """Return the step that confirms the earliest agreements if they start together.
+
+    Else it asks again for those that start too early.
+    """
     granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
     elements = annotated(around.assess(starts, facts.avoided(around.now)), facts)
@@ -227,7 +230,10 @@ def _confirming(
 
 
 def _confirm(facts: StepFacts, size: int, terms: StepTerms) -> NextStep:
-    """Place all jobs once all agreements are confirmed; else let all of them go, and begin again."""
+    """Return the step that places all jobs once all agreements are confirmed.
+
+    Else all are cancelled, and the group begins again.
+    """
     held = {each.agreement_id: each for each in map(facts.agreements.get, facts.asked) if each}
     found = [
         ChosenElement(element, held[element.agreement_id])

@@ -24,13 +24,13 @@ SEARCHES_LIMIT = 4
 
 TROUBLES_TOLD = 2
 TROUBLE_LIMIT = 200
-"""The most characters that are told of one server without an answer."""
+"""The greatest number of characters of a message about one server without an answer."""
 
 
 class KnownElements(NamedTuple):
-    """The elements below some index servers that admit the user, when that was known, and the servers without answers.
+    """The elements that some index servers lead to and that admit the user, and the servers without answers.
 
-    `at` is in monotonic seconds.
+    `at` is the time of the search in monotonic seconds.
     """
 
     places: frozenset[CeId]
@@ -38,7 +38,7 @@ class KnownElements(NamedTuple):
     troubles: tuple[str, ...]
 
     def rejection(self, place: CeId) -> str:
-        """Return why a job does not go to an element, with what the servers without answers said; empty if it may."""
+        """Return why a job does not go to an element, with the errors of servers without answers; empty if it may."""
         if place in self.places:
             return ""
         silent = "".join(f"; {each[:TROUBLE_LIMIT]}" for each in self.troubles[:TROUBLES_TOLD])
@@ -46,7 +46,10 @@ class KnownElements(NamedTuple):
 
 
 class IndexSearches:
-    """What one user's index servers lead to. `clock` returns monotonic seconds; `tell` is told whose searches have ended."""
+    """The searches through the index servers that one user names.
+
+    `clock` returns monotonic seconds; `tell` is called with the jobs whose searches have ended.
+    """
 
     def __init__(
         self,
@@ -66,7 +69,7 @@ class IndexSearches:
         self._waiting: dict[Servers, set[JobId]] = {}
 
     def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
-        """Return what these servers lead to; None if the job waits for a search, of whose end `tell` is told, or for a turn."""
+        """Return what these servers lead to; None if the job must wait for a search. `tell` is called once that has ended."""
         known, fresh = self._known.get(servers), self._fresh_seconds
         age = self._clock() - known.at if known else fresh
         if known is None or age > fresh / 2:
@@ -96,7 +99,7 @@ class IndexSearches:
         return len(self._searches)
 
     async def close(self) -> None:
-        """Cancel the searches."""
+        """Cancel all searches."""
         for each in list(self._searches.values()):
             each.cancel()
         await self._discovery.close()

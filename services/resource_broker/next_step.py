@@ -200,7 +200,7 @@ def tried_out(facts: StepFacts, terms: StepTerms) -> NextStep | None:
 def _ask(
     facts: StepFacts, elements: tuple[RankedElement, ...], those: list[RankedElement], terms: StepTerms
 ) -> NextStep:
-    """Ask several elements for temporary agreements at once."""
+    """Return the step that asks several elements for temporary agreements at once."""
     number = facts.round + 1
     requests = tuple(
         AgreementRequest(f"{facts.job_id}-{facts.seq}-{number}-{n}", place_of(each))
@@ -227,7 +227,7 @@ def _ask(
 
 
 def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now: datetime) -> NextStep:
-    """Place the job without a reservation; before its earliest start nothing is sent."""
+    """Return the step that places the job without a reservation, or that waits until its earliest start."""
     ahead = (facts.window.earliest - now).total_seconds()
     if ahead > 0:
         text = f"it starts at {_time(facts.window.earliest)} at the earliest"
@@ -244,7 +244,7 @@ def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now
 def _nowhere(
     facts: StepFacts, assess: Assess, elements: tuple[RankedElement, ...], now: datetime, terms: StepTerms
 ) -> NextStep:
-    """No element fits now: wait for one, unless all that fit were tried and none may be tried again."""
+    """Return the step of a job that fits no element now: to wait, or to fail if all that fit were tried for good."""
     later = [each.again_at for each in facts.failed if each.again_at is not None and each.again_at > now]
     if facts.failed and not later and ranked(assess(NO_STARTS, ())):
         text = f"all elements that fit were tried{tried(facts)}"
@@ -265,7 +265,7 @@ def why_nowhere(elements: tuple[RankedElement, ...]) -> str:
 
 
 def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -> NextStep:
-    """Rank again by what was granted; what has not been decided by now is left out."""
+    """Return the step that confirms the best granted agreement, after a new ranking. Undecided agreements are left out."""
     granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
     elements = annotated(assess(starts, facts.avoided(now)), facts)
@@ -320,7 +320,7 @@ def _with_agreement(element: RankedElement, held: HeldAgreement | None) -> Ranke
 
 
 def _confirm(facts: StepFacts, terms: StepTerms) -> NextStep:
-    """Place the job at the element whose agreement is confirmed; else begin again."""
+    """Return the step that places the job at the element whose agreement is confirmed; else that begins again."""
     held = facts.agreements.get(facts.asked[0]) if facts.asked else None
     chosen = next((each for each in facts.ranking if held and each.agreement_id == held.agreement_id), None)
     if held is None or chosen is None or held.state != "Confirmed":

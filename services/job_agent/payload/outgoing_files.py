@@ -23,7 +23,7 @@ def link_out(work: Path, names: Iterable[str], to: Path, owner: int | None) -> d
 
 
 def _taken(work: Path, name: str, to: Path, owner: int | None) -> bool:
-    """Link one file; return False if there is none."""
+    """Make a hard link in `to` to the file `name` below `work`. Return False if there is no such file."""
     base = os.path.realpath(work)
     real = Path(os.path.realpath(work / name))
     if not real.is_relative_to(base):
@@ -66,7 +66,10 @@ def name_output(work: Path, name: str, captured: Path | None, owner: tuple[int, 
 
 @contextmanager
 def _parent(base: Path, relative: Path, *, make: bool = False) -> Iterator[int]:
-    """Open the directory above a file below `base`, through no link."""
+    """Open the directory above a file below `base`, without following links, and yield its descriptor.
+
+    If `make` is True, missing directories are made.
+    """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as opened:
         above = os.open(base, flags)

@@ -228,7 +228,7 @@ class Payload:
     # --- starting ---
 
     async def _started(self) -> Process | Reason:
-        """Return the started process, or why there is none."""
+        """Start the program of the payload. Return its process, or the reason why it could not start."""
         try:
             program = await self._place.prepare(self._store, self._description, self.staging.fetch)
             if self._description.stdin:
@@ -307,7 +307,7 @@ class Payload:
         return ended
 
     def _judge(self) -> None:
-        """Kill the payload if its last sample is over a limit."""
+        """Kill the payload if its last usage sample exceeds a limit."""
         if self._watched and not self._stopped_for:
             enforce(self._limits, self._watched.usage, self.kill)
 

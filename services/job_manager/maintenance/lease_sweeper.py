@@ -52,7 +52,7 @@ class LeaseSweeper:
         return job_id in self._set_aside and self._set_aside[job_id] > self._monotonic()
 
     async def _take_back_or_divide(self, job_ids: list[JobId]) -> None:
-        """Take all back; the failure of one job delays no other."""
+        """Take back all these jobs. If that fails, try smaller parts, so that a faulty job delays no other."""
         try:
             async with self._db.transaction() as tx:
                 await self._take_back(tx, job_ids)
@@ -68,7 +68,7 @@ class LeaseSweeper:
             await self._take_back_or_divide(job_ids[middle:])
 
     async def _heed_clock(self, tx: Transaction) -> None:
-        """Correct leases after the database's clock was set: otherwise they would end too soon, all at once, or too late."""
+        """Correct the ends of leases after the database's clock was set. Otherwise they would end too soon or too late."""
         step = self._steps.since(await tx.now(), self._monotonic())
         if step:
             log.warning("the database's clock was set", by_seconds=round(step, 1))
@@ -88,7 +88,7 @@ class LeaseSweeper:
         log.info("leases taken back", jobs=len(overdue))
 
     async def _too_large(self, tx: Transaction, offered: list[JobId]) -> dict[JobId, int]:
-        """Return the sizes of offers that fit no message, so that no pilot got them."""
+        """Return the sizes in bytes of those offered jobs that fit into no message, so that no pilot got the offer."""
         # Jobs under the limit of submissions fit. For the few others the offer is built again, as by the matcher.
         sizes = {
             each.job_id: size(
@@ -131,7 +131,7 @@ def _code(fate: Fate | None) -> Code:
 
 
 def _words(lease: Lease, fate: Fate | None) -> str:
-    """Return what is known of the pilot: its element's last report, and its own last message."""
+    """Return what is known of the pilot that lost a job: its element's last report, and its own last message."""
     what = "was not heard of" if lease.phase == "accepted" else "did not take it"
     if fate is None:
         return f"pilot {lease.pilot_id} {what}"

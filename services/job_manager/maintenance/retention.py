@@ -100,7 +100,7 @@ class Retention:
         return total
 
     async def _jobs(self, tx: Transaction) -> int:
-        """Look at the next jobs; return how many were deleted, -1 if none were and there are more."""
+        """Delete ended jobs among the next page of jobs. Return their number; -1 if none was deleted and there are more."""
         look = await retention.forget_jobs(tx, self._after_job, BATCH, self._ages)
         self._after_job = look.last or 0
         if look.forgotten:
@@ -130,5 +130,5 @@ class Retention:
         return look.forgotten
 
     async def _attempts_went(self, tx: Transaction) -> None:
-        """Store from when on all attempts are there, so that no check of usage misses others."""
+        """Store the time from which on all attempts exist, so that checks of usage do not miss deleted ones."""
         await retention.mark(tx, "attempt", min(self._ages.ended, self._ages.deleted))

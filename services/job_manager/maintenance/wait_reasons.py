@@ -139,7 +139,7 @@ class WaitReasons:
         return judge_private(judged, wanted, private) if judged else None
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
-        """Add new queues; start over when most of the known ones are gone."""
+        """Add new task queues. Start over when most of the known ones no longer wait."""
         self._faulty &= waiting.keys()
         self._placed = {tq_id: each for tq_id, each in self._placed.items() if tq_id in waiting}
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
@@ -159,7 +159,7 @@ class WaitReasons:
         return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)
 
     async def _take_newcomers(self, seconds: float) -> None:
-        """Add deferred queues, for so long; until then their jobs have no wait reason."""
+        """Add deferred task queues for at most so many seconds. Until then their jobs have no wait reason."""
         until = time.monotonic() + seconds
         while self._newcomers and time.monotonic() < until:
             if found := await self._newcomers.prepare_next():
@@ -176,7 +176,7 @@ class WaitReasons:
             self._numbers[tq_id] = len(self._numbers)
 
     def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
-        """Add all queues again except faulty ones, as the survey may hold a part of one."""
+        """Add all queues again except the faulty one, as the survey may hold a part of it."""
         found = {tq_id for tq_id, wanted in queues.items() if not _can_be_numbered(wanted)} | {faulty}
         self._faulty |= found
         whole = self._numbered() | dict(queues)

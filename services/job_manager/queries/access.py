@@ -11,7 +11,7 @@ from wms.messages import replies
 
 
 async def who_am_i(tx: Transaction, principal: Principal, query: asked.WhoAmI) -> replies.WhoYouAre:  # noqa: ARG001 - as all answers
-    """Return the sender as its verified token says."""
+    """Return the identity and rights of the sender, as the verified token says."""
     return replies.WhoYouAre(
         query_id=query.query_id,
         client=query.client,
@@ -30,7 +30,7 @@ async def who_am_i(tx: Transaction, principal: Principal, query: asked.WhoAmI) -
 async def list_audit_trail(
     tx: Transaction, principal: Principal, query: asked.ListAuditTrail
 ) -> replies.AuditTrail:
-    """Return a page of entries: all of them to operators, their VO's to its administrators, their own to others."""
+    """Return a page of the audit trail: all entries to operators, their VO's to its administrators, their own to others."""
     owner, vo = _reach(principal)
     sought = SoughtAudit(
         owner=query.owner,

@@ -103,7 +103,7 @@ async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJob
 
 
 def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
-    """Return the list line of a job; a waiting one has its present wait reason."""
+    """Return the line of a job in a list. A waiting job has its present wait reason."""
     waits = reasons.get(row["job_id"])
     return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
 

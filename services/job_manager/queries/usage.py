@@ -1,4 +1,4 @@
-"""Answers about usage: CPU, wall time and memory of ended attempts, and what of it was wasted, by owner, site and time."""
+"""Answers about usage: CPU, wall time and memory of ended attempts, and the wasted part, by owner, site and time."""
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -27,7 +27,7 @@ HOUR = timedelta(hours=1)
 
 
 async def show_usage(tx: Transaction, principal: Principal, query: asked.ShowUsage) -> replies.UsageReport:
-    """Return the usage of jobs that the asker may see, what used the most first. Times are extended to whole hours."""
+    """Return the usage of jobs that the asker may see, the largest use first. Times are extended to whole hours."""
     until = FAR if query.until is None else _hour(query.until + HOUR - timedelta(microseconds=1))
     rows = await usage_hour.report(tx, scope(principal, "see"), query.by, _hour(query.since), until)
     lines = sorted(_lines(rows, query.by), key=lambda each: (-each.wall_seconds, each.key))

@@ -77,13 +77,13 @@ async def explain_job(
 
 
 async def _placed(tx: Transaction, found: Job) -> str:
-    """Return where the broker has the job."""
+    """Return in words how far the resource broker is with the job, or at which element it placed it."""
     waits = found.brokered and found.state in (State.CHECKING, State.WAITING)
     return f"; {await placement.broker_progress(tx, found)}" if waits else ""
 
 
 async def _awaited(tx: Transaction, found: Job) -> str:
-    """Return the predecessors that a held job waits for, failed ones first."""
+    """Return in words the predecessors that a held job waits for, failed ones first."""
     words = []
     for each in await dependency.of_jobs(tx, ((found.job_id, found.job_id),)):
         any_end = each.predecessors.any_end
@@ -113,7 +113,7 @@ def _summary(found: Job, last: asyncpg.Record) -> str:
 
 
 def _stop(found: Job) -> str:
-    """Return the stop request of its pilot: by whom, and why."""
+    """Return in words who asked the pilot to stop the job, and why; empty if nobody did."""
     if not found.stop_requested:
         return ""
     order = found.stop_order or StopOrder("", "")
@@ -155,7 +155,7 @@ async def _explain_waiting(
 
 
 def _avoided(known: States) -> tuple[Negative, ...]:
-    """Return the avoidance of elements, as a condition beside the clauses."""
+    """Return the avoidance of computing elements as conditions, which are judged besides the job's requirements."""
     places = shut_out(known)
 
     def shut(asked: Requirements, at: Resource) -> Mismatch | None:
@@ -168,7 +168,7 @@ def _avoided(known: States) -> tuple[Negative, ...]:
 async def _limits(
     tx: Transaction, requirements: Requirements, places: Iterable[ElementSupply]
 ) -> tuple[Negative, ...]:
-    """Return the limits, as a condition beside the clauses."""
+    """Return the limits on jobs as conditions, which are judged besides the job's requirements."""
     limits = LimitSet(limit.holding(await limit.sourced(tx)))
     elements = {place.element.ce_id: place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
@@ -185,7 +185,7 @@ async def _limits(
 
 
 def _said(found: BlockingLimit, element: ComputingElement, counts: Counts) -> Mismatch:
-    """Return the limit that blocks a job, with the ad's own numbers for an ad's limit."""
+    """Return the limit that blocks a job as a mismatch, with the ad's own numbers if the limit is of an ad."""
     if found.code == "MATCH_DELAY":
         return Mismatch(found.code, f"delay: {found.text}")
     count = counts.get(all_jobs(element.site, element.ce), Count())
@@ -204,7 +204,10 @@ def _forecast(found: Job, now: QueueNow | None) -> replies.Forecast | None:
 def _elements(
     requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: Ways
 ) -> tuple[replies.CeVerdict, ...]:
-    """Return the verdicts of the nearest elements; among fitting ones the job's rank comes before free slots."""
+    """Return the verdicts on the elements that come nearest to fitting.
+
+    Fitting ones are sorted by the job's rank, then by free slots.
+    """
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
 
     def nearness(verdict: Verdict) -> tuple[bool, int, float, int, int]:

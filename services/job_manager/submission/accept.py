@@ -216,7 +216,7 @@ def _kept(
 def _known(
     command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, Taken]
 ) -> bytes | None:
-    """Return the digest of the command's earlier form, in this batch or before."""
+    """Return the digest of an earlier submission with this command id, in this batch or before; None if there is none."""
     if command_id in orders:
         return orders[command_id].prepared.digest
     return before[command_id].digest if command_id in before else None

@@ -68,7 +68,7 @@ def _brokered(order: NewSubmission, first: int) -> Iterable[tuple[JobId, Require
 
 
 async def _give_rows(tx: Transaction, ids: Sequence[JobId]) -> None:
-    """Give rows to the jobs of arrays: each is placed by itself."""
+    """Give rows of their own to jobs of arrays, since the broker places each by itself."""
     parts = await block.lock_selected(
         tx, JobFilter(ranges=joined((each, each) for each in ids), scope=_EVERYBODY)
     )

@@ -63,7 +63,7 @@ class DescriptionReader:
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
-    """Read the form of our own tools. It must be equal when encoded again: then no key was doubled or ignored."""
+    """Return a description in our own encoding. Raise Rejected unless it is equal when encoded again: a key may be doubled."""
     try:
         description = _decoder.decode(raw)
     except msgspec.DecodeError:

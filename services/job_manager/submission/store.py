@@ -167,7 +167,7 @@ async def _remember(
 
 
 def _ranges(orders: Sequence[NewSubmission], first: int) -> dict[CommandId, Ranges]:
-    """Divide the ids, which are consecutive in the order of the submissions."""
+    """Return the ranges of job ids by command id. The ids begin at `first`, and follow the order of the submissions."""
     answers: dict[CommandId, Ranges] = {}
     for order in orders:
         answers[order.command.command_id] = ((first, first + order.prepared.count - 1),)

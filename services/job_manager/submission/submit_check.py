@@ -77,7 +77,7 @@ class SubmitCheck:
             self._forget(known)
 
     def _forget(self, known: Iterable[KnownElement]) -> None:
-        """Forget verdicts: of jobs without expressions only if more than numbers in ads changed."""
+        """Forget verdicts after ads changed; those of jobs without expressions only if more than numbers changed."""
         steady = {(_steady(each.element), each.fresh) for each in known}
         if steady != self._steady:
             self._steady = steady
@@ -113,7 +113,7 @@ class SubmitCheck:
         return runs
 
     def _make_room(self, wanted: Requirements) -> None:
-        """Forget all verdicts when they take too much room, as expressions have any size."""
+        """Forget all verdicts if they take too much room; expressions may have any size."""
         self._bytes += len(wanted.requirements) + len(wanted.rank) + len(wanted.attributes)
         if len(self._runs) >= REMEMBERED or self._bytes > REMEMBERED_BYTES:
             self._runs.clear()

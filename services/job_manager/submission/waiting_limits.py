@@ -66,7 +66,7 @@ class WaitingQuota:
 
 
 class _Desk:
-    """The rooms for one batch of submissions of one owner."""
+    """The room that limits leave for one batch of submissions of one owner."""
 
     def __init__(self, rules: Mapping[Whose, _Rule], locked: LockedRooms) -> None:
         self.rooms = dict(locked.rooms)
@@ -76,7 +76,7 @@ class _Desk:
         self._counted: set[Whose] = set()
 
     async def admit(self, tx: Transaction, size: int) -> Rejected | None:
-        """Take room for so many jobs, or return why there is none."""
+        """Use up room for `size` jobs and return None, or return the refusal if there is no room."""
         for whose, rule in self._rules.items():
             if self._doubtful(whose, rule, size):
                 left = rule.most - await waiting_limits.waiting(tx, whose) - self._admitted
@@ -91,7 +91,7 @@ class _Desk:
         return None
 
     def _doubtful(self, whose: Whose, rule: _Rule, size: int) -> bool:
-        """Tell whether the room must be counted before it is used."""
+        """Return whether the waiting jobs must be counted before room for `size` more is used."""
         if whose in self._counted:
             return False
         room = self.rooms[whose]
