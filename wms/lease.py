@@ -19,7 +19,7 @@ DRIFT: Final = 0.02
 
 
 class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """One pilot's hold on one job."""
+    """The hold of one pilot on one job: an offer, or an accepted lease, until a time."""
 
     job_id: JobId
     epoch: Epoch

@@ -27,12 +27,12 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
     proxy_file: Line = ""
     """An X.509 proxy, or a certificate with its key."""
     token_file: Line = ""
-    """A bearer token."""
+    """The path of a file with a bearer token; empty for none."""
     authorities: Line = ""
     """A file or directory with the certificates of trusted authorities; empty for those of this machine."""
 
     def context(self) -> ssl.SSLContext:
-        """Return a TLS context with the trusted authorities and our credential. Raises Unavailable while a file cannot be read."""
+        """Return a TLS context with the trusted authorities and our credential. Raise Unavailable while a file cannot be read."""
         place = Path(self.authorities) if self.authorities else None
         try:
             context = ssl.create_default_context(
@@ -48,7 +48,7 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
         return context
 
     def bearer(self) -> dict[str, str]:
-        """Return the HTTP header with the token; empty without a token file. Raises Unavailable if the file cannot be read."""
+        """Return the HTTP header with the token; empty without a token file. Raise Unavailable if the file cannot be read."""
         if not self.token_file:
             return {}
         try:
@@ -64,7 +64,7 @@ async def json_session(
     """Open a session for JSON documents of the server of `url`, for an `async with` block. It keeps no cookies.
 
     `seconds` bounds each call; None leaves that to the caller. Answers are never unpacked: a compressed one could be small on the way
-    and large here. Raises Unavailable while a file of the credentials cannot be read.
+    and large here. Raise Unavailable while a file of the credentials cannot be read.
     """
     import aiohttp
 
@@ -80,7 +80,7 @@ async def json_session(
 
 
 async def body(answer: "aiohttp.ClientResponse", limit: int) -> bytes:
-    """Return the body of an answer. Raises Unavailable if it is over `limit` bytes."""
+    """Return the body of an answer. Raise Unavailable if it is over `limit` bytes."""
     if (answer.content_length or 0) > limit:
         raise Unavailable(f"{answer.url}: {answer.content_length:,} bytes, at most {limit:,} are read")
     read = bytearray()

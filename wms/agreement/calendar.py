@@ -86,7 +86,7 @@ class SlotCalendar:
         self._change(booking, booking.cpus)
 
     def drop(self, agreement_id: AgreementId) -> Booking:
-        """Remove a booking from the calendar and return it. Raises KeyError if there is none of this agreement."""
+        """Remove a booking from the calendar and return it. Raise KeyError if there is none of this agreement."""
         booking = self._bookings.pop(agreement_id)
         self._change(booking, -booking.cpus)
         return booking
@@ -121,7 +121,7 @@ class SlotCalendar:
     def sooner(self, agreement_id: AgreementId, now: datetime) -> Booking | None:
         """Return a flexible booking with an earlier start that has become free, not before `now`; None if there is none.
 
-        The calendar is unchanged. Raises KeyError if the agreement has no booking.
+        The calendar is unchanged. Raise KeyError if the agreement has no booking.
         """
         booking = self.drop(agreement_id)
         try:
@@ -138,7 +138,7 @@ class SlotCalendar:
         self._merge(begin)
 
     def _cut(self, at: datetime) -> int:
-        """Return the number of the step that begins at a time, after making one."""
+        """Return the index of the step that begins at a time. The step is made if there is none."""
         step = bisect_left(self._times, at)
         if step == len(self._times) or self._times[step] != at:
             self._times.insert(step, at)
@@ -146,7 +146,7 @@ class SlotCalendar:
         return step
 
     def _merge(self, step: int) -> None:
-        """Remove a step at which nothing changes."""
+        """Remove a step of that index at which the number of reserved CPUs does not change."""
         if self._used[step] == (self._used[step - 1] if step else 0):
             del self._times[step], self._used[step]
 
@@ -160,7 +160,7 @@ class SlotCalendar:
         return sorted({wish.first, *changes})[:TRIED_STARTS]
 
     def _moving_at(self, wish: Wish, start: datetime) -> Room | None:
-        """Return the room at this very start if all flexible bookings in the way fit elsewhere."""
+        """Return the room at exactly this start, if all flexible bookings in the way fit elsewhere; None if they do not."""
         in_the_way = [
             each
             for each in self
@@ -184,7 +184,10 @@ class SlotCalendar:
     def _replaced(
         self, booking: Booking, others: Iterable[Booking], moved: list[Booking], now: datetime
     ) -> Room | None:
-        """Book a booking, then the others wherever they fit; `moved` is everything that was booked."""
+        """Book a booking, then the others wherever they fit, and append all of them to `moved`.
+
+        Return the room, or None if one does not fit.
+        """
         self.book(booking)
         moved.append(booking)
         for each in sorted(others, key=_last_start):
@@ -204,7 +207,7 @@ _ASIDE: Final = AgreementId("")
 
 
 def _again(booking: Booking, now: datetime) -> Wish:
-    """Return what a flexible booking needs wherever it is moved."""
+    """Return the wish for the CPUs of a flexible booking, which may be moved within its window."""
     first, last = booking.window or (booking.start_at, booking.start_at)
     return Wish(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
 

@@ -56,7 +56,7 @@ async def audit(
     """Check a snapshot of the whole database at `url`; with `kafka` (HOST:PORT), check the event log against it too.
 
     `cpu_segments` are the system's, in seconds. `offers_open` is its `matching.offers_open`; None for the value that its matchers
-    reported, or the default if none has. Raises the errors of asyncpg or aiokafka if no server answers.
+    reported, or the default if none has. Raise the errors of asyncpg or aiokafka if no server answers.
     """
     told = await event_log.read(kafka) if kafka else None
     connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})

@@ -82,7 +82,7 @@ class LoggedHistory(msgspec.Struct):
 
 
 async def read(bootstrap: str) -> LoggedHistory:
-    """Read all events about jobs from Kafka at `bootstrap`: HOST:PORT or `unix:PATH`. Raises the errors of aiokafka if no broker answers."""
+    """Read all events about jobs from Kafka at `bootstrap`: HOST:PORT or `unix:PATH`. Raise the errors of aiokafka if no broker answers."""
     consumer = AIOKafkaConsumer(
         TOPIC, bootstrap_servers=servers(bootstrap), auto_offset_reset="earliest", enable_auto_commit=False
     )

@@ -108,7 +108,7 @@ def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
 
 
 def _names(values: Any) -> list[str]:
-    """Return a sorted set of names; empty if "any" is one of them."""
+    """Return names as a sorted set in lower case; empty if "any" is one of them."""
     if any(value.lower() == "any" for value in values):
         return []
     return sorted(set(values) - {""})

@@ -35,8 +35,7 @@ class Envelopes(Generic[E]):
     def read(self, payload: bytes, limit: int) -> E:
         """Return the envelope of a message, not yet verified. Its content may have `limit` bytes.
 
-        Raises:
-            Rejected: The message is too large, or is no such envelope.
+        Raise Rejected if the message is too large, or is no such envelope.
         """
         if len(payload) > limit + ENVELOPE_BYTES:
             raise self.forged("it is too large")

@@ -65,8 +65,7 @@ def principal(
 ) -> Principal:
     """Return the user whom the verified claims name. `body` has all claims; `signed` is the part of the token that is signed.
 
-    Raises:
-        Rejected: TOKEN_INVALID if the claims break the profile, or no rule of the issuer fits them.
+    Raise Rejected (TOKEN_INVALID) if the claims break the profile, or if no rule of the issuer fits them.
     """
     if why := fault(claims, issuer):
         raise _refused(why)

@@ -61,10 +61,8 @@ def issuer_in(text: str) -> str:
 def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
     """Verify the signature of the token `text` by a key of the trusted issuer, and return what it says.
 
-    The caller checks its times, and whether the key is still trusted.
-
-    Raises:
-        Rejected: TOKEN_INVALID; or TOKEN_KEY_UNKNOWN, and then the issuer's keys are to be fetched.
+    The caller checks its times, and whether the key is still trusted. Raise Rejected (TOKEN_INVALID) if the signature is
+    wrong. Raise Rejected (TOKEN_KEY_UNKNOWN) if the key is unknown: then the issuer's keys are to be fetched.
     """
     if not _FORM.fullmatch(text):
         raise _invalid("it is no token")

@@ -89,8 +89,7 @@ class IssuerKeys:
     def find(self, url: str, kid: str) -> IssuerKey:
         """Return the key with the id `kid` of the issuer with this URL. If it is unknown, the issuer's keys are soon due.
 
-        Raises:
-            Rejected: TOKEN_KEY_UNKNOWN if the key is not known, or not yet.
+        Raise Rejected (TOKEN_KEY_UNKNOWN) if the key is not known, or not yet.
         """
         standing = self._standing[url]
         if (found := standing.keys.get(kid)) is None:

@@ -79,8 +79,8 @@ def generate_keys(directory: Path) -> None:
 def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
     """Read the private key in a file. Without `kinds`, the file's name determines the kinds of token that it may sign.
 
-    Raises:
-        Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it has no usable P-256 key.
+    Raise Rejected if users other than the owner may read or write the file (KEY_EXPOSED), or if it has no usable P-256 key
+    (KEY_UNREADABLE).
     """
     try:
         private = serialization.load_pem_private_key(read_secret(path, 65_536), password=None)

@@ -51,8 +51,8 @@ class Notices:
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the content of a signed message on this topic, once for each message. It may have at most `limit` bytes.
 
-        Raises:
-            Rejected: NOTICE_FORGED if no service signed it; NOTICE_STALE if it is too old or was verified before.
+        Raise Rejected if no service signed the message (NOTICE_FORGED), or if it is too old or was verified before
+        (NOTICE_STALE).
         """
         signed = _ENVELOPES.read(payload, limit)
         # The time is checked before the codes, so that old messages cost little.
@@ -62,10 +62,9 @@ class Notices:
         return signed.notice
 
     def authentic(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the content of a signed message on this topic, of any age and as often as asked. It may have at most `limit` bytes.
+        """Return the content of a signed message on this topic, of any age and as often as asked.
 
-        Raises:
-            Rejected: NOTICE_FORGED if no service signed it.
+        It may have at most `limit` bytes. Raise Rejected (NOTICE_FORGED) if no service signed the message.
         """
         signed = _ENVELOPES.read(payload, limit)
         self._good(signed, topic)

@@ -33,8 +33,7 @@ PILOTS_KEPT: Final = 16_384
 def read_secret(path: Path, limit: int) -> bytes:
     """Return the content of a secret file, at most `limit` bytes. Raise OSError if it cannot be read.
 
-    Raises:
-        Rejected: KEY_EXPOSED if users other than the owner may read or write the file.
+    Raise Rejected (KEY_EXPOSED) if users other than the owner may read or write the file.
     """
     with path.open("rb") as file:
         # The open file is checked, so that it cannot be replaced between check and use.
@@ -76,8 +75,8 @@ class OrderKeys:
     def from_file(cls, path: Path) -> "OrderKeys":
         """Read the services' secrets from a file.
 
-        Raises:
-            Rejected: KEY_EXPOSED if users other than the owner may read or write the file; KEY_UNREADABLE if it cannot be used.
+        Raise Rejected if users other than the owner may read or write the file (KEY_EXPOSED), or if it cannot be used
+        (KEY_UNREADABLE).
         """
         try:
             lines = read_secret(path, _FILE_LIMIT).split()
@@ -145,8 +144,7 @@ class PilotKey:
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
         """Return the order in a signed message on this topic; it may have at most `limit` bytes.
 
-        Raises:
-            Rejected: ORDER_FORGED if it is too large or not signed for this pilot.
+        Raise Rejected (ORDER_FORGED) if the message is too large or not signed for this pilot.
         """
         signed = _ENVELOPES.read(payload, limit)
         begun = begin(self._key, topic.encode(), self._pilot_id.encode())

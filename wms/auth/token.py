@@ -117,8 +117,8 @@ class _Token(Claims, frozen=True, kw_only=True):
 def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
     """Return a signed token with these claims, valid for `lifetime` seconds from `now` (seconds since 1970).
 
-    Raises:
-        Rejected: TOKEN_NOT_MINTED if the claims or the lifetime are invalid, or the key may not sign this kind of token.
+    Raise Rejected (TOKEN_NOT_MINTED) if the claims or the lifetime are invalid. Raise it too if the key may not sign this
+    kind of token.
     """
     fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
     fault = fault or _own_fault(claims)
@@ -168,8 +168,7 @@ class Verifier:
     ) -> "Verifier":
         """Read the public keys from a file such as `jwks.json`.
 
-        Raises:
-            Rejected: KEYS_INVALID if the file cannot be read or is invalid.
+        Raise Rejected (KEYS_INVALID) if the file cannot be read or is invalid.
         """
         try:
             with path.open("rb") as file:
@@ -184,9 +183,8 @@ class Verifier:
     def verify(self, token: str | bytes, now: float) -> Principal:
         """Return who bears the token, if it is valid at `now` (seconds since 1970).
 
-        Raises:
-            Rejected: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED; of a trusted issuer's token also
-                TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
+        Raise Rejected if it is not: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED. For a
+        token of a trusted issuer the code may also be TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
         """
         known = self._known(token)
         if known.key is not None:

@@ -34,7 +34,7 @@ _OF_LIMIT = 0.3
 
 
 class _Class(NamedTuple):
-    """What is known of the run times of a class: at the candidate, and elsewhere, scaled to it."""
+    """What is known of the run times of jobs of a class: at the candidate, and elsewhere, scaled to the candidate."""
 
     here: Typical | None
     elsewhere: Typical | None
@@ -91,7 +91,7 @@ def _by_benchmarks(job: JobToPlace, benchmarks: Benchmarks) -> Estimate | None:
 
 
 def _disagreement(job: JobToPlace, benchmarks: Benchmarks) -> float:
-    """Return the spread of the times by several benchmarks; it widens the interval, and moves nothing."""
+    """Return the spread of the times by several benchmarks. It widens the interval of the prediction, and shifts nothing."""
     logs = [log(max(each, 1e-9)) for each in scaled_times(job, benchmarks)]
     return (max(logs) - min(logs)) / 2 if logs else 0.0
 
@@ -114,7 +114,7 @@ def _by_class(
 def _scaled(
     job: JobToPlace, candidate: Candidate, runs: Sequence[MeasuredRun], speeds: Mapping[CeId, Benchmarks]
 ) -> Iterator[float]:
-    """Yield run times of other elements as they would be here, by the first benchmark of the job's that the candidate has."""
+    """Yield run times at other elements, scaled to this candidate by the first benchmark of the job that it has."""
     names = [*(benchmark_key(each.benchmark) for each in job.runs), *COMMON]
     name = next((each for each in names if is_result(candidate.benchmarks.get(each))), None)
     if name is None:
@@ -134,7 +134,7 @@ def _of_class(measured: _Class) -> Iterator[Estimate]:
 
 
 def _last_resort(job: JobToPlace) -> Prediction:
-    """Return what the user says unscaled, else a part of the job's limit, else what is usual."""
+    """Return a prediction by the user's figure unscaled, else by a part of the job's limit, else by a usual run time."""
     times = [each.seconds for each in job.runs if each.seconds > 0]
     if times:
         return Prediction.of(_geometric_mean(times), _USER_SPREAD, "user")
@@ -143,7 +143,7 @@ def _last_resort(job: JobToPlace) -> Prediction:
 
 
 def _within(prediction: Prediction, limit: float | None) -> Prediction:
-    """Return a prediction that no limit cuts: a job that runs into it ends there."""
+    """Return the prediction, bounded by the limit in seconds (None: no limit): a job that reaches its limit is ended."""
     if limit is None:
         return prediction
     most = bounded(limit)

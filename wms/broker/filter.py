@@ -42,7 +42,7 @@ class Filtered(NamedTuple):
 
 
 def validate_job(job: JobToPlace, now: datetime) -> None:
-    """Check that a job can be brokered. Raises Rejected (`NOT_BROKERABLE`) with one line for each fault; returns nothing.
+    """Check that a job can be brokered. Raise Rejected (`NOT_BROKERABLE`) with one line for each fault; returns nothing.
 
     It must name an executable and a URL for each file, and its reference runs must be over 0. Its latest start must not be before
     its earliest start, or before `now` if it has none.

@@ -99,7 +99,7 @@ def interval(centre: float, spread: float) -> tuple[float, float]:
 def fused(estimates: Sequence[Estimate]) -> Estimate:
     """Return the combination of independent estimates of one time: their logarithms weighted by one over the square of the spread.
 
-    The source is that of the estimate with the largest weight. Raises ValueError if there are no estimates.
+    The source is that of the estimate with the largest weight. Raise ValueError if there are no estimates.
     """
     if not estimates:
         raise ValueError("nothing to fuse")

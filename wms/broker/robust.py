@@ -6,7 +6,7 @@ from math import exp, isfinite, log
 from typing import Final, NamedTuple
 
 _TENTHS: Final = 1.2815515655446004
-"""The normal quantile of 90 %."""
+"""The normal quantile of 90 %: 10 % of the values are above it."""
 _PRIOR_WEIGHT = 3.0
 """The number of measurements that weigh as much as what is assumed of the spread before any."""
 

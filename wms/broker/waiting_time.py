@@ -76,7 +76,7 @@ def _estimates(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> I
 
 
 def _waits(candidate: Candidate, knowledge: Knowledge) -> list[float]:
-    """Return the latest waits; a job that waits is expected to wait as long again as it has."""
+    """Return the latest waiting times in seconds. A job that still waits is expected to wait as long again as it has."""
     ended = knowledge.waits.get(candidate.place, ())[:_RECENT]
     longest = max(ended, default=0.0)
     ages = knowledge.still_waiting.get(candidate.place, ())[:_RECENT]

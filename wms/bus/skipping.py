@@ -135,10 +135,8 @@ async def set_aside(
     """Make the message that `blocked` names a dead letter, move the consumer's offset past it, log the order, and return it.
 
     `verify` returns the sender that a token proves, None if it is invalid. A message without a sender is never replayed.
-
-    Raises:
-        Rejected: The message is not the next one of its partition, or does not exist.
-        Unavailable: A consumer is handling the message.
+    Raise Rejected if the message is not the next one of its partition, or does not exist. Raise Unavailable if a consumer is
+    handling the message.
     """
     feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:

@@ -1,4 +1,7 @@
-"""The audit trail: orders and refusals, written in the transaction of what they did. The table refuses to be rewritten."""
+"""The audit trail in the database: orders and refusals, written in the transaction of their effects.
+
+The table refuses changes.
+"""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -18,20 +21,20 @@ TEXT_LENGTH = 4_096
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An order, on what it was, and its answer; `code` is empty if it was carried out."""
+    """An order, its subject, and its answer. `code` is empty if the order was carried out."""
 
     command_id: str
     action: str
     subject: str
     jobs: Sequence[tuple[int, int]] = ()
-    """The jobs that it names by their ids."""
+    """Ranges of ids of the jobs that the order names, both ends included."""
     site: str = ""
     code: str = ""
     answer: str = ""
 
 
 class SoughtAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on entries; empty ones stand for all."""
+    """Conditions on entries of the audit trail. An empty value sets none."""
 
     owner: str = ""
     action: str = ""
@@ -40,11 +43,11 @@ class SoughtAudit(msgspec.Struct, frozen=True, kw_only=True):
     refused: bool = False
     since: datetime | None = None
     before: int | None = None
-    """Only entries with lower numbers."""
+    """Only entries with numbers below this; None: all."""
 
 
 async def record(tx: Transaction, who: Identity, token_id: str, entry: AuditEntry) -> None:
-    """Write down who ordered what, with which token, and the answer."""
+    """Record who gave an order with which token, and the answer."""
     await tx.execute(
         SQL["record"],
         shown(who.owner),
@@ -64,7 +67,7 @@ async def record(tx: Transaction, who: Identity, token_id: str, entry: AuditEntr
 async def page(
     tx: Transaction, sought: SoughtAudit, limit: int, *, owner: str | None = None, vo: str | None = None
 ) -> list[asyncpg.Record]:
-    """Return entries, the latest first; with `owner` or `vo` only theirs, whatever is sought."""
+    """Return entries that meet the conditions, the latest first, at most `limit`. With `owner` or `vo`, only theirs."""
     return await tx.fetch(
         SQL["page"],
         owner,
@@ -81,5 +84,5 @@ async def page(
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete at most `limit` entries older than `age` seconds, and seven days; return how many."""
+    """Delete at most `limit` entries older than `age` seconds and than seven days. Return their number."""
     return await tx.execute(SQL["forget"], age, limit)

@@ -22,14 +22,14 @@ async def in_force(tx: Transaction) -> list[Revocation]:
 
 
 async def listed(tx: Transaction, after: int, limit: int) -> list[asyncpg.Record]:
-    """Return the revocations in force behind the first `after`, at most `limit`, the latest first."""
+    """Return at most `limit` revocations in force, after the first `after`, the latest first."""
     return await tx.fetch(SQL["listed"], after, limit)
 
 
 async def revoke(
     tx: Transaction, revoked: Revocation, by: str, reason: str, seconds: float | None = None
 ) -> None:
-    """Revoke something for so many seconds, or without an end."""
+    """Revoke a token, subject or pilot for so many seconds, or without an end if None. `by` is the operator."""
     await tx.execute(SQL["revoke"], revoked.kind, revoked.value, shown(by), shown(reason), seconds)
     await _changed(tx)
 

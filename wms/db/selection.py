@@ -153,6 +153,6 @@ def _like(pattern: str | None) -> str | None:
 
 
 def _ranges(selector: Selector) -> tuple[list[int], list[int]]:
-    """Return the ids as ranges without overlap, so that each job is counted once."""
+    """Return the first and the last ids of the selector's ranges, which do not overlap, so that each job is counted once."""
     ranges = joined(selector.ids)
     return [low for low, _ in ranges], [high for _, high in ranges]

@@ -12,7 +12,7 @@ from wms.db.sql import load
 SQL = load(__file__)
 
 LATE_SECONDS = 600.0
-"""Seconds after its end an hour is summed up: no transaction that ends an attempt takes so long."""
+"""Seconds after its end at which an hour is summed up: no transaction that ends an attempt takes so long."""
 
 
 async def close(tx: Transaction, late_seconds: float = LATE_SECONDS) -> bool:

@@ -50,7 +50,7 @@ class Address(NamedTuple):
 def address(text: str, kind: Kind, base: str = "") -> Address:
     """Read the address of a server of this kind. `text` may be relative to the URL `base` of the document that has it.
 
-    Raises Rejected for a text that is no address, is over 2,048 characters long, or contains a password.
+    Raise Rejected for a text that is no address, is over 2,048 characters long, or contains a password.
     """
     text = text.strip()
     if len(text) > LENGTH_LIMIT or not _FORM.fullmatch(text):

@@ -72,7 +72,7 @@ class Discovery:
         self._flights: dict[str, asyncio.Task[None]] = {}
 
     async def __aenter__(self) -> Self:
-        """Return this object."""
+        """Return this object, for `async with`."""
         return self
 
     async def __aexit__(
@@ -179,7 +179,7 @@ class _Finding:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
-        """Take up the answers of questions that have ended."""
+        """Use the answers of questions that have ended."""
         for each in [each for each in self._awaited.values() if each.flight in done]:
             del self._awaited[each.address.key]
             each.flight.result()

@@ -43,7 +43,7 @@ _PAIR = re.compile(r"([a-z]+)=(\S*)")
 def read_index(data: bytes, base: str) -> ServerAnswer:
     """Read the document of an index server, in whatever format it is. `base` is its URL, for relative addresses.
 
-    Raises Rejected if the document is too large or of no known format.
+    Raise Rejected if the document is too large or of no known format.
     """
     _bounded(data)
     match _form(data):
@@ -60,7 +60,7 @@ def read_index(data: bytes, base: str) -> ServerAnswer:
 def read_element(data: bytes, door: Address) -> ServerAnswer:
     """Read the document of an ARC element at the address `door`: its queues, each of which is a computing element here.
 
-    The site is the host of the address, whatever the document says. Raises Rejected if the document is too large or cannot be read.
+    The site is the host of the address, whatever the document says. Raise Rejected if the document is too large or cannot be read.
     """
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml

@@ -47,7 +47,7 @@ class Web:
     async def ask(self, address: Address) -> ServerAnswer:
         """Fetch the document of an index or an ARC element, and return what it says.
 
-        Raises Unavailable if the server does not give it, Rejected if it cannot be read.
+        Raise Unavailable if the server does not give it, Rejected if it cannot be read.
         """
         if address.kind == "index":
             data = await self._fetch(address, address.url)

@@ -12,5 +12,5 @@ class Source(Protocol):
     async def ask(self, address: Address) -> ServerAnswer:
         """Ask the server at this address once. The caller bounds the time.
 
-        Raises Unavailable if there is no answer, Rejected if the answer cannot be understood.
+        Raise Unavailable if there is no answer, Rejected if the answer cannot be understood.
         """

@@ -131,7 +131,7 @@ class Walk:
         return found
 
     def _is_full(self) -> bool:
-        """Return whether neither a server nor a refusal is kept any more: an index may lead to thousands of others on each page."""
+        """Return whether no further server or refusal is kept: an index may lead to thousands of others."""
         most = self._bounds.servers
         return len(self._servers) >= most and len(self._nowhere) >= most
 

@@ -70,7 +70,7 @@ class ArcRest:
         )
 
     async def __aenter__(self) -> Self:
-        """Open the connection with the credential as it is now. Raises Unavailable if the credential cannot be read."""
+        """Open the connection with the credential as it is now. Raise Unavailable if the credential cannot be read."""
         trusted = await asyncio.to_thread(self._credential.context)
         self._session = aiohttp.ClientSession(
             headers={"Accept": "application/json", **self._credential.bearer()},
@@ -89,7 +89,7 @@ class ArcRest:
     async def information(self, limit: int) -> tuple[bytes, str]:
         """Return the computing element's description of itself, a GLUE 2.0 document, and its content type. XML is asked for.
 
-        Raises Unavailable if it has more than `limit` bytes.
+        Raise Unavailable if it has more than `limit` bytes.
         """
         # Without this header it answers in HTML. Its JSON is converted from its XML, and not all versions have it.
         async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:

@@ -61,11 +61,11 @@ class BatchDispatcher(SharedDirectories, ABC):
 
     @abstractmethod
     async def _submit(self, options: Sequence[str], script: Path) -> str:
-        """Submit a job; return its number. Raises SubmitRefused, or Unavailable if it is unknown whether the job arrived."""
+        """Submit a job; return its number. Raise SubmitRefused, or Unavailable if it is unknown whether the job arrived."""
 
     @abstractmethod
     async def _jobs(self) -> dict[PilotId, BatchJob]:
-        """Return all listed jobs under this account, ended ones included. Raises Unavailable if they cannot be listed."""
+        """Return all listed jobs under this account, ended ones included. Raise Unavailable if they cannot be listed."""
 
     @abstractmethod
     async def _end(self, numbers: Sequence[str]) -> None:
@@ -73,7 +73,7 @@ class BatchDispatcher(SharedDirectories, ABC):
 
     @abstractmethod
     def _options(self, order: PilotRequest) -> list[str]:
-        """Return the submit options of a pilot's job. Raises ValueError for a request that no job can have."""
+        """Return the submit options of a pilot's job. Raise ValueError for a request that no job can have."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit pilots, and return the state of each. Pilots that may or may not have arrived are left out."""

@@ -46,7 +46,7 @@ def pack_inputs(inputs: Path, archive: Path) -> None:
 def unpack_outputs(archive: Path, to: Path) -> None:
     """Unpack the archive of a job's output into the directory `to`; only files and directories below it are made. The call blocks.
 
-    Raises Rejected for an archive that is too large, damaged or unsafe.
+    Raise Rejected for an archive that is too large, damaged or unsafe.
     """
     to.mkdir(parents=True, exist_ok=True)
     size = 0

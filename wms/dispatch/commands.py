@@ -62,13 +62,13 @@ class Tools:
     async def run(self, *argv: str, text: str = "") -> ToolOutput:
         """Run a tool with `text` as its standard input, and return its output, whatever its exit code.
 
-        Raises Unavailable if it cannot be run, takes too long or prints too much.
+        Raise Unavailable if it cannot be run, takes too long or prints too much.
         """
         async with self._turns:
             return await self._run(argv, text.encode())
 
     async def ask(self, *argv: str, text: str = "") -> ToolOutput:
-        """Run a tool as `run` does. Raises Unavailable also if its exit code is not 0."""
+        """Run a tool as `run` does. Raise Unavailable also if its exit code is not 0."""
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
@@ -114,7 +114,7 @@ async def _kill(process: asyncio.subprocess.Process) -> None:
 
 
 async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
-    """Return what was read; nothing if that takes longer than `seconds`. A process that the tool left may keep its pipes open."""
+    """Return what was read; nothing if that takes longer than `seconds`. A process left by the tool may keep its pipes open."""
     try:
         async with asyncio.timeout(seconds):
             return await reading

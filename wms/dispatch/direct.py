@@ -133,7 +133,7 @@ def _number(words: list[str]) -> float:
 
 @runtime_checkable
 class DirectDispatcher(Protocol):
-    """What a dispatcher offers beside its port if it can send jobs directly. Its `send` takes requests with a payload."""
+    """The further calls of a dispatcher that can send jobs directly. Its `send` takes requests with a payload."""
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
         """Pass on a renewed lease to a job: it may run for `seconds` seconds from now on.
@@ -144,7 +144,7 @@ class DirectDispatcher(Protocol):
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
         """Bring the output of an ended job to this machine; return where it is and how the job ended.
 
-        Raises Unavailable if that is not possible now.
+        Raise Unavailable if that is not possible now.
         """
 
 

@@ -49,7 +49,7 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     def mapping(self, answers: Mapping[str, Outcome] | None = None) -> HostMapping:
         """Return the rules that turn requirements on hosts into options of the batch system.
 
-        If `answers` is given, it replaces the stored answers of the mapping script, and may grow later. Raises Rejected for a malformed
+        If `answers` is given, it replaces the stored answers of the mapping script, and may grow later. Raise Rejected for a malformed
         rule.
         """
         if self.script is None:

@@ -151,7 +151,7 @@ class HostMapping:
     """The rules by which one computing element is asked for hosts. `kind` is its middleware."""
 
     def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
-        """Read the built-in rules, and the site's rules `own`, which replace them. Raises Rejected for a malformed rule."""
+        """Read the built-in rules, and the site's rules `own`, which replace them. Raise Rejected for a malformed rule."""
         self._kind = kind
         self._rules = {key_of(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
         self._rules |= {key_of(key): self._rule(key, text) for key, text in (own or {}).items()}
@@ -176,7 +176,7 @@ class HostMapping:
     def option(self, text: str) -> tuple[Rule, int | None]:
         """Read an option with a fixed value, such as `--tmp=2`. Return its rule, and its number in the field's unit, None without one.
 
-        Raises Rejected for a text that is no option, CannotAsk for a number that is too large.
+        Raise Rejected for a text that is no option, CannotAsk for a number that is too large.
         """
         if numbered := _NUMBERED.fullmatch(text):
             rule = self._rule(text, f"{numbered[1]}{{value}}{numbered[3]}")
@@ -185,13 +185,13 @@ class HostMapping:
         return self._rule(text, text), None
 
     def option_name(self, text: str) -> str:
-        """Return the name of the option that a text such as `--constraint` means. Raises Rejected if it is none."""
+        """Return the name of the option that a text such as `--constraint` means. Raise Rejected if it is none."""
         return self._rule(text, f"{text}={{value}}").option
 
     def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
         """Return the request with an option added, and the option's text. `number` None: the option has no number.
 
-        Raises CannotAsk if another value is asked for already.
+        Raise CannotAsk if another value is asked for already.
         """
         return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
@@ -319,7 +319,7 @@ def _is_plain(bound: HostTerm) -> bool:
 
 
 def key_of(key: str) -> tuple[str, str]:
-    """Read the key of a rule: the attribute, in lower case, and the relation, "" if it has none. Raises Rejected for a malformed key."""
+    """Read the key of a rule: the attribute, in lower case, and the relation, "" if it has none. Raise Rejected for a malformed key."""
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -341,7 +341,7 @@ def _number(bound: HostTerm, factor: Fraction) -> int:
 def number_of(exact: Fraction | int) -> int:
     """Return the number, rounded up, as a submit option takes it.
 
-    Raises CannotAsk if it is negative or above `NUMBER_LIMIT`.
+    Raise CannotAsk if it is negative or above `NUMBER_LIMIT`.
     """
     number = math.ceil(exact)
     if not 0 <= number <= NUMBER_LIMIT:

@@ -109,7 +109,7 @@ class ScriptedMapping(HostMapping):
     ) -> None:
         """Take the site's rules `own`, and the script's `answers` by question, which may grow later.
 
-        Raises Rejected for malformed attributes or options.
+        Raise Rejected for malformed attributes or options.
         """
         super().__init__(kind, own)
         self._attributes = frozenset(each.lower() for each in script.attributes)

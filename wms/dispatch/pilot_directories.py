@@ -27,7 +27,7 @@ class Places:
     def make(self, order: PilotRequest) -> Path:
         """Make the directory of a pilot, with its configuration and token, or a direct job's input files. Return its path.
 
-        Raises OSError also if the directory exists, so that no pilot is sent twice.
+        Raise OSError also if the directory exists, so that no pilot is sent twice.
         """
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)

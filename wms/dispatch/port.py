@@ -119,7 +119,7 @@ class Dispatcher(Protocol):
 def settled(outcomes: Sequence[PilotSighting | BaseException]) -> list[PilotSighting]:
     """Return the pilot states among the outcomes of several attempts to send. Attempts that raised Unavailable are left out.
 
-    Raises the first error if all attempts failed, or if an error is not Unavailable.
+    Raise the first error if all attempts failed, or if an error is not Unavailable.
     """
     failed = [each for each in outcomes if isinstance(each, BaseException)]
     for error in failed:

@@ -10,7 +10,7 @@ RESERVING: Final = tuple(sorted(_OPTIONS))
 """The kinds of dispatcher whose batch system keeps a job until its reservation starts. At others, the job is sent when it starts."""
 
 WITHOUT_QUEUE: Final = ("local",)
-"""The kinds of dispatcher that start each pilot at once, since what they lead to has no queue."""
+"""The kinds of dispatcher that start each pilot at once, since their elements have no queue."""
 
 
 def reservation_option(kind: str, name: str) -> dict[str, str]:

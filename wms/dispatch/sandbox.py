@@ -75,7 +75,7 @@ class Sandbox(NamedTuple):
     async def run(self, text: str) -> bytes:
         """Run the program with `text` as its standard input, and return its standard output.
 
-        Raises Unavailable if it cannot be run, fails or passes a bound.
+        Raise Unavailable if it cannot be run, fails or passes a bound.
         """
         if not shutil.which("bwrap"):
             raise Unavailable(_MISSING)

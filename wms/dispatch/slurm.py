@@ -214,7 +214,7 @@ class SlurmDispatcher(SharedDirectories):
         return ": ".join(word for word in words if word)
 
     async def _look_after(self, vanished: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return how these pilots, which Slurm does not list, ended: by exit codes, by Slurm's accounts, or as lost."""
+        """Return how pilots ended that Slurm does not list: by exit codes, by Slurm's accounts, or as lost."""
         told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
         open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
         accounts = await self._accounts(open_ids) if open_ids else {}

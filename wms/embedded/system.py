@@ -115,7 +115,7 @@ class System:
         await self.supervisor.close()
 
     def _watch(self, facts: Facts) -> None:
-        """Begin to look for processes that run but do not work."""
+        """Start the loop that looks for processes that run but do not work."""
         watch = SystemWatch(
             self.supervisor,
             facts.postgres_url,

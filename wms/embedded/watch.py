@@ -49,7 +49,7 @@ class SystemWatch:
         self._answers = {"postgres": 0, "broker": 0}
 
     async def run(self) -> None:
-        """Look every few seconds until cancelled."""
+        """Look for processes that hang, every few seconds, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()

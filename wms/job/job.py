@@ -183,7 +183,7 @@ def _again(job: Job, reason: Reason) -> Steps:
 
 
 def _stopped(job: Job, reason: Reason) -> Steps:
-    """Its pilot has stopped it as its user wanted: it waits again, or is held."""
+    """Return the steps of a job that its pilot has stopped as its user ordered: it waits again, or is held."""
     again = _of_order(job, Code.RESCHEDULED_BY_USER, reason.text)
     if job.stop_requested == "reschedule":
         return _by_user(job, _again(job, again))

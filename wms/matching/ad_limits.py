@@ -76,7 +76,7 @@ def check_requirements(requirements: str) -> None:
 def allowance(element: ComputingElement, attributes: Mapping[str, Any] | None = None) -> int | None:
     """Return how many jobs may be matched with an element until its next ad, by its limits or its rule; None if it states none.
 
-    `attributes` are the ad's values, which the rule may reference. Raises Rejected if the rule cannot be parsed.
+    `attributes` are the ad's values, which the rule may reference. Raise Rejected if the rule cannot be parsed.
     """
     if element.rule:
         return _by_rule(element, attributes or {})

@@ -231,7 +231,7 @@ def advertised(
 ) -> str:
     """Return the canonical text of a computing element's ad, from its values, expressions, requirements and rank.
 
-    The text is empty if there are none. Raises Rejected for malformed expressions.
+    The text is empty if there are none. Raise Rejected for malformed expressions.
     """
     texts = {**expressions, "Requirements": requirements, "Rank": rank}
     parsed = {name: Expression.parse(text, name) for name, text in texts.items() if text}

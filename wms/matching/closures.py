@@ -91,7 +91,7 @@ class Closures:
         """Set whose jobs may not start now at a computing element, or at the whole site if `ce` is empty.
 
         `closed` are pairs of an attribute and a value, such as ("owner", "alice"). They replace those set before; without any,
-        the place is open. Raises ValueError for an unknown attribute.
+        the place is open. Raise ValueError for an unknown attribute.
         """
         found = frozenset(map(_compared, closed))
         unknown = sorted({name for name, _ in found} - _VALUES.keys())

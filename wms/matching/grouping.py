@@ -100,7 +100,7 @@ def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
 def processor_tags(processors: int) -> tuple[str, ...]:
     """Return the tags that a job requires which needs so many processors; none for one processor.
 
-    Raises ValueError outside of 1 to 1024. The tags that a resource offers are `wms.site.offered_tags`.
+    Raise ValueError outside of 1 to 1024. The tags that a resource offers are `wms.site.offered_tags`.
     """
     if not 1 <= processors <= MAX_PROCESSORS:
         raise ValueError(f"processors must be 1 to {MAX_PROCESSORS}, not {processors}")

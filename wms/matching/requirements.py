@@ -65,7 +65,7 @@ def requirements_of(
     *,
     credentials: Credentials = _NO_CREDENTIALS,
 ) -> Requirements:
-    """Return the requirements of a job; jobs with equal requirements share a task queue. Raises Rejected for malformed expressions.
+    """Return the requirements of a job; jobs with equal requirements share a task queue. Raise Rejected for malformed expressions.
 
     `segments` are the CPU times, in seconds, to which the job's CPU time is rounded up.
     """

@@ -55,7 +55,7 @@ def _entities(
     shares: Mapping[VoGroup, GroupShare],
     used: Mapping[Identity, float],
 ) -> dict[Identity, tuple[float, float]]:
-    """Return for each entity its share and its usage."""
+    """Return the share and the usage of each entity: a group, or its owners where the group does not share its jobs."""
     of_groups: dict[VoGroup, float] = {}
     for (_, group, vo), seconds in used.items():
         of_groups[vo, group] = of_groups.get((vo, group), 0.0) + seconds

@@ -177,7 +177,7 @@ class ListAuditTrail(Query, frozen=True, kw_only=True, tag="list-audit-trail"):
 
     owner: Name = ""
     action: Word = ""
-    """Such as `kill`, `set-share` or `revoke`."""
+    """The kind of order, such as `kill`, `set-share` or `revoke`; empty for all."""
     site: Name = ""
     job_id: JobNumber | None = None
     """A job that the order named by its id."""
@@ -204,7 +204,7 @@ class ShowUsage(PagedQuery, frozen=True, kw_only=True, tag="show-usage"):
     since: Moment
     """Attempts that ended in this hour or later."""
     until: Moment | None = None
-    """None: until now."""
+    """The end of the time that is summed up; None: now."""
 
 
 class ShowLease(Query, frozen=True, kw_only=True, tag="show-lease"):

@@ -74,7 +74,7 @@ class HostRequirements(Struct, frozen=True):
 
 
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
-    """Return what requirements ask of the hosts of an element. Raises Rejected if the expression grows too large.
+    """Return what requirements ask of the hosts of an element. Raise Rejected if the expression grows too large.
 
     `element` is a sketch of a host's ad: its known and its still unknown attributes. `own` is the job's ad.
     """

@@ -120,11 +120,14 @@ class QueueIndex:
         return iter(self._slot_of)
 
     def count(self, tq_id: TaskQueueId) -> int:
-        """Return how many jobs wait in a task queue. Raises UnknownQueueError."""
+        """Return how many jobs wait in a task queue. Raise UnknownQueueError if the index does not have the queue."""
         return self._queue(tq_id).count
 
     def jobs(self, tq_id: TaskQueueId) -> Iterator[tuple[JobId, float]]:
-        """Yield the waiting jobs of a queue with their user priorities, in no order. Raises UnknownQueueError."""
+        """Yield the waiting jobs of a queue with their user priorities, in no order.
+
+        Raise UnknownQueueError if the index does not have the queue.
+        """
         for level in self._queue(tq_id).levels.values():
             yield from zip(level, repeat(level.user_priority))
 
@@ -141,7 +144,7 @@ class QueueIndex:
     def levels(self, tq_id: TaskQueueId) -> list[tuple[float, int, JobId, JobId]]:
         """Return for each user priority of a queue: the priority, the number of jobs, the oldest id, and an upper bound of the ids.
 
-        Priorities without waiting jobs are left out. Raises UnknownQueueError.
+        Priorities without waiting jobs are left out. Raise UnknownQueueError if the index does not have the queue.
         """
         return [
             (level.user_priority, level.count, level.oldest, level.newest)
@@ -155,13 +158,14 @@ class QueueIndex:
         return self._fitting.evaluated
 
     def requirements(self, tq_id: TaskQueueId) -> Requirements:
-        """Return what the jobs of a task queue require of a resource. Raises UnknownQueueError."""
+        """Return what the jobs of a task queue require of a resource; raise UnknownQueueError if there is no such queue."""
         return self._queue(tq_id).requirements
 
     def weight(self, tq_id: TaskQueueId) -> float:
-        """Return the weight of a queue in the draw; 0.0 if it is empty. Raises UnknownQueueError.
+        """Return the weight of a queue in the draw; 0.0 if it is empty.
 
         It is not scaled for a resource that fits only part of the queue's share class.
+        Raise UnknownQueueError if the index does not have the queue.
         """
         return self._weighing.weight(self._queue(tq_id).slot)
 
@@ -170,7 +174,7 @@ class QueueIndex:
     def add_queue(self, tq_id: TaskQueueId, requirements: Requirements) -> None:
         """Add an empty queue; a known one with equal requirements is left as it is.
 
-        Raises ValueError if the queue is known with other requirements.
+        Raise ValueError if the queue is known with other requirements.
         """
         if tq_id not in self._slot_of:
             self._place_or_leave(_Queue(tq_id, requirements))
@@ -232,7 +236,7 @@ class QueueIndex:
 
         Jobs are named by pairs such as ("owner", "alice"), ("tag", "GPU"), or ("any", "") for all. A queue with any of the pairs
         gives no job there. Each call replaces the pairs of that place; without any, it is open. The other queues are drawn
-        exactly as if the closed ones did not exist. Raises ValueError for an unknown attribute.
+        exactly as if the closed ones did not exist. Raise ValueError for an unknown attribute.
         """
         self._closed.close(site, ce, pairs)
 
@@ -292,7 +296,7 @@ class QueueIndex:
     def add(self, tq_id: TaskQueueId, user_priority: float, job_ids: Iterable[JobId]) -> int:
         """Add waiting jobs to a queue; return how many were new. A job known in another queue or priority is moved.
 
-        Raises UnknownQueueError.
+        Raise UnknownQueueError if the index does not have the queue.
         """
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
@@ -331,9 +335,10 @@ class QueueIndex:
         return found
 
     def add_range(self, tq_id: TaskQueueId, user_priority: float, first: JobId, last: JobId) -> int:
-        """Add the waiting jobs with ids from `first` to `last`, both included; return how many were new. Raises UnknownQueueError.
+        """Add the waiting jobs with ids from `first` to `last`, both included; return how many were new.
 
         The block takes the memory of one job until some of it are picked, by age like other jobs. A job known elsewhere is moved.
+        Raise UnknownQueueError if the index does not have the queue.
         """
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)

@@ -34,8 +34,8 @@ UNROLLED = 1 << _RUN_BITS
 class MatcherShare:
     """The share of all job ids that one of `parts` matchers prefers, by hash; shares are numbered from 0.
 
-    All ids in a run of 16 have the same share, so that matchers seldom touch the same pages of the database. Raises ValueError
-    unless 0 <= part < parts.
+    All ids in a run of 16 have the same share, so that matchers seldom touch the same pages of the database. Making one
+    raises ValueError unless 0 <= part < parts.
     """
 
     __slots__ = ("part", "parts")

@@ -35,7 +35,7 @@ _LOOKS = (
     # A key in PEM, with its lines as lines or as a renderer writes them, whole or cut off.
     (re.compile(r"(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|\Z)"), HIDDEN),
 )
-"""Patterns of secrets, each with its replacement."""
+"""Patterns of secrets in texts, each with its replacement."""
 
 
 def clean(text: str) -> str:

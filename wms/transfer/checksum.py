@@ -22,7 +22,7 @@ class Checksum(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a text such as `md5:d41d8...`. Leading zeros of an adler32 may be left out. Raises Rejected (CHECKSUM_UNREADABLE)."""
+        """Read a text such as `md5:d41d8...`. Leading zeros of an adler32 may be left out. Raise Rejected (CHECKSUM_UNREADABLE)."""
         algorithm, _, digits = text.casefold().partition(":")
         length = _DIGITS.get(algorithm, 0)
         digits = digits.rjust(length, "0") if algorithm == "adler32" and digits else digits

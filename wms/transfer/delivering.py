@@ -34,7 +34,7 @@ class Deliverer:
     async def deliver(self, name: str, sending: Sending, targets: tuple[str, ...]) -> list[Transferred]:
         """Put an output file to each target URL in turn, with retries; return one result for each. `name` is used in errors.
 
-        Raises Rejected, with its code, at the first target that fails for good.
+        Raise Rejected, with its code, at the first target that fails for good.
         """
         return [await self._deliver(name, sending, target) for target in targets]
 

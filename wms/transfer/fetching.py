@@ -57,8 +57,8 @@ class Fetcher:
     async def fetch(self, wanted: InputFile, into: Path, most_bytes: int) -> Transferred:
         """Fetch a file of at most `most_bytes` bytes to the path `into`, which must not exist. If it fails, nothing is there.
 
-        Raises Rejected with a code: FILE_CORRUPT if a replica gave another file, URL_REFUSED if no replica may be used here, else
-        FILE_UNAVAILABLE. Raises LocalDiskError if the node's disk fails.
+        Raise Rejected with a code: FILE_CORRUPT if a replica gave another file, URL_REFUSED if no replica may be used here, else
+        FILE_UNAVAILABLE. Raise LocalDiskError if the node's disk fails.
         """
         part = PartFile(into.with_name(f".{into.name[:100]}.part"), is_verified=bool(wanted.checksum))
         search = _Search(wanted)
@@ -168,7 +168,7 @@ def _words(error: WmsError) -> str:
 def _verify(wanted: InputFile, part: PartFile) -> int:
     """Return the size of the file that arrived, once its size and checksum are verified. The call blocks.
 
-    Raises Unavailable if a part of it is missing, Rejected (FILE_CORRUPT) if it is another file. Raises _UnfitPartsError if that may be due
+    Raise Unavailable if a part of it is missing, Rejected (FILE_CORRUPT) if it is another file. Raise _UnfitPartsError if that may be due
     to bytes of another replica.
     """
     size = part.size

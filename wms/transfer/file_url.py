@@ -28,7 +28,7 @@ class FileUrl(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Read a URL. Raises Rejected (URL_UNREADABLE) unless it has a scheme, a path, and, where it needs one, a host."""
+        """Read a URL. Raise Rejected (URL_UNREADABLE) unless it has a scheme, a path, and, where it needs one, a host."""
         try:
             parts = urlsplit(text)
             host = (parts.hostname or "").casefold()

@@ -39,7 +39,7 @@ class Movers:
         self._loaded: dict[str, Mover] = {}
 
     def mover(self, url: FileUrl) -> Mover:
-        """Return the mover for a URL. Raises Rejected (URL_REFUSED) if the site's rules exclude the URL, or no mover knows its scheme."""
+        """Return the mover for a URL. Raise Rejected (URL_REFUSED) if the site's rules exclude the URL, or no mover knows its scheme."""
         self._settings.access.check(url)
         kind = _KINDS.get(url.scheme)
         if kind is None:

@@ -45,7 +45,7 @@ class PartFile:
     def open(self, url: FileUrl, offset: int, validator: str = "") -> BinaryIO:
         """Open the file to write bytes of the replica at this URL from `offset` on. Bytes after it are cut off.
 
-        `validator` is the content's strong ETag, if known. Raises LocalDiskError if the disk fails.
+        `validator` is the content's strong ETag, if known. Raise LocalDiskError if the disk fails.
         """
         if offset == 0:
             self._origins.clear()
@@ -60,7 +60,7 @@ class PartFile:
         return file
 
     def append(self, file: BinaryIO, data: bytes | memoryview) -> None:
-        """Write all of `data` to the opened file. The call blocks. Raises LocalDiskError if the disk fails."""
+        """Write all of `data` to the opened file. The call blocks. Raise LocalDiskError if the disk fails."""
         left = memoryview(data)
         try:
             while left:

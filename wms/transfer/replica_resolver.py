@@ -22,14 +22,14 @@ class ReplicaResolver(Protocol):
     """A catalogue that knows the replicas of files with logical names."""
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of each of these names that is known, the best first. Raises Unavailable if the catalogue does not answer."""
+        """Return the URLs of each of these names that is known, the best first. Raise Unavailable if the catalogue does not answer."""
 
 
 class NoReplicas:
     """A catalogue without any entry, for sites that have none."""
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:  # noqa: ARG002 - the port's
-        """Return an empty mapping."""
+        """Return an empty mapping: there is no catalogue."""
         return {}
 
 
@@ -42,7 +42,7 @@ class FileCatalogue:
         self._known: Catalogue = {}
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of those of these names that the file has. Raises Unavailable if it cannot be read."""
+        """Return the URLs of those of these names that the file has. Raise Unavailable if it cannot be read."""
         known = await asyncio.to_thread(self._read)
         return {name: known[name] for name in names if name in known}
 
@@ -68,7 +68,7 @@ def resolver(catalogue: str) -> ReplicaResolver:
 async def resolved(sources: Sequence[str], catalogue: ReplicaResolver) -> tuple[str, ...]:
     """Return the sources with each logical name replaced by the URLs of its replicas, in order and each once.
 
-    Raises Rejected (NO_REPLICAS) if no URL is left, Unavailable if the catalogue does not answer.
+    Raise Rejected (NO_REPLICAS) if no URL is left, Unavailable if the catalogue does not answer.
     """
     names = [each for each in sources if each.casefold().startswith(LOGICAL)]
     if not names:

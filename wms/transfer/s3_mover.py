@@ -93,7 +93,7 @@ def _key(url: FileUrl) -> str:
 
 
 def _credentials(path: str) -> dict[str, Any]:
-    """Return the credentials of the profile `default` in this file; empty for an empty path. Raises Unavailable if it cannot be read."""
+    """Return the credentials of the profile `default` in this file; empty for an empty path. Raise Unavailable if it cannot be read."""
     if not path:
         return {}
     try:

@@ -59,8 +59,8 @@ class StageIn:
     async def run(self, work: Path) -> list[Transferred]:
         """Fetch all inputs into the directory `work`, and return one result for each, in order.
 
-        Raises Rejected with the code of the first file that cannot come: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another for a
-        name that cannot be used. Raises LocalDiskError if the node's disk fails. Files that were fetched by then stay.
+        Raise Rejected with the code of the first file that cannot come: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another for a
+        name that cannot be used. Raise LocalDiskError if the node's disk fails. Files that were fetched by then stay.
         """
         known = sum(each.size or 0 for each in self._inputs)
         if known > self._most_bytes:
@@ -86,7 +86,7 @@ class StageIn:
 async def within(limits: TransferLimits, transfers: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run all transfers, `limits.parallel` at a time, and return their results in order.
 
-    The first that fails ends the others, and its error is raised. Raises Rejected (FILE_UNAVAILABLE) after `limits.job_seconds`.
+    The first that fails ends the others, and its error is raised. Raise Rejected (FILE_UNAVAILABLE) after `limits.job_seconds`.
     """
     turns = asyncio.Semaphore(limits.parallel)
 
@@ -115,7 +115,7 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 
 
 def _places(work: Path, inputs: tuple[InputFile, ...]) -> list[Path]:
-    """Return the path of each input below `work`, and make the directories above. The call blocks. Raises Rejected if one cannot be there."""
+    """Return the path of each input below `work`, and make the directories above. The call blocks. Raise Rejected if one cannot be there."""
     return [_place(work, each.name) for each in inputs]
 
 

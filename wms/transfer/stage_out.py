@@ -47,7 +47,7 @@ class StageOut:
     async def run(self, files: Mapping[str, Path]) -> DeliveredOutputs:
         """Put each output to its targets. `files` are those that the payload wrote, by the name of the output.
 
-        Raises Rejected for the first output that is not optional and is missing or cannot be put. Files that were put by then stay.
+        Raise Rejected for the first output that is not optional and is missing or cannot be put. Files that were put by then stay.
         """
         sizes = {name: path.stat().st_size for name, path in files.items()}
         self.progress.bytes_total = sum(sizes.get(each.name, 0) * len(each.targets) for each in self._outputs)

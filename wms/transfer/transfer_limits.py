@@ -58,7 +58,7 @@ class Meter:
         self.moved_bytes = offset
 
     def moved(self, count: int) -> None:
-        """Count `count` bytes that moved. Raises Rejected (FILE_TOO_LARGE) when there are too many."""
+        """Count `count` bytes that moved. Raise Rejected (FILE_TOO_LARGE) when there are too many."""
         self.moved_bytes += count
         self._in_window += count
         self._on_bytes(count)
@@ -75,7 +75,7 @@ class Meter:
 
     @contextlib.asynccontextmanager
     async def watching(self) -> AsyncIterator[None]:
-        """Watch the transfer in an `async with` block. Raises Unavailable once it has moved too little for `stall_seconds`."""
+        """Watch the transfer in an `async with` block. Raise Unavailable once it has moved too little for `stall_seconds`."""
         seconds = self._limits.stall_seconds
         try:
             async with asyncio.timeout(seconds) as self._guard:

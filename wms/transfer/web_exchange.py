@@ -53,7 +53,7 @@ class WebExchange:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, follow redirections that the rules allow, and yield the last answer for an `async with` block.
 
-        `body` makes the request's body anew for each redirection. Raises Unavailable if the network or the server fails, Rejected if the
+        `body` makes the request's body anew for each redirection. Raise Unavailable if the network or the server fails, Rejected if the
         rules exclude a URL or there are too many redirections.
         """
         place = url

@@ -57,7 +57,7 @@ class AuditTrail(msgspec.Struct, frozen=True, kw_only=True, tag="audit-trail"):
 
 
 class RevocationLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A revocation, and who said so."""
+    """A revocation of a token, subject or pilot, and who ordered it."""
 
     kind: Word
     value: StoredName
@@ -65,11 +65,11 @@ class RevocationLine(msgspec.Struct, frozen=True, kw_only=True):
     revoked_by: StoredName
     reason: LongText
     expires_at: datetime | None
-    """None: it holds until it is lifted."""
+    """When the revocation ends by itself; None: it holds until it is lifted."""
 
 
 class RevocationList(msgspec.Struct, frozen=True, kw_only=True, tag="revocation-list"):
-    """Answers ListRevocations."""
+    """Answers ListRevocations: a page of revocations."""
 
     query_id: MessageId
     client: Client

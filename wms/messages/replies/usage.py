@@ -9,7 +9,7 @@ from wms.messages.replies.bounds import Many, Position
 
 
 class WasteLine(msgspec.Struct, frozen=True, kw_only=True):
-    """What was wasted for one reason."""
+    """The slot seconds of attempts that failed for one reason."""
 
     reason: StoredName
     slot_seconds: Seconds
@@ -22,7 +22,7 @@ class UsageLine(msgspec.Struct, frozen=True, kw_only=True):
     """The values of what the report is by, in its order; months and days in UTC, such as `2026-11`."""
     attempts: Total
     done: Total
-    """Attempts whose payload ended well."""
+    """The number of attempts whose payload succeeded."""
     cpu_seconds: Seconds
     wall_seconds: Seconds
     slot_seconds: Seconds
