@@ -57,7 +57,7 @@ class KafkaLink:
     def __init__(
         self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
     ) -> None:
-        """Raise Rejected if the credential has no valid key."""
+        """Prepare a link, which is not connected yet. Raise Rejected if the credential has no valid key."""
         self._settings = settings
         self._pilot_id = pilot_id
         self._site = site

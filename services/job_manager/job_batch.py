@@ -143,7 +143,7 @@ class JobBatch:
         await job.move(tx, moves, source)
 
     def _told_ends(self) -> dict[JobId, int]:
-        """Return the number of the last step of each job whose steps the attempt's end records completely."""
+        """Return the number of the last step of those jobs for which the row of the ended attempt records that step."""
         return {
             job_id: self._locked[job_id].event_seq + len(steps)
             for job_id, ended in self._ended.items()

@@ -85,7 +85,7 @@ class DirectJobs:
         self._tokens: dict[PilotId, tuple[str, float]] = {}
         self._asked: dict[PilotId, float] = {}
         self._longest: dict[PilotId, float] = {}
-        """By pilot, the most seconds that its lease was seen to have left: as long as it is after a renewal."""
+        """For each pilot, the most seconds that its lease was ever seen to have left: its length just after a renewal."""
 
     async def look(self) -> None:
         """Do the next step for each directly sent job that this instance holds, such as to accept, send, renew or report it.

@@ -128,7 +128,10 @@ class RequestedIndexes:
 
     @property
     def seconds(self) -> float:
-        """How many seconds a search through index servers may take, so that a job is looked at again after them."""
+        """The number of seconds after which every search through index servers is over.
+
+        A job that waits for one is examined again then.
+        """
         return self._settings.whole_seconds + 1.0
 
     @property

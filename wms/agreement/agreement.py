@@ -39,8 +39,8 @@ class Agreement(AgreementTerms, frozen=True, kw_only=True):
     def booking(self, now: datetime, horizon: timedelta) -> Booking:
         """Return the entry of this agreement, which must be granted, for the calendar of its computing element.
 
-        A flexible, unconfirmed one may be moved within its window. This ends at the latest `horizon` after the agreement's
-        creation.
+        A flexible agreement that is not confirmed yet may be moved within its window of start times. The window ends at the
+        latest `horizon` after the creation of the agreement.
         """
         assert self.start_at is not None
         assert self.ends_at is not None

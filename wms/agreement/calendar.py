@@ -72,7 +72,7 @@ class SlotCalendar:
         self._times: list[datetime] = []
         """The times at which the number of reserved CPUs changes, in order."""
         self._used: list[int] = []
-        """The number of reserved CPUs from each of these times on. Before the first, none is."""
+        """For each of `_times`, the number of reserved CPUs from that time on. Before the first time none is reserved."""
         for each in bookings:
             self.book(each)
 

@@ -58,9 +58,10 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The URL of the issuer, as its tokens name it in `iss`. Its discovery document is below this URL."""
     profile: Profile = "wlcg"
     audiences: Annotated[tuple[GivenName, ...], msgspec.Meta(min_length=1, max_length=100)] = ("wms",)
-    """A token must be meant for one of these. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if it is listed."""
+    """The audiences of this system: a token must be meant for one of them. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if
+    it is listed."""
     rules: Annotated[tuple[IssuerRule, ...], msgspec.Meta(min_length=1, max_length=RULES_LIMIT)]
-    """The first rule that fits a token decides. A token that none fits is refused."""
+    """The rules for its tokens: the first one that fits a token decides. A token that none fits is refused."""
     key_hosts: Few = ()
     """Hosts beside the issuer's own from which its keys may be fetched."""
     authorities: Line = ""

@@ -25,7 +25,7 @@ USUAL_SIZE = 100_000_000
 """The size in bytes that is assumed of a file of unknown size."""
 _MEASURED_SPREAD, _GUESSED_SPREAD, _USER_SPREAD = 0.5, 1.2, 0.7
 _LEAST_SIZE = 100_000
-"""Smaller transfers tell nothing of the bandwidth."""
+"""The least size in bytes of a transfer from which the bandwidth is estimated. Smaller ones tell nothing of it."""
 _RECENT = 100
 
 

@@ -15,7 +15,7 @@ class TornGroup(NamedTuple):
 
     job_ids: range
     away: JobId
-    """The first job that is neither placed nor runs."""
+    """The id of the first job of the group that is neither placed nor runs."""
     away_state: State
 
 

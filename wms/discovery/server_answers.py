@@ -27,6 +27,6 @@ class ServerAnswer(Struct, frozen=True, kw_only=True):
 
     elements: tuple[FoundElement, ...] = ()
     leads: tuple[Address, ...] = ()
-    """Other servers to ask."""
+    """Other servers to ask, which this server named."""
     passed_over: tuple[tuple[str, str], ...] = ()
     """Addresses that cannot be asked, such as malformed ones, each with the reason."""

@@ -236,7 +236,10 @@ class ArcDispatcher:
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
 
     async def _learn_all(self, rest: ArcRest) -> set[str]:
-        """Return the ids of all jobs that the computing element lists under this account, and remember the pilots that new ones are of."""
+        """Return the ids of all jobs that the computing element lists under this account.
+
+        Remember for new ones which pilots they are.
+        """
         listed = await rest.jobs()
         strangers = sorted(listed - set(self._jobs.values()))
         for some in batches(strangers, JOBS_AT_ONCE):

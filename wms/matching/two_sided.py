@@ -125,7 +125,10 @@ def _unmet(part: tuple[str, Words], at: Resource) -> list[ExplainedTerm]:
 
 
 def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
-    """Return a job's conjuncts, each with its explanation if it is not true and, before a pilot is sent, could not be; else with None."""
+    """Return a job's conjuncts, each with an explanation if it is not true at the resource, else with None.
+
+    Before a pilot is sent, a conjunct that its node may still make true comes with None too.
+    """
     # What it looks at by the job's own attributes is looked at, too.
     names = Expression.parse(part[0]).names | wish(*part).other
     judgement = _judgement if len(part[0]) <= LONG_TEXT else _long_judgement

@@ -27,7 +27,7 @@ class Entered(msgspec.Struct, frozen=True, kw_only=True, tag="entered"):
     user_priority: Priority
     job_ids: Jobs
     ranges: Ranges = ()
-    """Further waiting jobs, of job arrays: ranges of ids, both ends included."""
+    """Ranges of the ids of further waiting jobs, which are in job arrays; both ends included."""
 
 
 class JobsEntered(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-entered"):

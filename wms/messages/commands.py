@@ -232,7 +232,8 @@ class Revoke(msgspec.Struct, frozen=True, kw_only=True, tag="revoke"):
     """The token's id (`jti`), the owner as jobs name it, or the pilot's id."""
     lift: bool = False
     for_seconds: Annotated[float, msgspec.Meta(ge=1, le=316_224_000)] | None = None
-    """None: a subject is revoked until that is lifted, and tokens and pilots for as long as a token may live."""
+    """Seconds until the revocation ends. None: a subject is revoked until that is lifted, tokens and pilots for as long as a
+    token may live."""
     reason: Reason = ""
     client: Client = ""
 

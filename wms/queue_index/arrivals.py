@@ -31,7 +31,7 @@ A negative slot stands for no queue.
 """
 
 NOBODY: Runner = (-1, 0.0)
-"""What stands for the queue of an arrival that counts for no queue."""
+"""The entry of an arrival that counts for no queue: no slot, and weight 0."""
 
 
 class Arrivals:

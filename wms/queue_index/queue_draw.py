@@ -19,9 +19,10 @@ if TYPE_CHECKING:
     from wms.queue_index.queue_pools import QueuePool
 
 _IN_VAIN = 100
-"""Arrivals in the pool's stream that may decide nothing; after these the race goes on in a stream of the resource's own."""
+"""The greatest number of arrivals in the pool's stream that decide nothing. After them the race goes on in a stream of the
+resource's own."""
 _LITTLE = 1 / 16
-"""A part of the pool's weight: a resource that sees less of it has a stream of its own from then on."""
+"""A fraction of the pool's weight. A resource that sees less than this of a pool gets a stream of its own from then on."""
 
 
 class QueueDraw:

@@ -271,8 +271,8 @@ class WaitingJobs:
     ) -> JobId:
         """Remove and return a random one of the ten smallest ids of the preferred share, or of all shares. There must be a job.
 
-        `uniform` is a random number in [0, 1). `unroll` removes the next ids from the first block and returns them. `leeway` is
-        the most younger preferred ids that are given while an id of another share waits.
+        `uniform` is a random number in [0, 1). `unroll` removes the next ids from the first block and returns them. While an
+        older id of another share waits, at most `leeway` younger ids of the preferred share are given.
         """
         own = self._own
         while self.blocks and (len(own.front) < OLDEST or self.blocks[0].first < own.front[OLDEST - 1]):

@@ -257,7 +257,7 @@ def _digest(text: str) -> str:
 
 
 def _name(job: Any) -> str:
-    """Return a name that the job of a rule has in each run of its workflow."""
+    """Return a name for a job of Snakemake that is the same in each run of its workflow."""
     return f"{str(job.name)[:150]}-{_digest(repr(job.get_target_spec()))}"
 
 

@@ -31,7 +31,10 @@ class Sending(msgspec.Struct, frozen=True):
     """Returns whether the job's attempt still holds its lease. It is called just before the file gets its final name."""
 
     def commit(self) -> None:
-        """Raise Rejected (LEASE_OVER) if the attempt no longer holds its lease, so that the file must not get its final name."""
+        """Check the lease just before the file gets its final name.
+
+        Raise Rejected (LEASE_OVER) if the attempt no longer holds its lease, so that the file must not get that name.
+        """
         if not self.may_commit():
             raise Rejected("LEASE_OVER", "the lease ended before the file had its name")
 

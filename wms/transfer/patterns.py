@@ -53,7 +53,7 @@ class UnmatchedFiles(msgspec.Struct, frozen=True):
     """Files in a job's directory that no output pattern selected."""
 
     names: tuple[str, ...] = ()
-    """The names of the first of them, at most `NAMED_LEFT`."""
+    """The names of such files, at most `NAMED_LEFT`."""
     count: int = 0
     """How many such files there are in all, named or not."""
 

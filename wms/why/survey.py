@@ -238,7 +238,7 @@ def fixed(element: ComputingElement) -> ComputingElement:
 
 
 class _Sums:
-    """Sums over elements, as arrays over the queues."""
+    """Sums over the computing elements that were added so far, one value for each queue."""
 
     def __init__(self, requirements: Sequence[Requirements], waiting: Ints, weights: Floats) -> None:
         self._requirements = requirements

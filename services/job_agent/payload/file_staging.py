@@ -38,9 +38,9 @@ class FileStaging:
         disk_bytes: int | None,
         stopped: Callable[[], Reason | None],
     ) -> None:
-        """`stopped` returns why the attempt must end, or None while it may go on. `disk_bytes` limits all inputs together.
+        """Prepare the transfers of one attempt. `site` has the site's rules and settings for transfers.
 
-        `site` has the site's rules and settings for transfers.
+        `stopped` returns why the attempt must end, or None while it may go on. `disk_bytes` limits all inputs together.
         """
         self._stopped = stopped
         self._attempt_id = attempt_id

@@ -74,7 +74,7 @@ def limits_of(description: JobDescription) -> PayloadLimits:
 
 
 class _Kill(Protocol):
-    """Ends a payload."""
+    """A function that ends a payload."""
 
     def __call__(self, reason: Reason, *, grace: float) -> None:
         """Send SIGTERM now and SIGKILL after `grace` seconds; the payload's outcome has this reason."""

@@ -46,7 +46,7 @@ class SubmitCheck:
         self._steady: set[tuple[Steady, bool]] = set()
         self._runs: dict[Requirements, bool] = {}
         self._asking: list[Requirements] = []
-        """Those of them with expressions over ads."""
+        """Those of the checked requirements that have expressions over ads."""
         self._obstacles: dict[Requirements, Foreseen] = {}
         self._bytes = 0
         """Bytes of the kept expressions."""

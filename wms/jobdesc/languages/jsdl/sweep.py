@@ -43,7 +43,7 @@ class SweepLoop(NamedTuple):
         return max(0, (self.end - self.start) // self.step + 1) - len(self.left_out)
 
     def values(self) -> Iterator[str]:
-        """Yield the numbers as texts."""
+        """Yield the numbers of the loop as texts."""
         return (str(each) for each in range(self.start, self.end + 1, self.step) if each not in self.left_out)
 
 
@@ -55,7 +55,7 @@ class SweepAssignment(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of values."""
+        """The number of values that the assignment has."""
         return self.values.length if isinstance(self.values, SweepLoop) else len(self.values)
 
     @property
