@@ -78,7 +78,7 @@ async def attacking(target: Target, *acts: Callable[[Gate], Awaitable[object]]) 
         finally:
             for task in tasks:
                 task.cancel()
-            await asyncio.wait(tasks)
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 async def _flood(gate: Gate) -> None:
