@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import islice, takewhile
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from aiokafka import AIOKafkaProducer
@@ -25,13 +25,33 @@ from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
 
-__all__ = ["HEADER", "BrokerSettings", "Headers", "Kafka", "Message", "Reader"]
+__all__ = ["HEADER", "BrokerSettings", "Headers", "Kafka", "Message", "OutgoingMessage", "Reader", "bearing"]
 
 log = structlog.get_logger()
 
 Headers = Sequence[tuple[str, bytes]]
-Pair = tuple[bytes, bytes]
-"""The key and the payload of a message."""
+
+
+class OutgoingMessage(NamedTuple):
+    """A message to send: its key, which chooses the partition (an empty one any), its payload and its headers."""
+
+    key: bytes
+    payload: bytes
+    headers: Headers = ()
+
+    @property
+    def size(self) -> int:
+        """The bytes that it needs in a batch, at most."""
+        size = len(self.key) + len(self.payload)
+        return (
+            size + sum(len(name) + len(value) + 16 for name, value in self.headers) if self.headers else size
+        )
+
+
+def bearing(key: str, payload: bytes, token: str) -> OutgoingMessage:
+    """Return a message with `token` in its header if that is not empty."""
+    return OutgoingMessage(key.encode(), payload, [(HEADER, f"Bearer {token}".encode())] if token else ())
+
 
 SEND_SECONDS = 15.0
 """How many seconds are waited for a Kafka broker to take messages. A broker that restarts may be back by then."""
@@ -151,35 +171,39 @@ class Kafka:
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
         """Send one message, with `token` in its header if that is not empty, and wait until Kafka has stored it.
 
-        `key` chooses the partition; an empty one any. Errors are those of `send_many`.
+        `key` chooses the partition; an empty one any. Errors are those of `send_each`.
         """
-        headers = [(HEADER, f"Bearer {token}".encode())] if token else []
-        await self.send_many(topic, [key.encode()], [payload], headers)
+        await self.send_each(topic, [bearing(key, payload, token)])
 
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages, a payload for each key, and wait until Kafka has stored them all. A missing topic is created.
+        """Send messages, a payload for each key, all with the same headers. Errors are those of `send_each`."""
+        messages = [OutgoingMessage(*pair, headers) for pair in zip(keys, payloads, strict=True)]
+        await self.send_each(topic, messages)
+
+    async def send_each(self, topic: str, messages: Sequence[OutgoingMessage]) -> None:
+        """Send messages and wait until Kafka has stored them all. A missing topic is created.
 
         Raise Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot be created.
         """
         place = self._known.get(topic) or find(topic)
         await self.ensure([place])
-        left: Sequence[Pair] = list(zip(keys, payloads, strict=True))
+        left = messages
         deadline = time.monotonic() + SEND_SECONDS
-        while left := await self._deliver(place, left, headers):
+        while left := await self._deliver(place, left):
             # The embedded broker refuses as many messages as it took before the topic was created, one by one.
             if time.monotonic() > deadline:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
-    async def _deliver(self, topic: Topic, messages: Sequence[Pair], headers: Headers) -> Sequence[Pair]:
+    async def _deliver(self, topic: Topic, messages: Sequence[OutgoingMessage]) -> Sequence[OutgoingMessage]:
         """Send messages; return those that the Kafka broker refused without a reason, to be sent again at once."""
         producer = await self._open_producer()
-        sending: list[tuple[Sequence[Pair], asyncio.Future[Any]]] = []
+        sending: list[tuple[Sequence[OutgoingMessage], asyncio.Future[Any]]] = []
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 count = min(topic.partitions, len(await producer.partitions_for(topic.name)))
-                for partition, batch, inside in _batches(producer, messages, count, headers):
+                for partition, batch, inside in _batches(producer, messages, count):
                     # In aiokafka a sender's wait gets shorter the more others wait for the same partition.
                     async with self._turns[topic.name, partition]:
                         future = await producer.send_batch(batch, topic.name, partition=partition)
@@ -191,8 +215,10 @@ class Kafka:
             await _settle([future for _, future in sending])
             raise Unavailable(f"{topic.name}: not sent: {error!r}") from error
 
-    def _refused(self, batches: Sequence[Sequence[Pair]], results: Sequence[Any]) -> Sequence[Pair]:
-        again: list[Pair] = []
+    def _refused(
+        self, batches: Sequence[Sequence[OutgoingMessage]], results: Sequence[Any]
+    ) -> Sequence[OutgoingMessage]:
+        again: list[OutgoingMessage] = []
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, UnknownError) and not self.settings.idempotent:
                 again += batch
@@ -254,33 +280,31 @@ class Kafka:
 
 
 def _batches(
-    producer: Any, messages: Sequence[Pair], count: int, headers: Headers
-) -> Iterator[tuple[int, Any, Sequence[Pair]]]:
+    producer: Any, messages: Sequence[OutgoingMessage], count: int
+) -> Iterator[tuple[int, Any, Sequence[OutgoingMessage]]]:
     """Divide messages into batches by partition, in order: yield the partition, the batch, and its messages.
 
     Raise Rejected if a message is too large.
     """
-    room = REQUEST_LIMIT - FRAMING - sum(len(name) + len(value) + 16 for name, value in headers)
-    by_partition: dict[int, list[Pair]] = {}
+    by_partition: dict[int, list[OutgoingMessage]] = {}
     for message in messages:
-        if len(message[0]) + len(message[1]) > room:
-            text = f"a message of {len(message[1]):,} bytes is too large for the brokers"
+        if message.size > REQUEST_LIMIT - FRAMING:
+            text = f"a message of {len(message.payload):,} bytes is too large for the brokers"
             raise Rejected("MESSAGE_TOO_LARGE", text, "send it in parts")
-        by_partition.setdefault(_partition(message[0], count), []).append(message)
+        by_partition.setdefault(_partition(message.key, count), []).append(message)
     for partition, mine in by_partition.items():
         begin = 0
         while begin < len(mine):
             batch = producer.create_batch()
-            append = partial(_append, batch, list(headers))
-            taken = sum(1 for _ in takewhile(append, islice(mine, begin, None)))
+            taken = sum(1 for _ in takewhile(partial(_append, batch), islice(mine, begin, None)))
             yield partition, batch, mine[begin : begin + taken]
             begin += taken
 
 
-def _append(batch: Any, headers: list[tuple[str, bytes]], message: Pair) -> bool:
+def _append(batch: Any, message: OutgoingMessage) -> bool:
     """Append a message to a batch; return whether it had room. The first message always fits."""
-    key, payload = message
-    return batch.append(timestamp=None, key=key or None, value=payload, headers=headers) is not None
+    key, payload, headers = message
+    return batch.append(timestamp=None, key=key or None, value=payload, headers=list(headers)) is not None
 
 
 def _partition(key: bytes, count: int) -> int:

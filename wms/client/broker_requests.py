@@ -14,8 +14,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from wms.bus.grouped_sends import GroupedSends
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import BrokerSettings, Kafka, OutgoingMessage, bearing
 from wms.bus.reader import Reader
 from wms.bus.topics import SHARED, Topic
 from wms.client.credential import UserCredential
@@ -43,6 +44,7 @@ class BrokerConnection:
     def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
         self.kafka = kafka
         self.inbox = inbox
+        self.sends = GroupedSends(kafka)
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def break_off(self) -> None:
@@ -53,6 +55,7 @@ class BrokerConnection:
     async def close(self) -> None:
         """Disconnect from the cluster."""
         self.break_off()
+        self.sends.close()
         for close in (self.inbox.close, self.kafka.close):
             try:
                 await close()
@@ -129,7 +132,8 @@ class BrokerRequests:
             deadline = time.monotonic() + timeout
             for pause in _pauses():
                 line = await self._ready(deadline)
-                sent = asyncio.create_task(self._send(line, topic, key, payload, credential.token))
+                message = bearing(key, payload, credential.token)
+                sent = asyncio.create_task(self._send(line, topic, message))
                 await _first_of(deadline, pause, future, line.broken)
                 await _ended(sent)
                 if future.done():
@@ -165,9 +169,9 @@ class BrokerRequests:
             if not self._keys[key]:
                 del self._keys[key]
 
-    async def _send(self, line: BrokerConnection, topic: str, key: str, payload: bytes, token: str) -> None:
+    async def _send(self, line: BrokerConnection, topic: str, message: OutgoingMessage) -> None:
         try:
-            await line.kafka.send(topic, key, payload, token)
+            await line.sends.send(topic, message)
             line.inbox.hurry()
         except Unavailable as fault:
             self._fault = fault
