@@ -74,16 +74,16 @@ class RemoteUser:
 
     async def _submit_on(self) -> None:
         settings = msgspec.structs.replace(self._settings, gateway=GatewayAddress(url=self._url))
-        async with Client.connect(settings, timeout=PATIENCE) as client:
-            for n in itertools.count():
-                await self._submit(client, f"remote-{n}")
-                await asyncio.sleep(0.1)
-
-    async def _submit(self, client: Client, name: str) -> None:
+        numbers = itertools.count()
+        number = next(numbers)
         while True:
+            # The gateway may just have been killed, also when a connection is opened.
             with contextlib.suppress(Unavailable):
-                self.taken += (await client.submit(HELD, id=name, hold=True)).job_ids()
-                return
+                async with Client.connect(settings, timeout=PATIENCE) as client:
+                    while True:
+                        self.taken += (await client.submit(HELD, id=f"remote-{number}", hold=True)).job_ids()
+                        number = next(numbers)
+                        await asyncio.sleep(0.1)
 
     async def _follow_on(self) -> None:
         token = Path(self._settings.auth.token_file).read_text("ascii").strip()
