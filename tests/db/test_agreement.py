@@ -214,3 +214,11 @@ async def test_agreements_are_listed_by_scope_conditions_and_pages(the_world: Wo
     last = await one(the_world, "a-2")
     assert await names(after=(last.created_at, "a-2")) == ["a-1"]
     assert await names(limit=2) == ["a-3", "a-2"]
+
+
+async def test_owners_take_turns_where_offers_are_decided(the_world: World) -> None:
+    await offered(the_world, *(terms(n, f"m-{n}") for n in range(3)))
+    await offered(the_world, terms(7, "b-0", owner="bob"), terms(8, "c-0", owner="carl", ce="other"))
+    async with the_world.db.transaction() as tx:
+        found = await agreement.requested(tx, CeId("A", "ce"), 3)
+    assert [each.agreement_id for each in found] == ["m-0", "b-0", "m-1"]
