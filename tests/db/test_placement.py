@@ -53,6 +53,23 @@ async def test_owners_take_turns_and_an_element_gets_no_more_than_its_bound(the_
         assert len(await placement.take(tx, "s-1", 30.0, 10)) == 3, "an element with a queue of its own"
 
 
+async def test_a_slot_that_is_freed_goes_to_the_owner_with_fewer_pilots(the_world: World) -> None:
+    """Each round has one slot to give, and the oldest placements are one owner's."""
+    many = await the_world.submitted(4, dispatch="pilot")
+    ((one, _),) = (await the_world.submit({"dispatch": "pilot"}, who=user("bob"))).ids
+    for job_id in (*many, one):
+        await placed(the_world, job_id)
+    order = []
+    async with the_world.db.transaction() as tx:
+        for most in range(1, 4):
+            (taken,) = await placement.take(tx, "s-1", 30.0, 10, most={CeId("A", "ce"): most})
+            name = PilotId(f"p-{taken.job_id}")
+            await tx.execute(PILOT, name, taken.job_id)
+            await placement.assign(tx, {(taken.job_id, 1): name})
+            order.append(taken.job_id)
+    assert order == [many[0], one, many[1]]
+
+
 async def test_marks_move_only_by_the_state_table(the_world: World) -> None:
     job_id = await brokered(the_world)
     await placed(the_world, job_id)
