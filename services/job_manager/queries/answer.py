@@ -55,6 +55,7 @@ class Queries:
         self._orders = orders
         self._segments = segments
         self._half_life_hours = half_life_hours
+        self._progress = progress.ProgressCounts()
 
     async def handle(self, tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
         """Answer each query of the batch in its sender's inbox. A query that is refused gets the reason."""
@@ -79,6 +80,8 @@ class Queries:
             return await rankings.show_ranking(tx, found, query)
         if isinstance(query, asked.ListShares):
             return await shares.list_shares(tx, principal, query, self._half_life_hours)
+        if isinstance(query, asked.ShowProgress):
+            return await progress.show_progress(tx, principal, query, self._progress)
         if isinstance(query, asked.PeekJob):
             return await _peek_job(tx, principal, query, self._orders)
         answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
@@ -290,5 +293,4 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ShowUsage: usage.show_usage,
     asked.ShowLease: leases.show_lease,
     asked.ShowOverview: overview.show_overview,
-    asked.ShowProgress: progress.show_progress,
 }

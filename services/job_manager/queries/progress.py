@@ -1,7 +1,8 @@
 """Answers about progress: how far job groups and job arrays are."""
 
+import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -9,8 +10,9 @@ import asyncpg
 from msgspec.structs import replace
 
 from services.job_manager.queries.paging import fitting
-from wms.auth.policy import scope
+from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
+from wms.bounded_cache import BoundedCache
 from wms.db import progress
 from wms.db.database import Transaction
 from wms.job.state import ENDED
@@ -26,10 +28,41 @@ Key: TypeAlias = tuple[str, int]
 """A job group and 0, or no group and the description of a job array; for single jobs no group and 0."""
 
 
-async def show_progress(tx: Transaction, principal: Principal, query: asked.ShowProgress) -> replies.Progress:
+KEPT_FOR = 5.0
+"""How many times as long as it took to count them counts are kept."""
+KEPT_SCOPES = 50
+
+
+class ProgressCounts:
+    """Counts of jobs by group, array and state, kept for a while, so that many who look at the same jobs cost little.
+
+    A million jobs take some hundred milliseconds to count; counts of a few jobs are kept for an instant.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` returns a time in seconds that never goes back."""
+        self._clock = clock
+        self._kept: BoundedCache[Scope, tuple[float, list[asyncpg.Record]]] = BoundedCache(KEPT_SCOPES)
+        """By scope the time until which the rows are good, and the rows."""
+
+    async def read(self, tx: Transaction, sees: Scope) -> list[asyncpg.Record]:
+        """Return the counts of the jobs in a scope."""
+        began = self._clock()
+        until, rows = self._kept.get(sees, (began, []))
+        if began < until:
+            return rows
+        rows = await progress.counts(tx, sees, RECENT_SECONDS)
+        now = self._clock()
+        self._kept[sees] = now + KEPT_FOR * (now - began), rows
+        return rows
+
+
+async def show_progress(
+    tx: Transaction, principal: Principal, query: asked.ShowProgress, counts: ProgressCounts
+) -> replies.Progress:
     """Return the progress of the groups and arrays whose jobs the asker may see."""
     rows_by_key: dict[Key, list[asyncpg.Record]] = {}
-    for row in await progress.counts(tx, scope(principal, "see"), RECENT_SECONDS):
+    for row in await counts.read(tx, scope(principal, "see")):
         rows_by_key.setdefault((row["job_group"], row["description_id"]), []).append(row)
     lines = {key: _line(key, rows) for key, rows in rows_by_key.items()}
     shown = _chosen(lines, await tx.now(), query.limit)

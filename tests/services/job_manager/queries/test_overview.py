@@ -1,6 +1,7 @@
 """What ended lately, waits, died or is out of order, for whoever may see it."""
 
 from tests.services.world import World, pilot, result, user
+from wms.auth.principal import Principal
 from wms.job.reasons import Code
 from wms.messages import replies
 from wms.messages.queries import ShowOverview
@@ -8,8 +9,8 @@ from wms.messages.queries import ShowOverview
 OZ = user("oz", "operator", group="ops", vo="ops")
 
 
-async def overview(world: World, who: object = OZ) -> replies.Overview:
-    answer = await world.ask(who, ShowOverview(query_id="q"))  # type: ignore[arg-type]
+async def overview(world: World, who: Principal = OZ) -> replies.Overview:
+    answer = await world.ask(who, ShowOverview(query_id="q"))
     assert isinstance(answer, replies.Overview), answer
     return answer
 

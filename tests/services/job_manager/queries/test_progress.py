@@ -2,17 +2,22 @@
 
 from msgspec.structs import replace
 
+from services.job_manager.queries.progress import KEPT_FOR, ProgressCounts, show_progress
 from tests.services.world import World, pilot, result, user
+from wms.auth.policy import Scope
+from wms.auth.principal import Principal
 from wms.messages import replies
 from wms.messages.queries import ShowProgress
 
+ANN = user("ann")
 OZ = user("oz", "operator", group="ops", vo="ops")
 
 
-async def progress(world: World, who: object = None, limit: int = 100) -> tuple[replies.ProgressLine, ...]:
-    answer = await world.ask(who or user("ann"), ShowProgress(query_id="q", limit=limit))  # type: ignore[arg-type]
-    assert isinstance(answer, replies.Progress), answer
-    return answer.lines
+async def progress(world: World, who: Principal = ANN, limit: int = 100) -> tuple[replies.ProgressLine, ...]:
+    """Return the lines of an answer from fresh counts."""
+    query = ShowProgress(query_id="q", limit=limit)
+    async with world.db.transaction() as tx:
+        return (await show_progress(tx, who, query, ProgressCounts())).lines
 
 
 async def finish(world: World, count: int) -> None:
@@ -63,3 +68,17 @@ async def test_nobody_sees_the_progress_of_others(the_world: World) -> None:
     assert await progress(the_world, user("bob")) == ()
     assert await progress(the_world, replace(user("ann"), group="other")) == ()
     assert len(await progress(the_world, OZ)) == 1
+    answer = await the_world.ask(ANN, ShowProgress(query_id="q"))
+    assert answer.lines == await progress(the_world)
+
+
+async def test_counts_are_kept_for_longer_the_longer_they_took(the_world: World) -> None:
+    times = iter((0.0, 2.0, 2.0 + 2 * KEPT_FOR - 0.1, 2.0 + 2 * KEPT_FOR, 100.0))
+    counts, everybody = ProgressCounts(lambda: next(times)), Scope(reach="all")
+    await the_world.submit({}, who=user("ann"))
+    found = []
+    for _ in range(3):
+        async with the_world.db.transaction() as tx:
+            found.append(sum(row["jobs"] for row in await counts.read(tx, everybody)))
+        await the_world.submit({}, who=user("ann"))
+    assert found == [1, 1, 3]
