@@ -2,7 +2,6 @@
 
 import shutil
 from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -12,6 +11,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, async_playwright
 
 from services.gateway.dashboard_files import BUILT
+from tests.waiting import eventually
 from wms.embedded.system import System
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -49,6 +49,15 @@ class DashboardSite:
         job = {"executable": "sh", "arguments": ["-c", script], **more}
         return int((await self.ask("POST", "/jobs", job))["ids"][0][0])
 
+    async def ended(self, job_id: int) -> None:
+        """Wait until a job has ended."""
+
+        async def state() -> bool:
+            counts = (await self.ask("GET", f"/jobs/counts?jobs={job_id}&state=ended"))["counts"]
+            return bool(counts)
+
+        await eventually(state, within=90)
+
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DashboardSite]:
@@ -62,6 +71,13 @@ async def site(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Dashbo
         aiohttp.ClientSession() as session,
     ):
         yield DashboardSite(system, session)
+
+
+@pytest_asyncio.fixture(autouse=True, loop_scope="session")
+async def free_slots(site: DashboardSite) -> AsyncIterator[None]:
+    """Kill what a test has left, so that the jobs of the next one find free slots."""
+    yield
+    await site.ask("POST", "/orders", {"action": "kill", "selection": {"everything": True}})
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
@@ -105,8 +121,3 @@ async def sign_in(page: Page, site: DashboardSite, path: str = "/") -> None:
     """Open an address of the dashboard as `wms open` does."""
     await page.goto(f"{site.url}{path}#token={site.token}")
     await page.locator("header").wait_for()
-
-
-def screenshots() -> Path:
-    """Return where pictures for the documents go."""
-    return Path(__file__).parents[3] / "docs" / "dashboard"

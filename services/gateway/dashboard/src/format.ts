@@ -47,9 +47,9 @@ export function size(bytes: number): string {
 
 /** Return a part of 1 in per cent; never 100 % nor 0 % unless it is. */
 export function percent(part: number): string {
-  if (part > 0 && part < 0.01) return "< 1 %";
-  if (part < 1 && part > 0.99) return "> 99 %";
-  return `${Math.round(part * 100)} %`;
+  if (part > 0 && part < 0.01) return "<\u00a01\u00a0%";
+  if (part < 1 && part > 0.99) return ">\u00a099\u00a0%";
+  return `${Math.round(part * 100)}\u00a0%`;
 }
 
 /** Return ranges of ids as text: `1-9, 12`. */

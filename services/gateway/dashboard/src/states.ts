@@ -21,6 +21,15 @@ export function kindOf(state: string): string {
   return KINDS[state] ?? "wait";
 }
 
+/** Return the orders that may change a job in this state. */
+export function ordersFor(state: string): string[] {
+  if (state === "Failed") return ["reschedule", "remove"];
+  if (isEnded(state)) return ["remove"];
+  if (state === "Held") return ["release", "kill", "remove"];
+  if (kindOf(state) === "busy" || state === "Stalled") return ["stop_and_hold", "reschedule", "kill"];
+  return ["hold", "kill", "remove"];
+}
+
 /** Return the counts in the order of STATES, without zeroes. */
 export function inOrder(counts: Record<string, number>): [string, number][] {
   return STATES.map((state): [string, number] => [state, counts[state] ?? 0]).filter(([, jobs]) => jobs > 0);
