@@ -1,4 +1,4 @@
-"""Builds the job agent as one file: `python -m deploy.agent_file FILE`."""
+"""Builds the job agent as one file: `python -m deploy.agent_file FILE`, for some Pythons alone with `--python 3.11`."""
 
 import argparse
 import hashlib
@@ -14,11 +14,13 @@ def main() -> None:
     """Build the file that the command line names, and print its size and digest."""
     parser = argparse.ArgumentParser(prog="python -m deploy.agent_file", description=__doc__)
     parser.add_argument("file", type=Path, nargs="?", default=Path("wms-agent.pyz"))
-    to = parser.parse_args().file.absolute()
-    size = build(TREE, to, TREE / ".cache" / "agent_file")
+    parser.add_argument("--python", action="append", choices=PYTHONS, help="by default all of these")
+    given = parser.parse_args()
+    to, pythons = given.file.absolute(), given.python or PYTHONS
+    size = build(TREE, to, TREE / ".cache" / "agent_file", pythons)
     digest = hashlib.sha256(to.read_bytes()).hexdigest()
     sys.stdout.write(
-        f"{to}: {size:,} bytes for Python {', '.join(PYTHONS)} on Linux x86_64, sha256 {digest}\n"
+        f"{to}: {size:,} bytes for Python {', '.join(pythons)} on Linux x86_64, sha256 {digest}\n"
     )
 
 

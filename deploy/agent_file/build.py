@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 import zipfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 
 import grimp
@@ -38,18 +38,18 @@ _COMPRESSED = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26}]
 Members = dict[str, bytes]
 
 
-def build(tree: Path, to: Path, wheels: Path) -> int:
-    """Write the file of the sources in `tree` to the path `to`, and return its size in bytes.
+def build(tree: Path, to: Path, wheels: Path, pythons: Sequence[str] = PYTHONS) -> int:
+    """Write the file of the sources in `tree`, for these Pythons, to the path `to`, and return its size in bytes.
 
     Wheels are downloaded into the directory `wheels`. Raise ValueError if the file is over 15 MB, CalledProcessError if a
     wheel cannot be had.
     """
     names = closure(DIRECT)
-    found = {version: _wheels(tree, wheels, version, names) for version in PYTHONS}
+    found = {version: _wheels(tree, wheels, version, names) for version in pythons}
     content = packed({**_merged(found), **{f"common/{name}": data for name, data in own(tree).items()}})
     facts = {
         "digest": hashlib.sha256(content).hexdigest(),
-        "pythons": PYTHONS,
+        "pythons": list(pythons),
         "machine": MACHINE,
         "glibc": GLIBC,
     }

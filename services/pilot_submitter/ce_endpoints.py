@@ -96,6 +96,7 @@ class EndpointTerms(NamedTuple):
     lifetime_seconds: float = 0.0
     """Seconds after which a pilot takes no more jobs; 0: as configured for all pilots."""
     sandboxes_url: str = ""
+    sandboxes_authorities: str = ""
     asks: DoorTerms | None = None
     """How requests are translated for the batch system; None: there is none, or only the resources of the ad are requested."""
     software: str = ""

@@ -28,6 +28,14 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
     hidden: Lines = []
     """Directories that payloads in namespaces see empty, besides the pilot's and the sandbox store's."""
+    agent_file: Line = ""
+    """A file with the job agent, from which pilots on this machine are started; empty: from this installation."""
+    python: Line = "python3"
+    """The command for Python that runs `agent_file` on this machine."""
+    sandboxes_url: Line = ""
+    """The address of a gateway (`https://HOST:PORT`) through which pilots reach the sandbox store; empty: the URL in `[sandboxes]`."""
+    sandboxes_authorities: Line = ""
+    """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
     most: Count = 16
     """The most pilots alive at a time, over all computing elements."""
     plan_every_seconds: Seconds = 1.0
@@ -84,8 +92,17 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     ce: Line
     agent: Lines = []
     """The command that starts a job agent on the element's nodes; empty: as on this machine, with this Python."""
+    agent_file: Line = ""
+    """A file of this machine with the job agent, which is sent with each pilot in place of the command `agent`; empty: none.
+
+    `python -m deploy.agent_file` builds it. The nodes need Python 3.11 or later and nothing else.
+    """
+    python: Line = "python3"
+    """The command for Python that runs `agent_file` on the nodes."""
     sandboxes_url: Line = ""
-    """The URL of the sandbox store for pilots there; empty: that of `[sandboxes]`."""
+    """The URL of the sandbox store for pilots there, or of a gateway (`https://HOST:PORT`); empty: that of `[pilots]`."""
+    sandboxes_authorities: Line = ""
+    """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
     lifetime_seconds: Seconds = 86_400.0
     """Seconds after its start at which a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0

@@ -13,9 +13,11 @@ from services.pilot_submitter.config import (
     LsfSettings,
     MappingScriptSettings,
     PbsSettings,
+    PilotFactorySettings,
     SlurmSettings,
 )
 from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
+from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.forwarding import DoorTerms
@@ -31,7 +33,7 @@ from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
 from wms.ids import CeId
 
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM")
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM", "WMS_AGENT_CACHE")
 """The environment variables that pilots on this machine inherit from the service."""
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
 """The environment variables of LSF's profile, which its tools need."""
@@ -45,7 +47,8 @@ def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> C
     It also raises Rejected if a mapping script cannot run in a sandbox. `environment` is that of this process.
     """
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
-    local = LocalDispatcher(Path(config.pilots.directory), agent_argv(), passed)
+    place = Path(config.pilots.directory)
+    local = LocalDispatcher(place, _shared_agent([], config.pilots, place), passed)
     doors = list(_configured(config, environment))
     places = [door.place for door in doors]
     if twice := next((place for place in places if places.count(place) > 1), None):
@@ -106,6 +109,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
         sandboxes_url=settings.sandboxes_url,
+        sandboxes_authorities=settings.sandboxes_authorities,
         asks=asks,
         software=settings.software,
         transfers=settings.transfers,
@@ -121,27 +125,30 @@ def _script(settings: MappingScriptSettings | None) -> MappingScript | None:
 
 def _slurm(settings: SlurmSettings, environment: Mapping[str, str]) -> SlurmDispatcher:
     cluster = Cluster(settings.configuration, settings.partition, settings.account)
-    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    place = Path(settings.directory)
+    agent = _shared_agent(settings.agent, settings, place)
     return SlurmDispatcher(cluster, place, agent, _for_tools(environment))
 
 
 def _htcondor(settings: HTCondorSettings, environment: Mapping[str, str]) -> HTCondorDispatcher:
     pool = CondorPool(settings.pool, settings.schedd)
-    place, agent = Path(settings.directory), settings.agent or agent_argv()
-    return HTCondorDispatcher(pool, place, agent, _for_tools(environment))
+    agent, carried = _carried_agent(settings)
+    return HTCondorDispatcher(pool, Path(settings.directory), agent, _for_tools(environment), carried)
 
 
 def _pbs(settings: PbsSettings, environment: Mapping[str, str]) -> PbsDispatcher:
     server = PbsServer(
         settings.flavour, settings.server, settings.queue, settings.account, settings.name_length
     )
-    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    place = Path(settings.directory)
+    agent = _shared_agent(settings.agent, settings, place)
     return PbsDispatcher(server, place, agent, _for_tools(environment))
 
 
 def _lsf(settings: LsfSettings, environment: Mapping[str, str]) -> LsfDispatcher:
     cluster = LsfCluster(settings.configuration, settings.queue, settings.project)
-    place, agent = Path(settings.directory), settings.agent or agent_argv()
+    place = Path(settings.directory)
+    agent = _shared_agent(settings.agent, settings, place)
     return LsfDispatcher(cluster, place, agent, _for_tools(environment))
 
 
@@ -157,4 +164,23 @@ def _arc(settings: ArcSettings) -> ArcDispatcher:
         token=settings.token,
         authorities=settings.authorities,
     )
-    return ArcDispatcher(element, settings.agent or agent_argv(), stages=settings.staging)
+    agent, carried = _carried_agent(settings)
+    return ArcDispatcher(element, agent, carried, stages=settings.staging)
+
+
+def _shared_agent(
+    agent: list[str], settings: ElementSettings | PilotFactorySettings, directory: Path
+) -> list[str]:
+    """Return the command line of agents on nodes that share a directory: the command `agent`, unless they get one file."""
+    if settings.agent_file:
+        return AgentFile(Path(settings.agent_file), settings.python).shared_argv(directory)
+    return agent or agent_argv()
+
+
+def _carried_agent(settings: ElementSettings) -> tuple[list[str], Path | None]:
+    """Return the command line of agents on nodes that share nothing, and the file that goes with each pilot, if one does."""
+    if not settings.agent_file:
+        return settings.agent or agent_argv(), None
+    file = AgentFile(Path(settings.agent_file), settings.python)
+    file.check()
+    return file.argv, file.path

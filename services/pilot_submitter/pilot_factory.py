@@ -33,7 +33,7 @@ class PilotFactory:
         self._pilots: PilotFactorySettings = config.pilots
         self._kafka: BrokerSettings = config.kafka
         self._transfers = config.transfers
-        self._sandboxes = config.sandboxes.url
+        self._sandboxes = config.pilots.sandboxes_url or config.sandboxes.url
         self._log_level = config.log.level
         self._key = key
         self._orders = orders
@@ -144,11 +144,17 @@ class PilotFactory:
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
                 **_tables(self.transfers(door)),
-                "sandboxes": {"url": door.terms.sandboxes_url or self._sandboxes},
+                "sandboxes": self._store(door),
                 "kafka": msgspec.to_builtins(self._kafka),
                 "log": {"level": self._log_level},
             }
         )
+
+    def _store(self, door: CeEndpoint) -> Table:
+        """Return how pilots of an endpoint (`door`) reach the sandbox store."""
+        if door.terms.sandboxes_url:
+            return {"url": door.terms.sandboxes_url, "authorities": door.terms.sandboxes_authorities}
+        return {"url": self._sandboxes, "authorities": self._pilots.sandboxes_authorities}
 
 
 def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:

@@ -59,12 +59,18 @@ STATES: Mapping[str, State] = {
 
 
 class ArcDispatcher:
-    """Sends pilots to one ARC element. Each is a job that runs the command `agent` with `--config FILE`."""
+    """Sends pilots to one ARC element. Each is a job that runs the command `agent` with `--config FILE`.
 
-    def __init__(self, element: ArcEndpoint, agent: Sequence[str], *, stages: bool = False) -> None:
-        """`stages` says whether the element stages data, so that it can move files by URL for jobs that are sent directly."""
+    `carried` is a file of this machine that is uploaded for each pilot under its own name, and that `agent` may name. `stages` says
+    whether the element stages data, so that it can move files by URL for jobs that are sent directly.
+    """
+
+    def __init__(
+        self, element: ArcEndpoint, agent: Sequence[str], carried: Path | None = None, *, stages: bool = False
+    ) -> None:
         self._element = element
         self._agent = tuple(agent)
+        self._carried = carried
         self._stages = stages
         self._jobs: dict[PilotId, str] = {}
         self._collected: dict[PilotId, tempfile.TemporaryDirectory[str]] = {}
@@ -197,7 +203,9 @@ class ArcDispatcher:
                 }
         config, token = (f'"$PWD/{name}"' for name in FILES[1:])
         script = pilot_script(order, self._agent, config=config, token=token)
-        return dict(zip(FILES, (script.encode(), order.config.encode(), order.token.encode()), strict=True))
+        more = {} if self._carried is None else {self._carried.name: self._carried.read_bytes()}
+        ours = (script.encode(), order.config.encode(), order.token.encode())
+        return {**more, **dict(zip(FILES, ours, strict=True))}
 
     def _xrsl(self, order: PilotRequest) -> str:
         wanted = {
@@ -211,7 +219,8 @@ class ArcDispatcher:
             **order.request.attributes,
         }
         relations = "".join(f"({name}={_quoted(value)})" for name, value in wanted.items() if value)
-        files, back = ((FILES[0], THERE), ("log", BACK)) if order.payload else (FILES, ("log",))
+        more = () if self._carried is None else (self._carried.name,)
+        files, back = ((FILES[0], THERE), ("log", BACK)) if order.payload else ((*more, *FILES), ("log",))
         inputs, outputs = ("".join(f'("{name}" "")' for name in names) for names in (files, back))
         if order.payload:
             inputs += arc_staging.input_relations(order.payload.staged)

@@ -66,17 +66,24 @@ class CondorPool(NamedTuple):
 class HTCondorDispatcher:
     """Sends pilots as jobs to an HTCondor pool. Each runs the command `agent` with `--config FILE`.
 
-    HTCondor's tools get only `environment` as their environment. Pilots have their directories below `directory`.
+    HTCondor's tools get only `environment` as their environment. Pilots have their directories below `directory`. `carried` is a file of
+    this machine that is transferred for each pilot under its own name, and that `agent` may name.
     """
 
     def __init__(
-        self, pool: CondorPool, directory: Path, agent: Sequence[str], environment: Mapping[str, str]
+        self,
+        pool: CondorPool,
+        directory: Path,
+        agent: Sequence[str],
+        environment: Mapping[str, str],
+        carried: Path | None = None,
     ) -> None:
         where = (("-pool", pool.pool), ("-name", pool.schedd))
         self._where = [word for option, name in where if name for word in (option, name)]
         self._places = Places(directory)
         self._agent = tuple(agent)
         self._tools = Tools(environment)
+        self._files = FILES if carried is None else (*FILES, str(carried.absolute()))
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit pilots, many in one call. Return the state of each that was sent or refused."""
@@ -172,7 +179,7 @@ class HTCondorDispatcher:
         log = str(self._places.log_of(order.pilot_id))
         wanted = {
             "initialdir": str(self._places.of(order.pilot_id)),
-            "transfer_input_files": ", ".join((FILES[0], THERE) if order.payload else FILES),
+            "transfer_input_files": ", ".join((FILES[0], THERE) if order.payload else self._files),
             "transfer_output_files": BACK if order.payload else '""',
             "output": log,
             "error": log,

@@ -65,7 +65,8 @@ class Places:
         if not self.directory.is_dir():
             return []
         found = sorted(self.directory.iterdir(), key=_changed_at, reverse=True)
-        return [PilotId(place.name) for place in found]
+        # A hidden one is no pilot's (`wms.dispatch.agent_file`).
+        return [PilotId(place.name) for place in found if not place.name.startswith(".")]
 
     def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
         """Remove the tokens and working directories of these pilots, which have ended.

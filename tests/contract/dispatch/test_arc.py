@@ -1,5 +1,6 @@
 """What is ARC's own: the two kinds of credential, what pilots ask for, what the element refuses."""
 
+import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -10,6 +11,7 @@ from tests.contract.dispatch.cable import cable
 from tests.contract.dispatch.grounds import ENDS, SHELL, WAITS, ArcGround, look, order, over, seen
 from tests.middleware import Sites
 from tests.waiting import eventually
+from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.port import Request
 from wms.errors import Unavailable
@@ -96,3 +98,17 @@ async def test_nothing_is_left_of_a_pilot_that_is_forgotten(arc: ArcGround) -> N
         return (await look(arc.dispatcher(), pilot.pilot_id)).state == "Aborted"
 
     await eventually(gone, within=arc.patience)
+
+
+async def test_a_file_with_the_agent_goes_with_each_pilot_and_to_no_shared_directory(
+    arc: ArcGround, tmp_path: Path
+) -> None:
+    file = tmp_path / "agent.pyz"
+    file.write_text("import sys\nprint('carried', open(sys.argv[2]).read())\n")
+    agent = AgentFile(file, sys.executable)
+    dispatcher = ArcDispatcher(arc.element(arc.sites.told["arc"]["url"], "main"), agent.argv, agent.path)
+    pilot = order("a pilot's configuration")
+    await dispatcher.send([pilot])
+    assert (await over(arc, dispatcher, pilot.pilot_id)).state == "Done"
+    (output,) = await dispatcher.outputs([pilot.pilot_id])
+    assert output.text == "carried a pilot's configuration\n"

@@ -1,11 +1,14 @@
 """What is HTCondor's own, against the fake: descriptions, refusals, jobs that are held."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.contract.dispatch.grounds import ENDS, WAITS, FakeHTCondorGround, look, order, over
+from wms.dispatch.agent_file import AgentFile
+from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Request
 
@@ -78,3 +81,17 @@ async def test_a_pilot_that_is_held_waits_and_says_why(condor: FakeHTCondorGroun
     (queue_of(condor) / "9.0.json").write_text(json.dumps(ad))
     held = await look(condor.dispatcher(), pilot.pilot_id)
     assert (held.state, held.reason, held.reference) == ("Waiting", "held: no space", "9.0")
+
+
+async def test_a_file_with_the_agent_goes_with_each_pilot_and_to_no_shared_directory(
+    condor: FakeHTCondorGround, tmp_path: Path
+) -> None:
+    file = tmp_path / "agent.pyz"
+    file.write_text("import sys\nprint('carried', open(sys.argv[2]).read())\n")
+    agent = AgentFile(file, sys.executable)
+    dispatcher = HTCondorDispatcher(CondorPool(), condor.place, agent.argv, condor._environment, agent.path)
+    pilot = order("a pilot's configuration")
+    await dispatcher.send([pilot])
+    assert (await over(condor, dispatcher, pilot.pilot_id)).state == "Done"
+    (output,) = await dispatcher.outputs([pilot.pilot_id])
+    assert output.text == "carried a pilot's configuration\n"
