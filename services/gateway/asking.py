@@ -16,9 +16,12 @@ from services.gateway.gate import Gate
 from services.gateway.older_events import OlderEvents
 from services.gateway.operation import JSON_TYPE
 from services.gateway.parsing_turns import ParsingTurns
+from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.route import Requester, Route
+from services.gateway.site_inboxes import SiteInboxes
 from services.gateway.under_way import UnderWay
 from wms.auth.principal import Principal
+from wms.bus.kafka import Kafka
 from wms.client.channel import Channel
 from wms.client.credential import UserCredential
 from wms.messages import commands, queries
@@ -30,6 +33,16 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
     queries.TOPIC: Codec(queries.Asked),
 }
 """The services' own checks of messages, by topic: a message that a service could not read is never sent."""
+
+
+class PilotDesk:
+    """What the endpoints of pilots share: the broker, the inboxes of sites, and the answers to exchanges of secrets."""
+
+    def __init__(self, kafka: Kafka, inboxes: SiteInboxes, exchanges: ExchangeAnswers) -> None:
+        self.kafka = kafka
+        """The client by which the messages of all pilots are sent, each under its pilot's token."""
+        self.inboxes = inboxes
+        self.exchanges = exchanges
 
 
 class Desk:
@@ -44,6 +57,7 @@ class Desk:
         feed: EventFeed,
         older: OlderEvents,
         turns: ParsingTurns,
+        pilots: PilotDesk,
         store: SandboxStore | None,
     ) -> None:
         self.settings = settings
@@ -52,6 +66,7 @@ class Desk:
         self.feed = feed
         self.older = older
         self.turns = turns
+        self.pilots = pilots
         self.store = store
         self.under_way = UnderWay(settings.owner_requests)
         self.ending = asyncio.Event()
@@ -63,10 +78,17 @@ class Desk:
         """End the streams of events, because the gateway ends."""
         self.ending.set()
         self.feed.followers.wake()
+        self.pilots.inboxes.end()
 
     def admit(self, request: Request) -> UserCredential:
         """Return the token of a request. Raise Rejected if it is missing or invalid, or if a budget is spent."""
         return self.admit_as(request)[0]
+
+    def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
+        """Return the token of a pilot's request, and the pilot. Without `pilot_id` it may be any. Rejected: see `Gate.admit_pilot`."""
+        admitted = self.gate.admit_pilot(request, pilot_id)
+        self.handled += 1
+        return admitted
 
     def admit_as(self, request: Request) -> tuple[UserCredential, Principal]:
         """Return the token of a request and who it names. Rejected: see `Gate.admit` and `UnderWay.enter`."""

@@ -71,7 +71,7 @@ class AttemptFiles:
 
     async def input(self, request: Request) -> Response:
         """Return an input archive; ranges of it may be asked for. Rejected: the job is not the pilot's, or has no such input."""
-        credential = self._admitted(request)
+        credential = self._desk.admit_pilot(request)[0]
         given = received.parameters(request, OneInput)
         store = opened(self._desk)
         held = await self._held(credential, given)
@@ -81,18 +81,12 @@ class AttemptFiles:
 
     async def output(self, request: Request) -> Response:
         """Keep an archive under the digest of its bytes. Rejected: the job is not the pilot's."""
-        credential = self._admitted(request)
+        credential = self._desk.admit_pilot(request)[0]
         given = received.parameters(request, OneAttempt)
         received.require_type(request, ARCHIVE)
         store = opened(self._desk)
         await self._held(credential, given)
         return json_response(await kept(request, store, self._desk.settings.read_seconds), CREATED)
-
-    def _admitted(self, request: Request) -> UserCredential:
-        credential, principal = self._desk.admit_as(request)
-        if principal.kind != "pilot":
-            raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token holds no jobs", "use a pilot's token")
-        return credential
 
     async def _held(self, credential: UserCredential, given: OneAttempt) -> replies.HeldLease:
         """Return the job manager's word that the pilot of this token holds the attempt. Rejected: it does not."""

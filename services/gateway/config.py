@@ -34,10 +34,10 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
     """Seconds to wait for a request's headers, and for the pieces of its body."""
     write_seconds: Seconds = 30.0
     """Seconds after which a connection is cut whose reader takes nothing of an answer."""
-    connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 2_000
-    """The most connections at a time; further ones are told to come again."""
-    address_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 500
-    """The most connections of one address at a time; further ones are cut off. Not counted behind a proxy."""
+    connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 20_000
+    """The most connections at a time; further ones are told to come again. A pilot has two."""
+    address_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 12_000
+    """The most connections of one address at a time; further ones are cut off. A site's pilots may share one. Not counted behind a proxy."""
     owner_requests: Annotated[int, Meta(ge=1, le=100_000)] = 100
     """The most requests of one owner under way at a time, streams of events among them."""
 
@@ -62,7 +62,7 @@ Rate = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class RequestLimits(Section, frozen=True, kw_only=True):
-    """The number of requests that one token, one owner and one address may make; further requests are told when to come again."""
+    """The number of requests that one token, owner, pilot and address may make; further requests are told when to come again."""
 
     token_per_second: Rate = 200.0
     token_burst: Rate = 1_000.0
@@ -71,6 +71,11 @@ class RequestLimits(Section, frozen=True, kw_only=True):
     owner_burst: Rate = 2_000.0
     address_per_second: Rate = 1_000.0
     address_burst: Rate = 4_000.0
+    pilot_per_second: Rate = 50.0
+    pilot_burst: Rate = 500.0
+    site_address_per_second: Rate = 2_000.0
+    """How many requests of pilots one address may make, which many pilots of a site may share."""
+    site_address_burst: Rate = 20_000.0
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):

@@ -5,10 +5,11 @@ goes no further, and after `write_seconds` the connection is cut, so that nothin
 """
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -16,6 +17,11 @@ from uvicorn.server import ServerState
 
 from services.gateway.config import GatewaySettings
 from services.gateway.gate import network_of
+
+SEND_BUFFER_BYTES: Final = 65_536
+"""How much of a long-lived answer the kernel keeps for a reader, at most about twice as much."""
+KEY: Final = "wms.connection"
+"""The key of the connection in the scope of each of its requests."""
 
 
 class ConnectionBounds:
@@ -53,11 +59,21 @@ class ConnectionBounds:
 
 
 class BoundedConnection(H11Protocol):
-    """A connection with two deadlines: for the next request's headers, and for the answer's reader."""
+    """A connection with two deadlines: for the next request's headers, and for the answer's reader.
+
+    Endpoints find it in the scope of a request, by `KEY`.
+    """
 
     def __init__(self, bounds: ConnectionBounds, *server: Any) -> None:
         super().__init__(*server)
         self._bounds = bounds
+        application = self.app
+
+        async def with_connection(scope: Any, receive: Any, send: Any) -> None:
+            scope[KEY] = self
+            await application(scope, receive, send)
+
+        self.app = with_connection
         self._asking = _Deadline(self.loop, bounds.read_seconds, self._cut)
         self._reading = _Deadline(self.loop, bounds.write_seconds, self._cut)
 
@@ -95,6 +111,15 @@ class BoundedConnection(H11Protocol):
         """Go on, as the reader took what was sent."""
         super().resume_writing()
         self._reading.lift()
+
+    def abort(self) -> None:
+        """Close the connection at once, with whatever its reader did not take."""
+        self.transport.abort()
+
+    def bound_send_buffer(self) -> None:
+        """Let the kernel keep only little of an answer for a reader that does not take it."""
+        if (sock := self.transport.get_extra_info("socket")) is not None:
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
 
     def _wait_for_request(self) -> None:
         """Let the deadline run while no request is under way; what comes in pieces meanwhile does not put it off."""

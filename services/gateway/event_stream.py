@@ -45,6 +45,7 @@ EVENTS: Final = Operation(
     parameters=NoParameters,
     answer=None,
     answer_type=STREAM_TYPE,
+    goes_on=True,
 )
 
 

@@ -25,6 +25,8 @@ class Gate:
         self._by_token = RequestBudget(limits.token_per_second, limits.token_burst)
         self._by_owner = RequestBudget(limits.owner_per_second, limits.owner_burst)
         self._by_address = RequestBudget(limits.address_per_second, limits.address_burst)
+        self._by_pilot = RequestBudget(limits.pilot_per_second, limits.pilot_burst)
+        self._by_site_address = RequestBudget(limits.site_address_per_second, limits.site_address_burst)
         self.refused = 0
         """The number of requests that were refused because they came too often."""
 
@@ -42,6 +44,31 @@ class Gate:
         self._spend(self._by_token, digest, "this token", now)
         self._spend(self._by_owner, principal.owner, "this user", now)
         return UserCredential(token, principal.owner, principal.expires_at, {}), principal
+
+    def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
+        """Return the token of a pilot's request, and the pilot. Pilots have budgets of their own, each and by their site's address.
+
+        Without `pilot_id` any pilot is admitted. Raise Rejected if the token is missing or invalid or another pilot's, and TooMany if a
+        budget is spent.
+        """
+        self.admit_secret(request)
+        now = clock.timestamp()
+        token = bearer(request.headers.get("authorization", ""))
+        principal = self._verifier.verify(token, now)
+        if principal.kind != "pilot":
+            raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token holds no jobs", "use a pilot's token")
+        if pilot_id not in {"", principal.pilot_id}:
+            raise Rejected("NOT_ALLOWED", "this is the way of another pilot", "use the token of that pilot")
+        self._spend(self._by_pilot, principal.pilot_id, "this pilot", now)
+        return UserCredential(token, principal.owner, principal.expires_at, {}), principal
+
+    def admit_secret(self, request: Request) -> None:
+        """Let a pilot's request in without a token. TooMany: the address has asked too often."""
+        self._spend(self._by_site_address, address_of(request), "this address", clock.timestamp())
+
+    def check_kept(self, principal: Principal) -> None:
+        """Raise Rejected if the token of this principal, which was let in earlier, has been revoked since."""
+        self._verifier.check_kept(principal)
 
     def admit_anyone(self, request: Request) -> None:
         """Admit a request without looking at its token. Raise TooMany if its address has asked too often."""

@@ -2,15 +2,21 @@
 
 import asyncio
 import contextlib
+import resource
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
+import structlog
 import uvicorn
 from starlette.applications import Starlette
 
 from services.gateway.config import GatewaySettings
 from services.gateway.connection import ConnectionBounds
 
+log = structlog.get_logger()
+
+SPARE_FILES = 500
+"""How many files the gateway opens beside its connections."""
 HEADER_BYTES = 32_768
 """The greatest size in bytes of a request's line and headers together."""
 GRACE_SECONDS = 3
@@ -53,6 +59,7 @@ class HttpServer:
         )
         self.bounds = bounds
         self._server = _Server(config)
+        self._connections = settings.connections
         self._end = end
         self._release = release
 
@@ -63,6 +70,7 @@ class HttpServer:
 
     async def run(self) -> None:
         """Serve until cancelled. Then requests under way are answered first."""
+        allow_files(self._connections + SPARE_FILES)
         serving = asyncio.create_task(self._server.serve(), name="serve http")
         try:
             await asyncio.shield(serving)
@@ -73,6 +81,16 @@ class HttpServer:
             raise
         finally:
             await self._release()
+
+
+def allow_files(count: int) -> None:
+    """Let this process open so many files, if the system allows it; each connection is one."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    if wanted < count:
+        log.warning("too few files may be open", allowed=wanted, wanted=count)
 
 
 class _Server(uvicorn.Server):

@@ -69,7 +69,7 @@ def _parameters(each: Operation) -> list[Json]:
     _, parts = msgspec.json.schema_components([each.parameters], ref_template=REF)
     table = parts[each.parameters.__name__]
     found = [_parameter(each, name, schema) for name, schema in table.get("properties", {}).items()]
-    if each.answer_type == STREAM_TYPE:
+    if each.goes_on:
         found.append(_LAST_EVENT)
     if _is_conditional(each):
         found.append(_MARK)
@@ -148,7 +148,7 @@ def _problems(each: Operation) -> Json:
     statuses: Sequence[int] = (
         STATUSES if each.body is not None else [one for one in STATUSES if one not in OF_BODIES]
     )
-    if each.is_public:
+    if each.is_public and each.body is None:
         statuses = (429,)
     return {str(status): {"$ref": f"#/components/responses/{status}"} for status in statuses}
 

@@ -37,6 +37,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     body_types: tuple[str, ...] = (JSON_TYPE,)
     is_public: bool = False
     """Whether the operation is served without a token."""
+    goes_on: bool = False
+    """Whether the operation's stream goes on from the event that a header names."""
 
     @property
     def in_path(self) -> frozenset[str]:

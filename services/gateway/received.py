@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 from starlette.requests import ClientDisconnect, Request
 
+from services.gateway.operation import JSON_TYPE
 from services.gateway.route import Route
 from wms.client.submission import check_id, new_id
 from wms.errors import Rejected
@@ -55,9 +56,27 @@ async def body(request: Request, route: Route, seconds: float) -> Any:
     Each piece of it must come within `seconds`.
     """
     require_type(request, *route.body_types)
-    raw = await whole(request, PAYLOAD_LIMIT, seconds)
+    return _parsed(await whole(request, PAYLOAD_LIMIT, seconds), route.body)
+
+
+async def decoded(request: Request, kind: type[P], limit: int, seconds: float) -> P:
+    """Return the parsed JSON body of at most `limit` bytes, which must come within `seconds` as a whole.
+
+    Rejected: it is too large, too slow or malformed.
+    """
+    require_type(request, JSON_TYPE)
     try:
-        return msgspec.json.decode(raw, type=route.body)
+        async with asyncio.timeout(seconds):
+            raw = await whole(request, limit, seconds)
+    except TimeoutError:
+        raise Rejected("BODY_TOO_SLOW", f"the body did not come within {seconds:g} s") from None
+    read: P = _parsed(raw, kind)
+    return read
+
+
+def _parsed(raw: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(raw, type=kind)
     except _PARSE_ERRORS as error:
         raise Rejected("BODY_INVALID", str(error), "docs/openapi.json describes each route") from None
 

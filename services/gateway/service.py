@@ -1,7 +1,7 @@
 """Assembles the gateway: its loops and their parts."""
 
 from services.gateway.application import application
-from services.gateway.asking import Desk
+from services.gateway.asking import Desk, PilotDesk
 from services.gateway.callers import Callers
 from services.gateway.config import Config
 from services.gateway.connection import ConnectionBounds
@@ -10,6 +10,8 @@ from services.gateway.gate import Gate
 from services.gateway.http_server import HttpServer
 from services.gateway.older_events import OlderEvents
 from services.gateway.parsing_turns import ParsingTurns
+from services.gateway.pilot_exchanges import ExchangeAnswers
+from services.gateway.site_inboxes import SiteInboxes
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 from wms.runtime.host import Host
@@ -24,6 +26,7 @@ async def build(host: Host, config: Config) -> None:
     turns = ParsingTurns()
     older = OlderEvents(host.kafka, find(TOPIC), turns)
     store = open_store(config.sandboxes.url) if config.sandboxes.url else None
+    pilots = PilotDesk(host.kafka, SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
     desk = Desk(
         settings=settings,
         gate=Gate(host.verifier, config.requests),
@@ -31,14 +34,19 @@ async def build(host: Host, config: Config) -> None:
         feed=feed,
         older=older,
         turns=turns,
+        pilots=pilots,
         store=store,
     )
     host.add(callers)
     host.add(feed)
+    host.add(pilots.inboxes)
+    host.add(pilots.exchanges)
     bounds = ConnectionBounds(settings)
     host.add(HttpServer(application(desk), settings, bounds, desk.end, callers.close))
     host.show("url", lambda: settings.url)
     host.show("waiting", lambda: callers.waiting)
+    host.show("pilots", lambda: pilots.inboxes.pilots)
+    host.show("pilot_sites", lambda: pilots.inboxes.sites)
     host.show("requests", lambda: desk.handled)
     host.show("refused", lambda: desk.gate.refused)
     host.show("connections", bounds.open.total)

@@ -9,7 +9,7 @@ from typing import Any
 
 from services import fast_start
 from services.job_agent import pilot
-from services.job_agent.pilot import crash_words, take_credential
+from services.job_agent.pilot import crash_words, take_token_file
 from wms.errors import Rejected, Unavailable
 from wms.runtime.config import config_file, read
 from wms.runtime.pilot_config import PilotConfig
@@ -37,7 +37,7 @@ def main() -> None:
     try:
         config = read(path, PilotConfig, os.environ)
         logs.configure("job_agent", config.log.level, as_json=config.log.json)
-        _run(pilot.run(config, take_credential(Path(config.pilot.token_file))))
+        _run(pilot.run(config, take_token_file(Path(config.pilot.token_file))))
     except (Rejected, Unavailable) as error:
         sys.stderr.write(f"job_agent: {error}\n")
         sys.exit(2 if isinstance(error, Rejected) else 75)

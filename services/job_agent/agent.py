@@ -11,8 +11,8 @@ import random
 
 import structlog
 
-from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
+from services.job_agent.link import AgentLink
 from services.job_agent.match_requests import MatchRequests
 from services.job_agent.node import measure, node_properties
 from services.job_agent.payload.run import Payload, Workplace
@@ -35,7 +35,7 @@ log = structlog.get_logger()
 STOP_SECONDS = 1.0
 """How many seconds before the end of its lease a payload is killed. It has ended when the lease ends."""
 CHECK_SECONDS = 1.0
-"""Seconds between two checks that Kafka can be reached and is still the same cluster."""
+"""Seconds between two checks that the link is not broken."""
 IDLE_REPORT_SECONDS = 5.0
 CUT_OFF_SECONDS = 900.0
 """Seconds without any message from the services after which an agent drains that runs no payload."""
@@ -48,7 +48,7 @@ class Agent:
     `link` sends and receives its messages; `workplace` is where its payloads run.
     """
 
-    def __init__(self, config: PilotConfig, link: KafkaLink, workplace: Workplace) -> None:
+    def __init__(self, config: PilotConfig, link: AgentLink, workplace: Workplace) -> None:
         self._pilot = config.pilot
         self._pilot_id = PilotId(config.pilot.pilot_id)
         self._link = link
@@ -324,7 +324,7 @@ class Agent:
             self._reporter.report_status()
 
     async def _keep_link(self) -> None:
-        """Connect to the broker; connect again whenever it is gone or belongs to another cluster."""
+        """Open the link, and open it again whenever it is broken."""
         while True:
             await self._connect()
             # What was said into the void is said again; what was missed is asked for.
@@ -348,7 +348,7 @@ class Agent:
             try:
                 await self._link.open()
             except Unavailable as error:
-                log.warning("broker not reached", error=str(error))
+                log.warning("services not reached", error=str(error))
                 await asyncio.sleep(pause)
             else:
                 return

@@ -1,54 +1,22 @@
-"""The connection of a job agent to the services over Kafka: sends match requests and reports, and receives orders.
-
-It may lose messages unnoticed. A sender that needs an answer sends its message again under the same id.
-"""
+"""The connection of a job agent to the services over Kafka. It implements the port `AgentLink`."""
 
 import asyncio
 
-import structlog
-
-from wms.auth.orders import PilotCredential, PilotKey, claimed_end
+from services.job_agent.held_credential import HeldCredential
+from wms.auth.orders import PilotCredential
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import site_inbox_of
-from wms.errors import Rejected, Unavailable
+from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.messages import reports, requests
 from wms.messages.reports import Peeked, Report
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
-from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
-
-log = structlog.get_logger()
+from wms.messages.wire import encode
 
 SEND_SECONDS = 5.0
 """Seconds within which Kafka must take a message. Otherwise it counts as not sent."""
-
-
-class OrderCodec(Codec[ToAgent | None]):
-    """A decoder of the messages that services signed for one pilot with its key. Messages without a valid signature are counted."""
-
-    def __init__(self, site: str, key: PilotKey) -> None:
-        super().__init__(ToAgent)
-        self._topic = site_inbox_of(site).name
-        self._key = key
-        self.refused = 0
-        """How many messages came without a valid signature of the services."""
-
-    def decode(self, payload: bytes) -> ToAgent | None:
-        """Return the message, or None if its signature is not valid. Raise Rejected if it is signed but cannot be decoded."""
-        try:
-            order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
-        except Rejected as fault:
-            self._count(fault)
-            return None
-        return super().decode(bytes(order))
-
-    def _count(self, fault: Rejected) -> None:
-        self.refused += 1
-        # Each time that there are twice as many: whoever sends many is not to fill the log.
-        if self.refused.bit_count() == 1:
-            log.warning("order refused", refused=self.refused, error=fault.message)
 
 
 class KafkaLink:
@@ -61,20 +29,18 @@ class KafkaLink:
         self._settings = settings
         self._pilot_id = pilot_id
         self._site = site
-        self._token = credential.token
-        self._key = PilotKey(pilot_id, credential.key)
-        self._codec = OrderCodec(site, self._key)
+        self._held = HeldCredential(pilot_id, site, credential)
         self._opened: tuple[Kafka, Inbox[ToAgent | None]] | None = None
 
     @property
     def refused(self) -> int:
         """How many received messages were ignored, because no service had signed them for this pilot."""
-        return self._codec.refused
+        return self._held.codec.refused
 
     @property
     def token(self) -> str:
         """The pilot's present token."""
-        return self._token
+        return self._held.token
 
     @property
     def is_open(self) -> bool:
@@ -83,14 +49,7 @@ class KafkaLink:
 
     def renew(self, renewal: TokenRenewal) -> None:
         """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""
-        try:
-            token = self._key.opened(renewal.sealed)
-        except Rejected as fault:
-            log.warning("new token not taken", error=fault.message)
-            return
-        if claimed_end(token) > claimed_end(self._token):
-            self._token = token
-            log.info("new token taken")
+        self._held.renew(renewal)
 
     async def open(self) -> None:
         """Connect to Kafka, after closing an old connection. From then on all messages to the pilot arrive.
@@ -99,7 +58,7 @@ class KafkaLink:
         """
         await self.close()
         kafka = Kafka(self._settings, self._pilot_id)
-        inbox = Inbox(kafka, site_inbox_of(self._site), self._codec, {self._pilot_id.encode()})
+        inbox = Inbox(kafka, site_inbox_of(self._site), self._held.codec, {self._pilot_id.encode()})
         try:
             await kafka.start()
             await inbox.start()
@@ -139,7 +98,7 @@ class KafkaLink:
         kafka, inbox = self._ends()
         try:
             async with asyncio.timeout(SEND_SECONDS):
-                await kafka.send(topic, self._pilot_id, payload, self._token)
+                await kafka.send(topic, self._pilot_id, payload, self._held.token)
         except TimeoutError:
             raise Unavailable(f"{topic}: not taken within {SEND_SECONDS:g} s") from None
         inbox.hurry()

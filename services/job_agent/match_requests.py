@@ -7,8 +7,8 @@ from collections import deque
 import msgspec
 import structlog
 
-from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.leased_jobs import LeasedJobs
+from services.job_agent.link import AgentLink
 from services.job_agent.offered import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
@@ -41,7 +41,7 @@ class MatchRequests:
     """Decides when a pilot asks for how many jobs, and which offered jobs it accepts. `node` are the properties of its node."""
 
     def __init__(
-        self, config: PilotConfig, link: KafkaLink, holdings: LeasedJobs, pace: Prefetch, node: Told
+        self, config: PilotConfig, link: AgentLink, holdings: LeasedJobs, pace: Prefetch, node: Told
     ) -> None:
         self._config = config
         self._link = link
@@ -93,7 +93,7 @@ class MatchRequests:
         return LOOK_SECONDS
 
     def ask_again(self) -> None:
-        """Make the open request due at once, because the Kafka connection broke and its answer may be lost."""
+        """Make the open request due at once, because the link broke and its answer may be lost."""
         if self._open is not None:
             self._open.sent_at = 0.0
 

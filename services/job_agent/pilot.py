@@ -6,12 +6,12 @@ import signal
 from pathlib import Path
 
 from services.job_agent.agent import Agent
+from services.job_agent.chosen_link import chosen_link
 from services.job_agent.gateway_store import AttemptStores, opened_store
-from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.link import AgentLink
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.run import Workplace
-from wms.auth.orders import PilotCredential
 from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, SiteName
@@ -20,12 +20,12 @@ from wms.runtime.pilot_config import PilotConfig
 PR_SET_DUMPABLE = 4
 
 
-def take_credential(path: Path) -> PilotCredential:
-    """Read the pilot's token and key from a file, delete the file, and return them.
+def take_token_file(path: Path) -> str:
+    """Read the file with the pilot's token and key, or with its one-time secret; delete it, and return its content.
 
     Payloads may run as the same user. They must find the token neither in a file nor in this process's memory.
 
-    Raise Rejected if the file cannot be read or the token is faulty.
+    Raise Rejected if the file cannot be read.
     """
     shepherd.prctl(PR_SET_DUMPABLE, 0)
     try:
@@ -33,16 +33,19 @@ def take_credential(path: Path) -> PilotCredential:
         path.unlink()
     except (OSError, UnicodeDecodeError) as error:
         raise Rejected("NO_TOKEN", f"the pilot's token cannot be taken from {path}: {error}") from None
-    return PilotCredential.parse(text)
+    return text
 
 
-async def run(config: PilotConfig, credential: PilotCredential) -> None:
-    """Run the pilot's job agent until it has ended. SIGTERM and SIGINT make it drain.
+async def run(config: PilotConfig, text: str) -> None:
+    """Run the pilot's job agent until it has ended. `text` is the content of its token file. SIGTERM and SIGINT make it drain.
 
-    It also ends if the pilot has a lock file (`lifeline`) and the holder of the lock ends.
+    It also ends if the pilot has a lock file (`lifeline`) and the holder of the lock ends. Raise Rejected or Unavailable if the pilot cannot
+    get its token.
     """
     pilot = config.pilot
-    link = KafkaLink(config.kafka, PilotId(pilot.pilot_id), pilot.site, credential)
+    link = await _link_while_held(config, text)
+    if link is None:
+        return
     async with (
         opened_store(config.sandboxes, lambda: link.token) as store,
         _workplace(config, store) as workplace,
@@ -51,7 +54,7 @@ async def run(config: PilotConfig, credential: PilotCredential) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, agent.told_to_end)
         async with asyncio.TaskGroup() as group:
-            lifeline = group.create_task(_hold_on(pilot.lifeline, agent))
+            lifeline = group.create_task(_abandon(agent, pilot.lifeline))
             await agent.run()
             lifeline.cancel()
 
@@ -67,12 +70,29 @@ def _workplace(config: PilotConfig, store: AttemptStores) -> Workplace:
     )
 
 
-async def _hold_on(lock_file: str, agent: Agent) -> None:
-    """Wait until the system on this machine that sent the pilot ends, then end the agent; return at once without a lock file."""
+async def _link_while_held(config: PilotConfig, text: str) -> AgentLink | None:
+    """Return the pilot's link, or None if the system on this machine that sent the pilot ends before."""
+    choosing = asyncio.create_task(chosen_link(config, text))
+    ending = asyncio.create_task(_system_ends(config.pilot.lifeline))
+    try:
+        await asyncio.wait([choosing, ending], return_when=asyncio.FIRST_COMPLETED)
+        return choosing.result() if choosing.done() else None
+    finally:
+        choosing.cancel()
+        ending.cancel()
+        await asyncio.wait([choosing, ending])
+
+
+async def _system_ends(lock_file: str) -> None:
+    """Wait until the system on this machine that sent the pilot ends; without a lock file wait without end."""
     if not lock_file:
-        return
+        await asyncio.Event().wait()
     with contextlib.suppress(Unavailable):  # it may be gone already
         await Lifeline.open(Path(lock_file)).wait()
+
+
+async def _abandon(agent: Agent, lock_file: str) -> None:
+    await _system_ends(lock_file)
     agent.abandon()
 
 

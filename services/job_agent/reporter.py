@@ -8,7 +8,7 @@ from typing import Literal
 import msgspec
 import structlog
 
-from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.link import AgentLink
 from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId, PilotId, ReportId
@@ -68,7 +68,7 @@ class Reporter:
     Its methods for events return at once; `run` sends the reports.
     """
 
-    def __init__(self, link: KafkaLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
+    def __init__(self, link: AgentLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
         self._link = link
         self._pilot_id = pilot_id
         self._standing = standing
@@ -142,7 +142,7 @@ class Reporter:
                     await self._send(sent)
 
     def send_all_again(self) -> None:
-        """Make all reports without an answer due at once, because the Kafka connection broke."""
+        """Make all reports without an answer due at once, because the link broke."""
         for sent in self._unanswered.values():
             sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
         self._due.set()

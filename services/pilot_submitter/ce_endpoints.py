@@ -8,7 +8,7 @@ import asyncio
 import random
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from fnmatch import fnmatchcase
-from typing import NamedTuple, Protocol, TypeVar
+from typing import Literal, NamedTuple, Protocol, TypeVar
 
 import msgspec
 import structlog
@@ -16,6 +16,7 @@ from msgspec.structs import replace
 
 from services.pilot_submitter.script_answers import ScriptAnswers
 from wms.backoff import delays
+from wms.db.pilot import Link
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.mapping import HostMapping
 from wms.dispatch.mapping_script import ScriptedMapping
@@ -103,6 +104,8 @@ class EndpointTerms(NamedTuple):
     transfers: TransferSettings | None = None
     """The site's settings for files by URL; None: as configured for all elements."""
     follow_every_seconds: float = 0.0
+    link: Link | Literal[""] = ""
+    """How pilots there reach the services; "": as configured for all pilots."""
 
 
 class CeEndpoint:

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from wms.bounds import Count, Line, Lines, LineTable
+from wms.db.pilot import Link
 from wms.provisioning.health import HealthPolicy
 from wms.provisioning.plan import Choice
 from wms.runtime.config import Seconds, Section, ServiceConfig
@@ -46,6 +47,10 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """Seconds that running jobs have to end when their pilot is told to end."""
     token_seconds: Seconds = 14_400.0
     """Seconds for which a pilot's token is valid. A living pilot gets a new one in the second half of them."""
+    link: Link = "kafka"
+    """How pilots reach the services: `kafka` (the broker itself), or `gateway` (HTTPS, by the address in `[gateway]`)."""
+    secret_seconds: Seconds = 1_209_600.0
+    """Seconds within which a pilot sent with a one-time secret must exchange it. It may wait as long in a batch system."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
     """Seconds for which a pilot must have been silent before its element's report counts that it is lost.
@@ -65,6 +70,15 @@ class PilotSandboxSettings(Section, frozen=True, kw_only=True):
     """Where pilots reach the store of sandboxes (files that go with jobs, or that they leave)."""
 
     url: Line
+
+
+class PilotGatewaySettings(Section, frozen=True, kw_only=True):
+    """The gateway through which pilots with the link `gateway` reach the services."""
+
+    url: Line = ""
+    """The address of the gateway, `https://HOST:PORT`, as the nodes reach it."""
+    authorities: Line = ""
+    """A file, in PEM, with the authorities of its certificate, whose content goes with the pilots; empty: those that nodes trust."""
 
 
 class MappingScriptSettings(Section, frozen=True, kw_only=True):
@@ -103,6 +117,8 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     """The URL of the sandbox store for pilots there, or of a gateway (`https://HOST:PORT`); empty: that of `[pilots]`."""
     sandboxes_authorities: Line = ""
     """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
+    link: Link | Literal[""] = ""
+    """How pilots there reach the services, `kafka` or `gateway`; empty: as `link` in `[pilots]`."""
     lifetime_seconds: Seconds = 86_400.0
     """Seconds after its start at which a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0
@@ -208,6 +224,7 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
 
     pilots: PilotFactorySettings
     sandboxes: PilotSandboxSettings
+    gateway: PilotGatewaySettings = PilotGatewaySettings()
     health: HealthPolicy = HealthPolicy()
     transfers: TransferSettings = TransferSettings()
     """From where jobs' inputs by URL may be fetched, and where outputs may go, at the sites to which this service sends pilots."""
@@ -216,3 +233,8 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []
     pbs: Annotated[list[PbsSettings], msgspec.Meta(max_length=10_000)] = []
     lsf: Annotated[list[LsfSettings], msgspec.Meta(max_length=10_000)] = []
+
+    def __post_init__(self) -> None:
+        elements = [*self.slurm, *self.arc, *self.htcondor, *self.pbs, *self.lsf]
+        if not self.gateway.url and "gateway" in (self.pilots.link, *(each.link for each in elements)):
+            raise ValueError("pilots are to use a gateway, and `url` in [gateway] is empty")

@@ -33,7 +33,9 @@ from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
 from wms.ids import CeId
 
-PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM", "WMS_AGENT_CACHE")
+PROXIES = ("HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy")
+"""The environment variables that name the proxy by which a machine reaches the gateway."""
+PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM", "WMS_AGENT_CACHE", *PROXIES)
 """The environment variables that pilots on this machine inherit from the service."""
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
 """The environment variables of LSF's profile, which its tools need."""
@@ -114,6 +116,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         software=settings.software,
         transfers=settings.transfers,
         follow_every_seconds=settings.follow_every_seconds,
+        link=settings.link,
     )
 
 

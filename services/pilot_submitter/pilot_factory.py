@@ -1,21 +1,27 @@
 """Makes what a pilot is sent with: its configuration, its token and its request to the batch system."""
 
+from collections.abc import Sequence
+
 import msgspec
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint
 from services.pilot_submitter.config import Config, PilotFactorySettings
+from services.pilot_submitter.gateway_access import gateway_access
 from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import BrokerSettings
-from wms.db.pilot import NewPilot, TokenDue
+from wms.db import pilot, pilot_secret
+from wms.db.database import Transaction
+from wms.db.pilot import Link, NewPilot, TokenDue
 from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import PilotRequest, Request
 from wms.files import Table, to_toml
 from wms.messages.site_inbox import TokenRenewal
 from wms.provisioning.purpose import Purpose
 from wms.runtime import clock
+from wms.runtime.pilot_config import GatewayAccess
 from wms.site import ComputingElement, ad_of
 from wms.transfer.movers import TransferSettings
 
@@ -32,6 +38,7 @@ class PilotFactory:
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
         self._kafka: BrokerSettings = config.kafka
+        self._gateway: GatewayAccess = gateway_access(config.gateway)
         self._transfers = config.transfers
         self._sandboxes = config.pilots.sandboxes_url or config.sandboxes.url
         self._log_level = config.log.level
@@ -51,6 +58,20 @@ class PilotFactory:
         """Return the settings for files by URL of jobs at this endpoint (`door`): its own, or those of all elements."""
         return door.terms.transfers or self._transfers
 
+    def link(self, door: CeEndpoint) -> Link:
+        """Return how pilots sent through this endpoint (`door`) reach the services."""
+        return door.terms.link or self._pilots.link
+
+    async def store(self, tx: Transaction, sent: Sequence[NewPilot]) -> None:
+        """Store pilots before they are sent, and the hashes of the one-time secrets of those that reach a gateway."""
+        await pilot.insert(tx, sent, self.token_seconds)
+        digests = {
+            each.pilot_id: self._orders.secrets_of(each.pilot_id)[0].digest
+            for each in sent
+            if each.link == "gateway"
+        }
+        await pilot_secret.insert(tx, digests, self._pilots.secret_seconds)
+
     def order(
         self,
         sent: NewPilot,
@@ -61,21 +82,28 @@ class PilotFactory:
     ) -> PilotRequest:
         """Return the order to send one pilot, by which its dispatcher submits it; `request` None: the usual one of the endpoint (`door`).
 
-        Its token binds it to itself, its site, its element and its VO. A private pilot is bound to its owner and group as well,
-        and one sent for a placement to its job.
+        It takes its credential along, or a one-time secret if it reaches a gateway.
         """
         request = request or door.request(element)
-        token = self.token(sent)
         return PilotRequest(
             pilot_id=sent.pilot_id,
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
             config=self._config(sent, element, door, request.memory_mb),
-            token=PilotCredential(token, self._orders.of_pilot(sent.pilot_id)).text,
+            token=self._secret_file(sent),
             request=request,
             policy=policy_of(sent.vo, request, purpose),
         )
+
+    def _secret_file(self, sent: NewPilot) -> str:
+        if sent.link == "gateway":
+            return self._orders.secrets_of(sent.pilot_id)[0].text
+        return self.credential(sent).text
+
+    def credential(self, pilot: NewPilot | TokenDue) -> PilotCredential:
+        """Return a new token of a pilot, and its key."""
+        return PilotCredential(self.token(pilot), self._orders.of_pilot(pilot.pilot_id))
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
         """Return a new token for a living pilot, with the rights of its present one, encrypted for that pilot."""
@@ -85,7 +113,8 @@ class PilotFactory:
     def token(self, pilot: NewPilot | TokenDue) -> str:
         """Return a signed token that allows what the pilot may do: at its element, for its VO, owner or job.
 
-        A private pilot lacks the right of a generic one.
+        It binds the pilot to itself, its site, its element and its VO. A private pilot is bound to its owner and group as well, and
+        lacks the right of a generic one. A pilot sent for a placement is bound to its job.
         """
         claims = Claims(
             kind="pilot",
@@ -145,7 +174,7 @@ class PilotFactory:
                 },
                 **_tables(self.transfers(door)),
                 "sandboxes": self._store(door),
-                "kafka": msgspec.to_builtins(self._kafka),
+                **self._way(sent.link),
                 "log": {"level": self._log_level},
             }
         )
@@ -155,6 +184,12 @@ class PilotFactory:
         if door.terms.sandboxes_url:
             return {"url": door.terms.sandboxes_url, "authorities": door.terms.sandboxes_authorities}
         return {"url": self._sandboxes, "authorities": self._pilots.sandboxes_authorities}
+
+    def _way(self, link: Link) -> dict[str, Table]:
+        """Return the table by which the pilot reaches the services. Access to the broker goes with no pilot that needs none."""
+        if link == "gateway":
+            return {"gateway": msgspec.to_builtins(self._gateway)}
+        return {"kafka": msgspec.to_builtins(self._kafka)}
 
 
 def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import structlog
+from msgspec.structs import replace
 
 from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
@@ -109,7 +110,7 @@ class Placing:
             if each.pilot.pilot_id not in kept
         ]
         found = [each for each in found if each.pilot.pilot_id in kept]
-        await pilot.insert(tx, [each.pilot for each in found], self._maker.token_seconds)
+        await self._maker.store(tx, [each.pilot for each in found])
         await placement.assign(
             tx, {(each.placed.job_id, each.placed.attempt): each.pilot.pilot_id for each in found}
         )
@@ -136,6 +137,8 @@ class Placing:
     ) -> Shipment:
         lifetime = self._maker.lifetime_seconds(door)
         new = bound_pilot(pilot.new_id(self._mark), placed, work, element, lifetime)
+        if placed.dispatch == "pilot":
+            new = replace(new, link=self._maker.link(door))
         request = request_of(placed, work, element, door)
         order = self._maker.order(new, element, door, request, purpose_of(work.requirements))
         return Shipment(placed, new, order, door)

@@ -157,7 +157,7 @@ class Provisioning:
         self._asking.sent(sent)
         # Pilots that are stored and not yet sent must not be taken as dead.
         names.update(each.pilot_id for each in sent)
-        await pilot.insert(tx, sent, self._maker.token_seconds)
+        await self._maker.store(tx, sent)
         return sent, elements
 
     async def _allocated(
@@ -219,6 +219,7 @@ class Provisioning:
             asks=order.hosts.name if order.hosts else "",
             owner_group=owner.owner_group if owner else "",
             owner=owner.owner if owner else "",
+            link=self._maker.link(door) if door else "kafka",
             resource=without_ad(as_it_is(offers, order.hosts.node if order.hosts else ())),
         )
 

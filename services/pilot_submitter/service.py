@@ -1,20 +1,24 @@
 """Builds the pilot submitter: creates its loops, which plan, send, follow and cancel pilots, and adds them to a host."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import configured_endpoints_of
 from services.pilot_submitter.direct_jobs import DirectJobs
+from services.pilot_submitter.ended_pilots import ENDED_SECONDS, revoke_ended
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_watch import PlacementWatch
 from services.pilot_submitter.placing import Placing
 from services.pilot_submitter.provisioning import Provisioning
+from services.pilot_submitter.secret_exchanges import SecretExchanges
 from services.pilot_submitter.stray_pilots import StrayPilots
 from services.pilot_submitter.token_renewal import TokenRenewer
 from wms.auth.keys import load_key
+from wms.messages import pilot_exchange
 from wms.provisioning.plan import Caps
 from wms.runtime.host import Host
 
@@ -57,6 +61,9 @@ async def build(host: Host, config: Config) -> None:
     host.every("clear", 5.0, strays.clear, endless_after=SLOW_ELEMENT_SECONDS)
     renewing = TokenRenewer(host.db, factory)
     host.every("renew tokens", renewing.every_seconds, renewing.renew)
+    exchanges = SecretExchanges(factory, host.orders)
+    host.consume("exchanges", pilot_exchange.TOPIC, pilot_exchange.SecretExchange, exchanges.handle)
+    host.every("revoke ended", ENDED_SECONDS, partial(revoke_ended, host.db))
 
 
 def _send_and_follow(host: Host, config: Config, provisioning: Provisioning, tracking: PilotTracking) -> None:

@@ -17,6 +17,7 @@ from typing import Final
 import msgspec
 
 from wms.auth.envelope import SECRETS_LIMIT, Envelopes, Macs, begin, is_among, mac
+from wms.auth.pilot_secret import PilotSecret
 from wms.errors import Rejected
 
 ORDERS_KEY: Final = "orders.key"
@@ -25,6 +26,8 @@ SECRET_BYTES: Final = 32
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
 """The name from which the key between services is derived. No pilot can have it."""
+_EXCHANGE = "\0exchange\0"
+"""What precedes the pilot's id in the name from which its one-time secret is derived. No pilot can have such a name."""
 _FILE_LIMIT = 4_096
 PILOTS_KEPT: Final = 16_384
 """For how many pilots partly computed HMACs are cached. Each takes about 1 KiB."""
@@ -89,6 +92,10 @@ class OrderKeys:
     def of_pilot(self, pilot_id: str) -> str:
         """Return the key of a pilot, by the newest secret, in hexadecimal digits."""
         return self._of_pilot(pilot_id)[0].hex()
+
+    def secrets_of(self, pilot_id: str) -> tuple[PilotSecret, ...]:
+        """Return the one-time secrets that a pilot may have been sent with, that by the newest secret of the services first."""
+        return tuple(PilotSecret(pilot_id, each) for each in self._derived(_EXCHANGE + pilot_id))
 
     def of_services(self) -> tuple[bytes, ...]:
         """Return the keys with which services sign messages to each other, the newest first."""

@@ -11,6 +11,7 @@ from wms.messages import (
     changes,
     commands,
     events,
+    pilot_exchange,
     queries,
     replies,
     reports,
@@ -30,6 +31,8 @@ class Topic(msgspec.Struct, frozen=True):
     """For how many seconds the relay collects messages before it sends them. Longer where no client waits for them."""
     is_internal: bool = False
     """Whether only services write to the topic. Its messages are signed."""
+    is_open: bool = False
+    """Whether messages need neither token nor signature. Their handlers check a proof in each of them."""
 
 
 SHARED: Final = (
@@ -45,6 +48,8 @@ SHARED: Final = (
     Topic(broker.TOPIC, 4, 24, is_internal=True),
     Topic(agreements.OFFERS_TOPIC, 4, 24, is_internal=True),
     Topic(agreements.DECISIONS_TOPIC, 4, 24, is_internal=True),
+    Topic(pilot_exchange.TOPIC, 4, 1, is_open=True),
+    Topic(pilot_exchange.ANSWERS_TOPIC, 1, 1),
 )
 """The topics that every system has, beside inboxes. Messages are kept for slow readers; Postgres holds the truth."""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration, Many, Patience, Slots
+from wms.cli.options import USUAL, Common, Duration, Flag, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
@@ -28,6 +28,7 @@ def up(
     postgres: str = "embedded",
     slots: Slots = None,
     isolation: Literal["auto", "required", "none"] | None = None,
+    pilots_over_https: Flag = False,
     log_level: Literal["debug", "info", "warning", "error"] = "info",
     common: Common = USUAL,
 ) -> int:
@@ -38,6 +39,7 @@ def up(
     For example:
       wms up
       wms up --data ./here --slots 4
+      wms up --pilots-over-https
       wms up --kafka apache
       wms up --kafka broker:9092 --postgres postgresql://wms@db/wms
 
@@ -51,6 +53,8 @@ def up(
         The number of jobs that run at once; default: one for each core.
     isolation
         Whether a job sees only its own files and processes: auto (if this machine allows it), required, or none. Default: WMS_ISOLATION, else auto.
+    pilots_over_https
+        Pilots reach the services through the gateway, as pilots at other sites may, and not over Kafka.
     log_level
         The log level of the services.
     """
@@ -66,7 +70,13 @@ def up(
     directory = data_directory(common.data)
     pilots: Table = {"isolation": isolation} if isolation else {}
     system = System(
-        directory, kafka=kafka, postgres=postgres, slots=slots, log_level=log_level, pilots=pilots
+        directory,
+        kafka=kafka,
+        postgres=postgres,
+        slots=slots,
+        log_level=log_level,
+        pilots=pilots,
+        pilots_over_https=pilots_over_https,
     )
     return asyncio.run(_keep_up(system, directory, common, isolation or os.environ.get("WMS_ISOLATION", "")))
 

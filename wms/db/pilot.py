@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import asyncpg
 import msgspec
@@ -16,6 +16,8 @@ from wms.job.reasons import Code
 from wms.site import Resource
 
 SQL = load(__file__)
+
+Link: TypeAlias = Literal["kafka", "gateway"]
 
 
 class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
@@ -121,6 +123,8 @@ class NewPilot(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the user's order for private pilots that the pilot is part of; None without an order."""
     job_id: JobId | None = None
     """The one job that the pilot may be given; None for any that fits."""
+    link: Link = "kafka"
+    """How the pilot reaches the services: the Kafka broker itself, or a gateway."""
     resource: Resource | None = None
     """The resource that the pilot is expected to offer; None if it is unknown."""
 
@@ -209,7 +213,10 @@ async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
 
 
 async def insert(tx: Transaction, pilots: Sequence[NewPilot], token_seconds: float | None = None) -> None:
-    """Store pilots before they are sent. Their tokens expire after `token_seconds` seconds; None: unknown."""
+    """Store pilots before they are sent. Their tokens expire after `token_seconds` seconds; None: unknown.
+
+    Pilots that reach a gateway have no token yet: they are sent with a secret (`wms.db.pilot_secret`).
+    """
     if pilots:
         await tx.execute(SQL["insert"], *dense(map(_inserted, pilots)), token_seconds)
 

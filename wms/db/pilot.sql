@@ -21,12 +21,13 @@ where p.pilot_id = s.pilot_id;
 -- name: insert
 -- Store pilots before they are sent, under names of our own: so they are found again after a crash.
 insert into pilot (pilot_id, site, ce, vo, dispatcher, slots, sent_slots, reason, lifetime_seconds, asks, owner_group, owner, order_id, job_id,
-    resource, token_until)
+    link, resource, token_until)
 select p.pilot_id, p.site, p.ce, p.vo, p.dispatcher, p.slots, p.slots, p.reason, p.lifetime, p.asks,
-       p.owner_group, p.owner, p.order_id, p.job_id, p.resource, now() + make_interval(secs => $15)
+       p.owner_group, p.owner, p.order_id, p.job_id, p.link, p.resource,
+       case p.link when 'kafka' then now() + make_interval(secs => $16) end
 from unnest($1::text[], $2::text[], $3::text[], $4::text[], $5::text[], $6::integer[], $7::text[], $8::double precision[],
-            $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[])
-    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, job_id, resource);
+            $9::text[], $10::text[], $11::text[], $12::bigint[], $13::bigint[], $14::text[], $15::text[])
+    as p(pilot_id, site, ce, vo, dispatcher, slots, reason, lifetime, asks, owner_group, owner, order_id, job_id, link, resource);
 
 -- name: living
 -- The slots and ended jobs of live pilots; offers and leases are given as 0.
@@ -136,7 +137,7 @@ update pilot p set output = o.output from unnest($1::text[], $2::text[]) as o(pi
 -- name: all
 -- Pilots for a list, live ones first.
 select pilot_id, site, ce, vo, owner_group, owner, dispatcher, state, slots, busy, jobs_done, submitted_at, started_at, seen_at,
-    ended_at, reason
+    ended_at, reason, link
 from pilot where ($3 or ended_at is null) and ($4::text is null or vo = $4)
 order by ended_at is not null, submitted_at desc, pilot_id offset $1 limit $2;
 
@@ -153,7 +154,7 @@ from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = 
 -- name: one
 -- All columns of a pilot, with its output.
 select pilot_id, site, ce, vo, owner_group, owner, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at,
-    seen_at, ended_at, reason, word, word_at, cause, output, refused_orders
+    seen_at, ended_at, reason, word, word_at, cause, output, refused_orders, link
 from pilot where pilot_id = $1;
 
 -- name: forget

@@ -102,6 +102,8 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     log_level: str = "info"
     pilots: Table = {}
     """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
+    pilots_over_https: bool = False
+    """Whether the pilots reach the services through the gateway alone."""
 
     def postgres_url_of(self, role: str) -> str:
         """Return the URL of Postgres for a service, or for `tools`."""
@@ -171,10 +173,12 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
                 "system": system_id(layout.root),
                 "hidden": [str(layout.root)],
                 "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
+                "link": "gateway" if facts.pilots_over_https else "kafka",
                 **facts.pilots,
             }
             return {
                 "pilots": pilots,
+                "gateway": {"url": facts.gateway_url},
                 "sandboxes": {"url": layout.sandboxes.as_uri()},
                 # All payloads are the owner's, as are the files of that directory and the servers of this machine.
                 "transfers.access": {

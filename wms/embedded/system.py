@@ -44,7 +44,7 @@ class System:
 
     `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running broker.
     `postgres` is "embedded" or a URL. `slots` is how many payloads run at a time (default: one a core). `pilots` are settings of the pilot
-    submitter. `token_seconds` is how long tokens are valid. `durable=False` is for tests.
+    submitter. With `pilots_over_https` the pilots use the gateway alone. `token_seconds` is how long tokens are valid. `durable=False` is for tests.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class System:
         log_level: str = "info",
         services: tuple[str, ...] = SERVICES,
         pilots: Table | None = None,
+        pilots_over_https: bool = False,
         token_seconds: float = LIFETIME_SECONDS,
     ) -> None:
         self.layout = Layout(Path(data_dir).absolute())
@@ -71,6 +72,7 @@ class System:
         self._durable = durable
         self._log_level = log_level
         self._pilots = pilots or {}
+        self._pilots_over_https = pilots_over_https
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
@@ -97,6 +99,7 @@ class System:
                 gateway_port=self._gateway_port(),
                 log_level=self._log_level,
                 pilots=self._pilots,
+                pilots_over_https=self._pilots_over_https,
             )
             plan.write_client(self.facts)
             for name in self._services:

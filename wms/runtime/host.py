@@ -144,8 +144,8 @@ class Host:
     ) -> None:
         """Register a consumer that calls `handle` with the messages of `topic`, in batches. `union` is the type of the messages.
 
-        Each message needs a valid token, or on an internal topic a signature. Messages of an internal topic may be old or
-        repeated, so `handle` must check the database. `on_refused` answers refused messages, and `admit` may refuse a decoded
+        Each message needs a valid token, or on an internal topic a signature; on an open topic neither. Messages of an internal
+        topic may be old or repeated, so `handle` must check the database. `on_refused` answers refused messages, and `admit` may refuse a decoded
         one. `is_urgent` gives the consumer reserved database connections.
         """
         read = find(topic) if isinstance(topic, str) else topic
@@ -158,7 +158,7 @@ class Host:
             db=self.db if is_urgent else self.patient_db,
             kafka=self.kafka,
             membership=self.membership,
-            verifier=None if signed else self.verifier,
+            verifier=None if signed or read.is_open else self.verifier,
             now=clock.timestamp,
             on_refused=on_refused,
             policy=policy,

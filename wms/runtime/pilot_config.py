@@ -72,6 +72,15 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
     """A file on the node with the certificates of the authorities that vouch for the gateway. Empty: those of the node."""
 
 
+class GatewayAccess(Section, frozen=True, kw_only=True):
+    """The gateway through which the pilot reaches the services over HTTPS. The node's proxy settings (`HTTPS_PROXY`) are used."""
+
+    url: Line = ""
+    """The address of the gateway. Empty: the pilot reaches the Kafka broker itself."""
+    authorities: LongText = ""
+    """Certificates, in PEM, of the authorities that are trusted to vouch for the gateway. Empty: those that the node trusts."""
+
+
 class PilotConfig(Section, frozen=True, kw_only=True):
     """The whole configuration file of a job agent."""
 
@@ -80,4 +89,5 @@ class PilotConfig(Section, frozen=True, kw_only=True):
     resource: ResourceSettings = ResourceSettings()
     transfers: TransferSettings = TransferSettings()
     kafka: BrokerSettings = BrokerSettings()
+    gateway: GatewayAccess = GatewayAccess()
     log: LogSettings = LogSettings()

@@ -15,7 +15,9 @@ from services.gateway.config import Config
 from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
 from services.gateway.http_server import HttpServer
+from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.service import build
+from services.gateway.site_inboxes import SiteInboxes
 from tests.services.hosting import hosted
 from tests.system.place import Place, owner, place
 from tests.waiting import eventually
@@ -62,7 +64,8 @@ async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     config = msgspec.convert(told | {"requests": limits}, Config)
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
-        others = [each for each in host._loops if isinstance(each, EventFeed | Callers)]
+        readers = EventFeed | SiteInboxes | ExchangeAnswers | Callers
+        others = [each for each in host._loops if isinstance(each, readers)]
         serving = asyncio.create_task(server.run())
         running = [asyncio.create_task(each.run()) for each in others]
         await eventually(lambda: server.is_listening, within=30)

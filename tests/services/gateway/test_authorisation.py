@@ -86,6 +86,12 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
     "post_jobs": (USERS, "/jobs", {"executable": "echo"}),
     "post_sandboxes": (USERS, "/sandboxes", b"an archive"),
     "get_events": (USERS, "/events", None),
+    "get_pilots_pilot_id_orders": (frozenset({"pilot"}), "/pilots/p1/orders", None),
+    "post_pilots_pilot_id_messages": (
+        frozenset({"pilot"}),
+        "/pilots/p1/messages",
+        {"messages": [{"type": "report", "report_id": "{id}", "pilot_id": "p1"}]},
+    ),
     # What the answer holds is tested below.
     "get_jobs": (EVERYBODY, "/jobs?everything=true", None),
     "get_jobs_counts": (EVERYBODY, "/jobs/counts?everything=true", None),

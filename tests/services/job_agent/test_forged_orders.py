@@ -9,6 +9,7 @@ import pytest_asyncio
 
 from services.job_agent import reporter
 from tests.services.job_agent import test_protocol as protocol
+from tests.services.job_agent.links import LINKS
 from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.services.job_agent.test_protocol import Scene, held, job
 from wms.auth.orders import OrderKeys
@@ -22,10 +23,12 @@ from wms.messages.wire import encode
 STRANGER = OrderKeys([b"?" * 32])
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def scene(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+@pytest_asyncio.fixture(loop_scope="session", params=LINKS)
+async def scene(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Scene]:
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
-    async with protocol.stage(broker, tmp_path) as made:
+    async with protocol.stage(broker, tmp_path, request.param) as made:
         yield made
 
 
@@ -96,6 +99,7 @@ async def test_orders_of_before_have_no_effect(scene: Scene) -> None:
     assert held(late) not in played.reported("decline")
 
 
+@pytest.mark.parametrize("scene", ["kafka"], indirect=True)  # a gateway takes no token that is none
 async def test_a_new_token_is_taken_from_who_can_seal_it_and_never_an_older_one(scene: Scene) -> None:
     played = scene.played
     pilot_id = PilotId(played.pilot_id)

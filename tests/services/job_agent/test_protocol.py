@@ -1,4 +1,7 @@
-"""An agent over a real broker whose system is played by the test: messages that are lost, late, doubled, or overtake."""
+"""An agent over a real broker whose system is played by the test: messages that are lost, late, doubled, or overtake.
+
+Each test runs over both links of an agent: to the broker itself, and through a gateway.
+"""
 
 import asyncio
 import base64
@@ -14,13 +17,13 @@ import pytest_asyncio
 
 from services.job_agent import reporter
 from services.job_agent.agent import Agent
-from services.job_agent.kafka_link import KafkaLink
 from services.job_agent.payload import shepherd, usage_sampling
 from services.job_agent.payload.run import Workplace
+from tests.services.job_agent.links import LINKS, agent_link, broker_settings
 from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.waiting import eventually
-from wms.auth.orders import OrderKeys, PilotCredential
-from wms.bus.kafka import BrokerSettings, Kafka, Reader
+from wms.auth.orders import OrderKeys
+from wms.bus.kafka import Kafka, Reader
 from wms.bus.topics import find, site_inbox_of
 from wms.embedded.broker import Broker
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
@@ -162,10 +165,12 @@ class Scene(msgspec.Struct):
     running: asyncio.Task[None]
 
 
-@pytest_asyncio.fixture(loop_scope="session")
-async def scene(broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Scene]:
+@pytest_asyncio.fixture(loop_scope="session", params=LINKS)
+async def scene(
+    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> AsyncIterator[Scene]:
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
-    async with stage(broker, tmp_path) as made:
+    async with stage(broker, tmp_path, request.param) as made:
         yield made
 
 
@@ -175,11 +180,10 @@ def payload_ending(seconds: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def stage(broker: Broker, tmp_path: Path) -> AsyncIterator[Scene]:
+async def stage(broker: Broker, tmp_path: Path, link_kind: str = "kafka") -> AsyncIterator[Scene]:
     """Start an agent whose system is played."""
     number = next(_numbers)
     pilot_id, site = f"played-{number}", f"stage-{number}"
-    settings = BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
     config = msgspec.convert(
         {
             "pilot": {
@@ -202,14 +206,14 @@ async def stage(broker: Broker, tmp_path: Path) -> AsyncIterator[Scene]:
         site=SiteName(site),
         pilot_id=PilotId(pilot_id),
     )
-    kafka = Kafka(settings, "played")
+    kafka = Kafka(broker_settings(broker), "played")
     await kafka.start()
     played = Played(kafka, pilot_id, site)
     await played.open()
     listening = asyncio.create_task(played.listen())
-    async with workplace:
-        credential = PilotCredential("", played.orders.of_pilot(pilot_id))
-        agent = Agent(config, KafkaLink(settings, PilotId(pilot_id), site, credential), workplace)
+    linking = agent_link(link_kind, broker, tmp_path, pilot_id, site, played.orders)
+    async with workplace, linking as link:
+        agent = Agent(config, link, workplace)
         running = asyncio.create_task(agent.run())
         yield Scene(played, agent, running)
         agent.abandon()

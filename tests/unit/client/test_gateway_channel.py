@@ -1,4 +1,4 @@
-"""A channel to a gateway is not made where tokens would go in clear."""
+"""The channel over HTTPS: a token goes to no address that is not a gateway's, or is not encrypted."""
 
 from pathlib import Path
 
@@ -10,6 +10,7 @@ from wms.client.settings import GatewayAddress
 from wms.errors import Rejected
 
 
-def test_an_address_in_clear_on_another_machine_is_refused_before_anything_is_sent() -> None:
-    with pytest.raises(Rejected, match="in clear"):
-        GatewayChannel(GatewayAddress(url="http://gateway.example.org"), TokenFile(Path("none")))
+@pytest.mark.parametrize("url", ["wms.example.org", "http://wms.example.org", "https://a:b@h"])
+def test_an_address_that_would_take_the_token_elsewhere_is_refused_at_once(url: str) -> None:
+    with pytest.raises(Rejected, match="BAD_GATEWAY"):
+        GatewayChannel(GatewayAddress(url=url), TokenFile(Path("/none")))

@@ -6,7 +6,7 @@ from typing import NoReturn
 import pytest
 
 from services.job_agent.payload import shepherd
-from services.job_agent.pilot import crash_words, take_credential
+from services.job_agent.pilot import crash_words, take_token_file
 from wms.dispatch.port import LAST_LINE_LIMIT
 from wms.errors import Rejected
 
@@ -18,27 +18,24 @@ def token_file(tmp_dir: Path) -> Path:
     return tmp_dir / "token"
 
 
-def test_the_credential_is_taken_and_its_file_is_gone(
-    token_file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_token_file_is_taken_and_is_gone(token_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[tuple[int, ...]] = []
     monkeypatch.setattr(shepherd, "prctl", lambda *numbers: asked.append(numbers))
     token_file.write_text("a.b.c 0123\n")
-    credential = take_credential(token_file)
-    assert (credential.token, credential.key) == ("a.b.c", "0123")
+    assert take_token_file(token_file) == "a.b.c 0123\n"
     assert not token_file.exists()
     assert asked, "payloads run as the same user: they must not read this process's memory"
 
 
-@pytest.mark.parametrize("content", [None, b"", b"only-a-token", b"\xff\xfe x"])
-def test_a_pilot_without_a_credential_is_refused(
+@pytest.mark.parametrize("content", [None, b"\xff\xfe x"])
+def test_a_pilot_without_a_token_file_is_refused(
     token_file: Path, content: bytes | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shepherd, "prctl", lambda *_: None)
     if content is not None:
         token_file.write_bytes(content)
     with pytest.raises(Rejected) as caught:
-        take_credential(token_file)
+        take_token_file(token_file)
     assert caught.value.code == "NO_TOKEN"
 
 

@@ -7,6 +7,7 @@ import msgspec
 
 from tests.unit.messages import (
     access_examples,
+    exchange_examples,
     lease_examples,
     overview_examples,
     ranking_examples,
@@ -26,6 +27,7 @@ from wms.messages import (
     changes,
     commands,
     events,
+    pilot_exchange,
     queries,
     replies,
     reports,
@@ -767,6 +769,7 @@ FULL: dict[str, msgspec.Struct] = {
     **usage_examples.FULL,
     **lease_examples.FULL,
     **overview_examples.FULL,
+    **exchange_examples.FULL,
 }
 """By tag: every field said, none at its default."""
 
@@ -935,6 +938,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **usage_examples.MINIMAL,
     **lease_examples.MINIMAL,
     **overview_examples.MINIMAL,
+    **exchange_examples.MINIMAL,
 }
 """By tag: only what must be said."""
 
@@ -1148,6 +1152,18 @@ GROWN: dict[str, msgspec.Struct] = {
             ),
         ),
     ),
+    "pilot-detail.link": replies.PilotDetail(
+        **ASKED,
+        pilot=msgspec.structs.replace(PILOT_LINE, owner_group="lhcb_user", owner="alice", link="gateway"),
+        dispatcher="slurm",
+        reference="4711",
+        started_at=AT,
+        ended_at=LATER,
+        word="Failed: node_fail",
+        word_at=LATER,
+        cause="NODE_LOST",
+        output="lost its node\n",
+    ),
     "pilot-detail.private": replies.PilotDetail(
         **ASKED,
         pilot=msgspec.structs.replace(PILOT_LINE, owner_group="lhcb_user", owner="alice"),
@@ -1164,6 +1180,7 @@ GROWN: dict[str, msgspec.Struct] = {
         **ASKED,
         pilots=(msgspec.structs.replace(PILOT_LINE, owner_group="lhcb_user", owner="alice"),),
     ),
+    "pilots.link": replies.Pilots(**ASKED, pilots=(msgspec.structs.replace(PILOT_LINE, link="gateway"),)),
     "shares.usage": replies.Shares(
         **ASKED,
         shares=(
@@ -1487,6 +1504,8 @@ UNIONS: dict[str, Any] = {
     "wms.broker.jobs": broker.ToBroker,
     "wms.agreement.offers": agreements.ToSite,
     "wms.agreement.decisions": agreements.AgreementDecided,
+    "wms.pilot.exchanges": pilot_exchange.SecretExchange,
+    "wms.pilot.credentials": pilot_exchange.ExchangeAnswer,
 }
 """By topic; the names are those of the schemas in `docs/schema/`."""
 

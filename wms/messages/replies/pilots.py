@@ -27,6 +27,8 @@ class PilotLine(msgspec.Struct, frozen=True, kw_only=True):
     """The group whose jobs a private pilot takes. Empty for a pilot that takes those of any group of its VO."""
     owner: StoredName = ""
     """The user whose jobs a private pilot takes. Empty if it takes those of the whole group."""
+    link: Word = "kafka"
+    """How the pilot reaches the services: `kafka`, or `gateway` over HTTPS."""
 
 
 class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):

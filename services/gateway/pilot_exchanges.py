@@ -1,0 +1,90 @@
+"""Passes exchanges of pilots' secrets on to the services, and their answers back. Neither can be read or made here.
+
+The answers come on one topic, which every gateway reads: an answer that nobody here waits for is another gateway's.
+"""
+
+import asyncio
+import contextlib
+from collections import defaultdict
+from typing import Final
+
+from services.gateway.problem import TooMany
+from wms.bus.inbox import Inbox
+from wms.bus.kafka import Kafka
+from wms.bus.topics import find
+from wms.errors import Unavailable
+from wms.messages.pilot_exchange import ANSWERS_TOPIC, TOPIC, ExchangeAnswer, SecretExchange
+from wms.messages.wire import Codec, encode
+
+AGAIN_SECONDS: Final = 5.0
+"""Seconds without an answer after which an exchange is sent again."""
+AFRESH_SECONDS: Final = 1.0
+WAITING_LIMIT: Final = 5_000
+"""The most exchanges that wait for an answer at a time."""
+
+_CODEC: Codec[ExchangeAnswer] = Codec(ExchangeAnswer)
+
+
+class ExchangeAnswers:
+    """Sends exchanges and waits for their answers. `run` reads these."""
+
+    name = "exchanges"
+
+    def __init__(self, kafka: Kafka) -> None:
+        self._kafka = kafka
+        self._inbox: Inbox[ExchangeAnswer] | None = None
+        self._is_read = asyncio.Event()
+        self._waiting: defaultdict[tuple[str, str], list[asyncio.Future[ExchangeAnswer]]] = defaultdict(list)
+
+    async def run(self) -> None:
+        """Read answers until cancelled."""
+        while True:
+            with contextlib.suppress(Unavailable):
+                await self._read()
+            await asyncio.sleep(AFRESH_SECONDS)
+
+    async def ask(self, exchange: SecretExchange, seconds: float) -> ExchangeAnswer:
+        """Send an exchange, again and again, and return the answer. Raise Unavailable if none comes within `seconds`."""
+        if len(self._waiting) >= WAITING_LIMIT:
+            raise TooMany("too many pilots begin at once", AGAIN_SECONDS)
+        key = exchange.pilot_id, exchange.exchange_id
+        answer: asyncio.Future[ExchangeAnswer] = asyncio.get_running_loop().create_future()
+        self._waiting[key].append(answer)
+        try:
+            async with asyncio.timeout(seconds):
+                await self._is_read.wait()
+                return await self._sent(exchange, answer)
+        except TimeoutError:
+            raise Unavailable("no service has answered the exchange of the secret") from None
+        finally:
+            self._waiting[key].remove(answer)
+            if not self._waiting[key]:
+                del self._waiting[key]
+
+    async def _sent(
+        self, exchange: SecretExchange, answer: "asyncio.Future[ExchangeAnswer]"
+    ) -> ExchangeAnswer:
+        while not answer.done():
+            await self._kafka.send(TOPIC, exchange.pilot_id, encode(exchange))
+            if self._inbox is not None:
+                self._inbox.hurry()
+            await asyncio.wait([answer], timeout=AGAIN_SECONDS)
+        return answer.result()
+
+    async def _read(self) -> None:
+        self._inbox = inbox = Inbox(self._kafka, find(ANSWERS_TOPIC), _CODEC)
+        try:
+            await inbox.start()
+            self._is_read.set()
+            while True:
+                for answer in await inbox.poll(1.0):
+                    self._pass_on(answer)
+        finally:
+            self._is_read.clear()
+            self._inbox = None
+            await inbox.close()
+
+    def _pass_on(self, answer: ExchangeAnswer) -> None:
+        for each in self._waiting.get((answer.pilot_id, answer.exchange_id), ()):
+            if not each.done():
+                each.set_result(answer)

@@ -1,0 +1,37 @@
+"""`GET /pilots/{pilot_id}/orders`: the orders to one pilot, as server-sent events, for as long as it stays connected."""
+
+from typing import Final
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from services.gateway import received
+from services.gateway.asking import Desk
+from services.gateway.operation import STREAM_TYPE, Operation
+from services.gateway.order_stream import OrderStreamResponse
+from services.gateway.place_routes import OnePilot
+
+ORDERS: Final = Operation(
+    method="GET",
+    path="/pilots/{pilot_id}/orders",
+    summary="The orders to your pilot as they come, each signed for it; its newest stream alone gets them",
+    parameters=OnePilot,
+    answer=None,
+    answer_type=STREAM_TYPE,
+)
+
+
+class AttachedPilots:
+    """The endpoint."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    async def respond(self, request: Request) -> Response:
+        """Return the stream, which ends with the token, the gateway or the connection."""
+        given = received.parameters(request, OnePilot)
+        credential, principal = self._desk.admit_pilot(request, given.pilot_id)
+        stream = await self._desk.pilots.inboxes.attach(principal)
+        return OrderStreamResponse(
+            stream, credential.expires_at, lambda: self._desk.gate.check_kept(principal)
+        )

@@ -1,0 +1,129 @@
+"""The connection of a pilot to a gateway over HTTPS: its requests, bounded and with the pilot's token, and the stream of its orders.
+
+Only the node connects, never the gateway. The proxies that the environment names are used. Redirections are refused, since they would carry
+the token elsewhere.
+"""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator
+from typing import Any, Final
+
+import aiohttp
+
+from wms.auth.envelope import ENVELOPE_BYTES
+from wms.errors import Rejected, Unavailable
+from wms.gateway.address import checked_url
+from wms.gateway.refusal import refusal
+from wms.messages.wire import PAYLOAD_LIMIT
+from wms.runtime.pilot_config import GatewayAccess
+from wms.web import body
+
+PREFIX: Final = "/api/v1"
+ANSWER_LIMIT: Final = 200_000
+CONNECT_SECONDS: Final = 10.0
+QUIET_SECONDS: Final = 40.0
+"""Seconds without a byte after which the stream of orders counts as broken; a gateway is never silent for half as long."""
+LINE_LIMIT: Final = PAYLOAD_LIMIT + ENVELOPE_BYTES + 100
+_DATA = b"data: "
+
+
+class GatewayConnection:
+    """The connections of one pilot to its gateway."""
+
+    def __init__(self, access: GatewayAccess, pilot_id: str) -> None:
+        """Raise Rejected if the address is none or is not encrypted, or if the authorities are no certificates."""
+        self._url = f"{checked_url(access.url)}{PREFIX}/pilots/{pilot_id}"
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=8, ssl=_trusted(access.authorities)),
+            cookie_jar=aiohttp.DummyCookieJar(),
+            auto_decompress=False,
+            headers={"Accept-Encoding": "identity"},
+            # HTTPS_PROXY, NO_PROXY
+            trust_env=True,
+        )
+
+    async def close(self) -> None:
+        """Disconnect."""
+        await self._session.close()
+
+    async def post(self, path: str, raw: bytes, seconds: float, token: str = "") -> bytes:
+        """Send a JSON document and return the answer. Without a token none is sent.
+
+        Raise Rejected if the gateway or a service refuses it, Unavailable if there is no answer within `seconds`.
+        """
+        headers = {"Content-Type": "application/json", **_bearer(token)}
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self._session.post(
+                    f"{self._url}{path}", data=raw, headers=headers, allow_redirects=False
+                ) as answer,
+            ):
+                read = await body(answer, ANSWER_LIMIT)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unanswered(self._url, error) from None
+        if answer.status in (200, 202):
+            return read
+        raise refusal(answer.status, read)
+
+    async def stream(self, path: str, token: str) -> aiohttp.ClientResponse:
+        """Open a stream of server-sent events. Raise Rejected if it is refused, Unavailable if there is no answer."""
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=QUIET_SECONDS)
+        try:
+            answer = await self._session.get(
+                f"{self._url}{path}", headers=_bearer(token), timeout=timeout, allow_redirects=False
+            )
+            if answer.status == 200:
+                return answer
+            async with answer:
+                read = await body(answer, ANSWER_LIMIT)
+        except (aiohttp.ClientError, OSError, TimeoutError) as error:
+            raise _unanswered(self._url, error) from None
+        raise refusal(answer.status, read)
+
+
+async def events(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    """Yield the data of each event of a stream; empty for one that only shows that the stream lives.
+
+    Raise Unavailable once the stream has ended or was silent for too long.
+    """
+    try:
+        async for line in _lines(answer):
+            if line.startswith(_DATA):
+                yield line[len(_DATA) :]
+            elif line.startswith(b":"):
+                yield b""
+    except (aiohttp.ClientError, OSError, TimeoutError) as error:
+        raise _unanswered(str(answer.url), error) from None
+    raise Unavailable(f"the stream at {answer.url} has ended")
+
+
+async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
+    rest = bytearray()
+    async for piece in answer.content.iter_any():
+        seen = len(rest)
+        rest += piece
+        if (end := rest.rfind(b"\n", seen)) >= 0:
+            for line in bytes(rest[:end]).split(b"\n"):
+                yield line
+            del rest[: end + 1]
+        if len(rest) > LINE_LIMIT:
+            raise Unavailable(f"the stream at {answer.url} has a line over {LINE_LIMIT:,} bytes")
+
+
+def _bearer(token: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def _trusted(authorities: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cadata=authorities or None)
+    except (ValueError, ssl.SSLError) as error:
+        raise Rejected(
+            "BAD_AUTHORITIES", f"the authorities of the gateway are no certificates: {error}"
+        ) from None
+
+
+def _unanswered(url: str, error: Any) -> Unavailable:
+    return Unavailable(f"no answer from {url}: {str(error) or type(error).__name__}")

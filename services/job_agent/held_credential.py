@@ -1,0 +1,59 @@
+"""What a job agent has of its credential: its present token, and its key, by which it verifies and decodes orders."""
+
+import structlog
+
+from wms.auth.orders import PilotCredential, PilotKey, claimed_end
+from wms.bus.topics import site_inbox_of
+from wms.errors import Rejected
+from wms.ids import PilotId
+from wms.messages.site_inbox import ToAgent, TokenRenewal
+from wms.messages.wire import PAYLOAD_LIMIT, Codec
+
+log = structlog.get_logger()
+
+
+class OrderCodec(Codec[ToAgent | None]):
+    """A decoder of the messages that services signed for one pilot with its key. Messages without a valid signature are counted."""
+
+    def __init__(self, site: str, key: PilotKey) -> None:
+        super().__init__(ToAgent)
+        self._topic = site_inbox_of(site).name
+        self._key = key
+        self.refused = 0
+        """How many messages came without a valid signature of the services."""
+
+    def decode(self, payload: bytes) -> ToAgent | None:
+        """Return the message, or None if its signature is not valid. Raise Rejected if it is signed but cannot be decoded."""
+        try:
+            order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
+        except Rejected as fault:
+            self._count(fault)
+            return None
+        return super().decode(bytes(order))
+
+    def _count(self, fault: Rejected) -> None:
+        self.refused += 1
+        # Each time that there are twice as many: whoever sends many is not to fill the log.
+        if self.refused.bit_count() == 1:
+            log.warning("order refused", refused=self.refused, error=fault.message)
+
+
+class HeldCredential:
+    """The credential that a pilot uses now. Services renew its token; its key stays."""
+
+    def __init__(self, pilot_id: PilotId, site: str, credential: PilotCredential) -> None:
+        """Raise Rejected if the credential has no valid key."""
+        self.token = credential.token
+        self._key = PilotKey(pilot_id, credential.key)
+        self.codec = OrderCodec(site, self._key)
+
+    def renew(self, renewal: TokenRenewal) -> None:
+        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""
+        try:
+            token = self._key.opened(renewal.sealed)
+        except Rejected as fault:
+            log.warning("new token not taken", error=fault.message)
+            return
+        if claimed_end(token) > claimed_end(self.token):
+            self.token = token
+            log.info("new token taken")

@@ -1,0 +1,159 @@
+"""The connection of a job agent to the services through a gateway, over HTTPS. It implements the port `AgentLink`."""
+
+import asyncio
+import contextlib
+from typing import Final
+
+import msgspec
+
+from services.job_agent.gateway_connection import GatewayConnection, events
+from services.job_agent.held_credential import HeldCredential
+from wms.auth.orders import PilotCredential
+from wms.errors import Rejected, Unavailable
+from wms.ids import PilotId
+from wms.messages.reports import Peeked, Report
+from wms.messages.requests import MatchRequest
+from wms.messages.site_inbox import ToAgent, TokenRenewal
+from wms.messages.wire import encode
+from wms.runtime.pilot_config import GatewayAccess
+
+OPEN_SECONDS: Final = 15.0
+"""Seconds within which a gateway must open the stream of orders."""
+SEND_SECONDS: Final = 5.0
+"""Seconds within which a gateway must take a message. Otherwise it counts as not sent."""
+WAITING_LIMIT: Final = 100
+"""How many orders wait to be received. Beyond, no more are read, and the gateway waits."""
+
+
+class HttpsLink:
+    """The connection of one job agent through a gateway: a stream of orders, and a request for each message that it sends."""
+
+    def __init__(
+        self, access: GatewayAccess, pilot_id: PilotId, site: str, credential: PilotCredential
+    ) -> None:
+        """Raise Rejected if the credential has no valid key."""
+        self._access = access
+        self._pilot_id = pilot_id
+        self._held = HeldCredential(pilot_id, site, credential)
+        self._connection: GatewayConnection | None = None
+        self._reading: asyncio.Task[None] | None = None
+        self._waiting: asyncio.Queue[bytes] = asyncio.Queue(WAITING_LIMIT)
+
+    @property
+    def refused(self) -> int:
+        """How many received messages were ignored, because no service had signed them for this pilot."""
+        return self._held.codec.refused
+
+    @property
+    def token(self) -> str:
+        """The pilot's present token."""
+        return self._held.token
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the stream of orders is open, as far as is known."""
+        return self._reading is not None and not self._reading.done()
+
+    def renew(self, renewal: TokenRenewal) -> None:
+        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one.
+
+        The stream of orders goes on under the old token, and ends with it.
+        """
+        self._held.renew(renewal)
+
+    async def open(self) -> None:
+        """Open the stream of orders, after closing an old one. From then on all messages to the pilot arrive.
+
+        Raise Unavailable if no gateway answers, or if it refuses the pilot now.
+        """
+        await self.close()
+        self._connection = GatewayConnection(self._access, self._pilot_id)
+        attached = asyncio.Event()
+        self._reading = asyncio.create_task(self._read(self._connection, attached), name="orders")
+        opened = asyncio.create_task(attached.wait())
+        try:
+            await asyncio.wait(
+                [self._reading, opened], timeout=OPEN_SECONDS, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            opened.cancel()
+            if not attached.is_set():
+                reason = _reason(self._reading)
+                await self.close()
+        if not attached.is_set():
+            raise Unavailable(reason)
+
+    async def close(self) -> None:
+        """Close the connection, if it is open."""
+        reading, self._reading = self._reading, None
+        connection, self._connection = self._connection, None
+        if reading is not None:
+            reading.cancel()
+            await asyncio.wait([reading])
+        if connection is not None:
+            await connection.close()
+        self._waiting = asyncio.Queue(WAITING_LIMIT)
+
+    async def ask(self, request: MatchRequest) -> None:
+        """Send a match request. Raise Unavailable if the gateway does not take it in time or the connection is closed."""
+        await self._send(request)
+
+    async def report(self, report: Report | Peeked) -> None:
+        """Send a report, or a part of a payload's output.
+
+        Raise Unavailable if the gateway does not take it in time or the connection is closed, Rejected if it is too large.
+        """
+        await self._send(report)
+
+    async def receive(self, timeout_seconds: float) -> list[ToAgent]:
+        """Wait at most `timeout_seconds` for messages to the pilot and return them. Those without a valid signature are left out."""
+        if not self.is_open and self._waiting.empty():
+            raise Unavailable("the stream of orders is closed")
+        payloads: list[bytes] = []
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(timeout_seconds):
+                payloads.append(await self._waiting.get())
+        while not self._waiting.empty():
+            payloads.append(self._waiting.get_nowait())
+        decoded = [self._decoded(each) for each in payloads]
+        return [order for order in decoded if order is not None]
+
+    async def check(self) -> None:
+        """Raise Unavailable if the stream of orders has ended."""
+        if self._reading is None or self._reading.done():
+            raise Unavailable(_reason(self._reading))
+
+    async def _read(self, connection: GatewayConnection, attached: asyncio.Event) -> None:
+        """Read orders until the stream ends, which raises Unavailable or Rejected."""
+        async with await connection.stream("/orders", self._held.token) as answer:
+            async for data in events(answer):
+                # The first event says that the gateway reads the site's inbox.
+                attached.set()
+                if data:
+                    await self._waiting.put(data)
+
+    def _decoded(self, payload: bytes) -> ToAgent | None:
+        try:
+            return self._held.codec.decode(payload)
+        except Rejected:
+            # A service of another version signed what this agent cannot read.
+            return None
+
+    async def _send(self, message: msgspec.Struct) -> None:
+        if self._connection is None:
+            raise Unavailable("the link is closed")
+        raw = b'{"messages":[%b]}' % encode(message)
+        try:
+            await self._connection.post("/messages", raw, SEND_SECONDS, self._held.token)
+        except Rejected as fault:
+            raise Unavailable(f"the gateway does not take the message: {fault.message}") from None
+
+
+def _reason(reading: asyncio.Task[None] | None) -> str:
+    """Return why the stream of orders has ended, as a sentence."""
+    if reading is None:
+        return "the stream of orders is closed"
+    if not reading.done():
+        return f"the gateway has not opened the stream of orders within {OPEN_SECONDS:g} s"
+    fault = None if reading.cancelled() else reading.exception()
+    return f"the stream of orders has ended: {fault}"

@@ -1,0 +1,66 @@
+"""One-time secrets of pilots in the database: the hash of each, and the exchange in which it was used."""
+
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from wms.db.database import Transaction
+from wms.db.pilot import TokenDue
+from wms.db.sql import load
+from wms.ids import PilotId
+
+SQL = load(__file__)
+
+
+class StoredSecret(msgspec.Struct, frozen=True, kw_only=True):
+    """What is stored of a pilot's one-time secret, and whom its token would name."""
+
+    pilot: TokenDue
+    digest: bytes
+    """The SHA-256 of the secret."""
+    expired: bool
+    ended: bool
+    """Whether the pilot has ended. A pilot that was only lost from sight may still work."""
+    exchange_id: str | None
+    """The exchange in which the secret was used; None if it was not."""
+    exchanged_ago: float | None
+    """Seconds since that exchange."""
+    refusals: int
+    """How many exchanges were refused since."""
+
+
+async def insert(tx: Transaction, digests: Mapping[PilotId, bytes], seconds: float) -> None:
+    """Store the hashes of these pilots' secrets, which may be exchanged for so many seconds. The pilots must be stored."""
+    if digests:
+        await tx.execute(SQL["insert"], list(digests), list(digests.values()), seconds)
+
+
+async def lock(tx: Transaction, pilot_ids: Sequence[PilotId]) -> dict[PilotId, StoredSecret]:
+    """Return the secrets of these pilots, and keep others from exchanging them until the transaction ends."""
+    rows = [dict(row) for row in await tx.fetch(SQL["lock"], sorted(set(pilot_ids)))]
+    return {PilotId(row["pilot_id"]): _stored(row) for row in rows}
+
+
+def _stored(row: dict[str, object]) -> StoredSecret:
+    pilot = TokenDue(**{name: row.pop(name) for name in TokenDue.__struct_fields__})  # type: ignore[arg-type] # a row's columns
+    return StoredSecret(pilot=pilot, **row)  # type: ignore[arg-type]
+
+
+async def exchanged(tx: Transaction, exchanges: Mapping[PilotId, str], token_seconds: float) -> None:
+    """Store in which exchange each of these secrets was used, and that the pilots' tokens expire after `token_seconds`."""
+    if exchanges:
+        await tx.execute(SQL["exchanged"], list(exchanges), list(exchanges.values()), token_seconds)
+
+
+async def refused(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
+    """Count a refused exchange of each of these pilots' secrets."""
+    if pilot_ids:
+        await tx.execute(SQL["refused"], pilot_ids)
+
+
+async def revoke_ended(tx: Transaction, *, since: float, by: str) -> bool:
+    """Revoke the tokens of pilots that came through a gateway and ended at least `since` seconds ago, until the tokens expire.
+
+    Return whether there were any. Pilots that were only lost from sight keep their tokens.
+    """
+    return await tx.execute(SQL["revoke_ended"], since, by) > 0
