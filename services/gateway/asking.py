@@ -21,7 +21,7 @@ from services.gateway.route import Requester, Route
 from services.gateway.site_inboxes import SiteInboxes
 from services.gateway.under_way import UnderWay
 from wms.auth.principal import Principal
-from wms.bus.kafka import Kafka
+from wms.bus.grouped_sends import GroupedSends
 from wms.client.channel import Channel
 from wms.client.credential import UserCredential
 from wms.messages import commands, queries
@@ -36,11 +36,10 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
 
 
 class PilotDesk:
-    """What the endpoints of pilots share: the broker, the inboxes of sites, and the answers to exchanges of secrets."""
+    """What the endpoints of pilots share: what they send, the inboxes of sites, and the answers to exchanges of secrets."""
 
-    def __init__(self, kafka: Kafka, inboxes: SiteInboxes, exchanges: ExchangeAnswers) -> None:
-        self.kafka = kafka
-        """The client by which the messages of all pilots are sent, each under its pilot's token."""
+    def __init__(self, outbox: GroupedSends, inboxes: SiteInboxes, exchanges: ExchangeAnswers) -> None:
+        self.outbox = outbox
         self.inboxes = inboxes
         self.exchanges = exchanges
 

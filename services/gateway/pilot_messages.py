@@ -1,6 +1,6 @@
 """`POST /pilots/{pilot_id}/messages`: what a pilot says, passed on under its token, so that the services check it as ever."""
 
-from collections.abc import Sequence
+import asyncio
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -11,7 +11,7 @@ from services.gateway import received
 from services.gateway.asking import Desk, json_response
 from services.gateway.operation import Operation
 from services.gateway.place_routes import OnePilot
-from wms.bus.kafka import HEADER
+from wms.bus.kafka import bearing
 from wms.errors import Rejected
 from wms.messages import reports, requests
 from wms.messages.reports import Peeked, Report
@@ -59,24 +59,26 @@ class PilotMessages:
         credential, principal = self._desk.admit_pilot(request, given.pilot_id)
         seconds = self._desk.settings.read_seconds
         batch: PilotMessageBatch = await received.decoded(request, PilotMessageBatch, BODY_LIMIT, seconds)
-        payloads = [bytes(each) for each in batch.messages]
-        for topic, some in _by_topic(payloads, given.pilot_id).items():
-            keys = [given.pilot_id.encode()] * len(some)
-            headers = [(HEADER, f"Bearer {credential.token}".encode())]
-            await self._desk.pilots.kafka.send_many(topic, keys, some, headers)
+        # All are handed over in their order before the first is awaited.
+        await asyncio.gather(
+            *(
+                self._desk.pilots.outbox.send(topic, bearing(given.pilot_id, payload, credential.token))
+                for topic, payload in _with_topics(batch, given.pilot_id)
+            )
+        )
         self._desk.pilots.inboxes.hurry(principal.site or "")
-        return json_response(TakenMessages(taken=len(payloads)), MESSAGES.status)
+        return json_response(TakenMessages(taken=len(batch.messages)), MESSAGES.status)
 
 
-def _by_topic(payloads: Sequence[bytes], pilot_id: str) -> dict[str, list[bytes]]:
-    """Return messages by their topics. Rejected: the services could not read one, or it is another pilot's."""
-    found: dict[str, list[bytes]] = {}
-    for each in payloads:
+def _with_topics(batch: PilotMessageBatch, pilot_id: str) -> list[tuple[str, bytes]]:
+    """Return the messages, each after its topic. Raise Rejected if the services could not read one, or if it is another pilot's."""
+    found: list[tuple[str, bytes]] = []
+    for each in map(bytes, batch.messages):
         message: Any = _CODEC.decode(each)
         if message.pilot_id != pilot_id:
             raise Rejected(
                 "NOT_ALLOWED", "a message is of another pilot", "send each pilot's under its token"
             )
         topic = requests.TOPIC if isinstance(message, MatchRequest) else reports.TOPIC
-        found.setdefault(topic, []).append(each)
+        found.append((topic, each))
     return found

@@ -12,6 +12,7 @@ from services.gateway.older_events import OlderEvents
 from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.site_inboxes import SiteInboxes
+from wms.bus.grouped_sends import GroupedSends
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 from wms.runtime.host import Host
@@ -26,7 +27,7 @@ async def build(host: Host, config: Config) -> None:
     turns = ParsingTurns()
     older = OlderEvents(host.kafka, find(TOPIC), turns)
     store = open_store(config.sandboxes.url) if config.sandboxes.url else None
-    pilots = PilotDesk(host.kafka, SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
+    pilots = PilotDesk(GroupedSends(host.kafka), SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
     desk = Desk(
         settings=settings,
         gate=Gate(host.verifier, config.requests),

@@ -8,7 +8,10 @@ ENDED_SECONDS = 60.0
 SOURCE = "pilot_submitter"
 
 
-async def revoke_ended(db: Database) -> None:
-    """Revoke pilots that ended a while ago while their tokens last. Pilots that were only lost from sight keep theirs."""
+async def revoke_ended(db: Database, token_seconds: float) -> None:
+    """Revoke pilots that ended a while ago, until their tokens, which are valid for `token_seconds`, have expired.
+
+    Pilots that were only lost from sight keep theirs.
+    """
     async with db.transaction() as tx:
-        await pilot_secret.revoke_ended(tx, since=ENDED_SECONDS, by=SOURCE)
+        await pilot_secret.revoke_ended(tx, since=ENDED_SECONDS, token_seconds=token_seconds, by=SOURCE)

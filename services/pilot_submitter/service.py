@@ -63,7 +63,7 @@ async def build(host: Host, config: Config) -> None:
     host.every("renew tokens", renewing.every_seconds, renewing.renew)
     exchanges = SecretExchanges(factory, host.orders)
     host.consume("exchanges", pilot_exchange.TOPIC, pilot_exchange.SecretExchange, exchanges.handle)
-    host.every("revoke ended", ENDED_SECONDS, partial(revoke_ended, host.db))
+    host.every("revoke ended", ENDED_SECONDS, partial(revoke_ended, host.db, factory.token_seconds))
 
 
 def _send_and_follow(host: Host, config: Config, provisioning: Provisioning, tracking: PilotTracking) -> None:

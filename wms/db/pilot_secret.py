@@ -58,9 +58,9 @@ async def refused(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
         await tx.execute(SQL["refused"], pilot_ids)
 
 
-async def revoke_ended(tx: Transaction, *, since: float, by: str) -> bool:
+async def revoke_ended(tx: Transaction, *, since: float, token_seconds: float, by: str) -> bool:
     """Revoke the tokens of pilots that came through a gateway and ended at least `since` seconds ago, until the tokens expire.
 
-    Return whether there were any. Pilots that were only lost from sight keep their tokens.
+    `token_seconds` is how long a token is valid. Return whether there were any. Pilots that were only lost from sight keep their tokens.
     """
-    return await tx.execute(SQL["revoke_ended"], since, by) > 0
+    return await tx.execute(SQL["revoke_ended"], since, by, token_seconds) > 0

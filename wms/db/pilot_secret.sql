@@ -25,11 +25,12 @@ update pilot p set token_until = now() + make_interval(secs => $3) from used whe
 update pilot_secret set refusals = refusals + 1 where pilot_id = any ($1::text[]);
 
 -- name: revoke_ended
--- Revoke pilots that came through a gateway and have ended, while their tokens last. Pilots lost from sight may still work.
+-- Revoke pilots that got a token through a gateway and have ended, until their last tokens expire. Pilots lost from sight may still work.
 with ended as (
     insert into revocation (kind, value, revoked_by, reason, expires_at)
-    select 'pilot', pilot_id, $2, 'the pilot has ended', token_until from pilot
-    where link = 'gateway' and token_until > now() and ended_at < now() - make_interval(secs => $1)
+    select 'pilot', pilot_id, $2, 'the pilot has ended', ended_at + make_interval(secs => $3) from pilot
+    where link = 'gateway' and token_until is not null
+      and ended_at between now() - make_interval(secs => $3) and now() - make_interval(secs => $1)
       and coalesce(cause not in ('NODE_LOST', 'PILOT_FORGOTTEN'), true)
     on conflict do nothing returning 1
 )

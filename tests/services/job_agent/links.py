@@ -26,6 +26,7 @@ from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Principal
 from wms.auth.revocations import Revocations
 from wms.auth.token import Claims, Verifier, mint
+from wms.bus.grouped_sends import GroupedSends
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import SHARED, find
 from wms.embedded.broker import Broker
@@ -52,7 +53,7 @@ class PilotsGateway:
         self.revocations = Revocations()
         self.verifier = Verifier.from_file(root / "keys" / "jwks.json", revocations=self.revocations)
         self.settings = GatewaySettings(port=port or free_port(), **said)  # type: ignore[arg-type]
-        self.pilots = PilotDesk(kafka, SiteInboxes(kafka), ExchangeAnswers(kafka))
+        self.pilots = PilotDesk(GroupedSends(kafka), SiteInboxes(kafka), ExchangeAnswers(kafka))
         callers = Callers(kafka.settings)
         turns = ParsingTurns()
         self.desk = Desk(

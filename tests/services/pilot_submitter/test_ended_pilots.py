@@ -8,7 +8,7 @@ from wms.db import revocation
 
 
 async def test_pilots_that_ended_a_while_ago_are_revoked_until_their_tokens_expire(the_world: World) -> None:
-    for name in ("p-ended", "p-lives", "p-lost", "p-just", "p-kafka", "p-expired"):
+    for name in ("p-ended", "p-lives", "p-lost", "p-just", "p-kafka", "p-expired", "p-never-began"):
         await the_world.add_pilot(replace(pilot(), pilot_id=name))
     await the_world.sql("update pilot set link = 'gateway', token_until = now() + interval '1 hour'")
     await the_world.sql(
@@ -17,10 +17,11 @@ async def test_pilots_that_ended_a_while_ago_are_revoked_until_their_tokens_expi
     await the_world.sql("update pilot set cause = 'NODE_LOST', state = 'Failed' where pilot_id = 'p-lost'")
     await the_world.sql("update pilot set ended_at = now() where pilot_id = 'p-just'")
     await the_world.sql("update pilot set link = 'kafka' where pilot_id = 'p-kafka'")
-    await the_world.sql("update pilot set token_until = now() where pilot_id = 'p-expired'")
+    await the_world.sql("update pilot set ended_at = now() - interval '2 hours' where pilot_id = 'p-expired'")
+    await the_world.sql("update pilot set token_until = null where pilot_id = 'p-never-began'")
 
     async def after() -> tuple[int, list[str]]:
-        await revoke_ended(the_world.db)
+        await revoke_ended(the_world.db, 3_600)
         async with the_world.db.transaction() as tx:
             revoked = [each.value for each in await revocation.in_force(tx) if each.kind == "pilot"]
             return await revocation.revision(tx), revoked

@@ -19,5 +19,6 @@ async def test_each_loop_does_a_round(the_world: World, kafka: str, tmp_path: Pa
         done = await do_each_once(host)
     assert done == {
         "provide", "follow", "fetch outputs", "ask mapping scripts", "health", "clear", "renew tokens",
-        "place", "watch placements", "clear placements", "direct jobs", "revocations",
+        "place", "watch placements", "clear placements", "direct jobs", "revocations", "revoke ended",
+        "pilot_submitter.exchanges.replay",
     }  # fmt: skip
