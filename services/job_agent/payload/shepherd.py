@@ -787,9 +787,9 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _is_there(charge: Charge) -> bool:
-    """Return whether the main process of a payload has not been waited for.
+    """Return whether the main process of a payload still exists: its end has not been waited for.
 
-    The init of a container waits for its processes, so the kernel may have reused the pid.
+    In a container the init process waits for it, so the kernel may have given the pid to another process.
     """
     if charge.cell is None:
         return True
