@@ -1,6 +1,5 @@
 """What is ARC's own: the two kinds of credential, what pilots ask for, what the element refuses."""
 
-import sys
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -105,10 +104,11 @@ async def test_a_file_with_the_agent_goes_with_each_pilot_and_to_no_shared_direc
 ) -> None:
     file = tmp_path / "agent.pyz"
     file.write_text("import sys\nprint('carried', open(sys.argv[2]).read())\n")
-    agent = AgentFile(file, sys.executable)
+    agent = AgentFile(file)
     dispatcher = ArcDispatcher(arc.element(arc.sites.told["arc"]["url"], "main"), agent.argv, agent.path)
     pilot = order("a pilot's configuration")
     await dispatcher.send([pilot])
-    assert (await over(arc, dispatcher, pilot.pilot_id)).state == "Done"
+    end = await over(arc, dispatcher, pilot.pilot_id)
+    assert end.state == "Done", end.reason
     (output,) = await dispatcher.outputs([pilot.pilot_id])
     assert output.text == "carried a pilot's configuration\n"
