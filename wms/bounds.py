@@ -82,6 +82,8 @@ Lines: TypeAlias = Annotated[list[Line], Meta(max_length=10_000)]
 LineTable: TypeAlias = Annotated[dict[Line, Line], Meta(max_length=1_000)]
 Reason: TypeAlias = Annotated[str, Meta(max_length=500, extra=_ANY_TEXT)]
 """A sentence that gives a reason."""
+GivenReason: TypeAlias = Annotated[str, Meta(min_length=1, max_length=500, extra=_ANY_TEXT)]
+"""A sentence that gives a reason, where one must be given."""
 Explanation: TypeAlias = Annotated[str, Meta(max_length=1_000, extra=_ANY_TEXT)]
 """The cause of an outcome, with the values that led to it."""
 Text: TypeAlias = Annotated[str, Meta(max_length=4_096, extra=_ANY_TEXT)]

@@ -31,6 +31,7 @@ STATUS: Final = {
     "NAME_TAKEN": 409,
     "SECRET_USED": 409,
     "NOT_SET": 409,
+    "NOT_NEXT": 409,
     "WAITING_LIMIT": 409,
     "MEDIA_TYPE": 415,
     "TOO_MANY_REQUESTS": 429,

@@ -5,6 +5,7 @@ from typing import Final
 from services.gateway import (
     about,
     attempt_files,
+    dead_letter_routes,
     event_stream,
     job_routes,
     passing,
@@ -25,6 +26,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *place_routes.ROUTES,
     *rule_routes.ROUTES,
     *report_routes.ROUTES,
+    *dead_letter_routes.ROUTES,
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (
     submitting.SUBMIT,

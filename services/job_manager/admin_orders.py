@@ -1,11 +1,18 @@
-"""Carries out administrators' orders on shares, limits and sites, and users' orders on private pilots and reservations."""
+"""Carries out administrators' orders on shares, limits, sites and dead letters, and users' orders on private pilots and reservations."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 import msgspec
 
-from services.job_manager import audit_trail, pilot_orders, reservation_orders, revoking, site_orders
+from services.job_manager import (
+    audit_trail,
+    dead_letter_orders,
+    pilot_orders,
+    reservation_orders,
+    revoking,
+    site_orders,
+)
 from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
 from wms.auth.policy import allowed
@@ -19,13 +26,16 @@ from wms.matching.shares import GroupShare, VoGroup
 from wms.messages import replies
 from wms.messages.commands import (
     CancelReservations,
+    DropDeadLetters,
     DropLimit,
+    ReplayDeadLetters,
     ResetShare,
     Revoke,
     Rule,
     RuleSite,
     SetLimit,
     SetShare,
+    SkipMessage,
     StartPilots,
     StopPilots,
 )
@@ -41,11 +51,14 @@ class OrderResult(msgspec.Struct, frozen=True):
     jobs: tuple[int, ...] = ()
 
 
-async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> None:
+async def carry_out(
+    tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries, cluster_id: str = ""
+) -> None:
     """Carry out an order in this transaction and send its answer to the sender's inbox.
 
     `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order
-    changes nothing; the answer says why. `canaries` sends the test jobs of site tests.
+    changes nothing; the answer says why. `canaries` sends the test jobs of site tests. `cluster_id` is that of the Kafka cluster on which messages
+    are skipped.
     """
     owner = principal.owner
     before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
@@ -55,7 +68,7 @@ async def carry_out(tx: Transaction, principal: Principal, rule: Rule, canaries:
         await _refuse(tx, principal, rule, fault)
         return
     try:
-        ruled = _decoded(before.answer) if before else await _rule(tx, principal, rule, canaries)
+        ruled = _decoded(before.answer) if before else await _rule(tx, principal, rule, canaries, cluster_id)
     except Rejected as fault:
         await _refuse(tx, principal, rule, fault)
         return
@@ -84,7 +97,11 @@ def _decoded(answer: str) -> OrderResult:
     return OrderResult(found) if isinstance(found, str) else found
 
 
-async def _rule(tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries) -> OrderResult:
+async def _rule(
+    tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries, cluster_id: str
+) -> OrderResult:
+    if isinstance(rule, SkipMessage):
+        return OrderResult(await dead_letter_orders.skip(tx, principal, rule, cluster_id))
     if isinstance(rule, RuleSite):
         return OrderResult(*await site_orders.carry_out(tx, principal, rule, canaries))
     carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
@@ -176,4 +193,6 @@ _RULES: dict[type[Any], Any] = {
     StopPilots: pilot_orders.stop,
     CancelReservations: reservation_orders.cancel,
     Revoke: revoking.carry_out,
+    ReplayDeadLetters: dead_letter_orders.replay,
+    DropDeadLetters: dead_letter_orders.drop,
 }

@@ -22,11 +22,19 @@ from wms.messages.commands import AddChunks, Command, Control, Submit
 class Commands:
     """Carries out users' commands: submissions, orders on jobs, and administrators' orders.
 
-    `segments` are the CPU segments by which jobs are grouped into queues, as ascending upper bounds in seconds.
+    `segments` are the CPU segments by which jobs are grouped into queues, as ascending upper bounds in seconds. `cluster_id` is that of
+    the Kafka cluster on which operators may have messages skipped.
     """
 
-    def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
+    def __init__(
+        self,
+        segments: tuple[int, ...],
+        foresight: SubmitCheck,
+        admission: WaitingQuota,
+        cluster_id: str = "",
+    ) -> None:
         self._segments = segments
+        self._cluster_id = cluster_id
         self.submissions = Submissions(segments, foresight, admission)
         # A submission object of its own: the other's caches belong to the thread that prepares submissions.
         self.canaries = Canaries(Submissions(segments, SubmitCheck(segments), admission))
@@ -52,7 +60,8 @@ class Commands:
         elif isinstance(message, Control):
             await job_orders.carry_out(tx, await share.acting(tx, principal), message, self._segments)
         else:
-            await admin_orders.carry_out(tx, await share.acting(tx, principal), message, self.canaries)
+            acting = await share.acting(tx, principal)
+            await admin_orders.carry_out(tx, acting, message, self.canaries, self._cluster_id)
 
 
 class SubmissionPreparation:

@@ -10,6 +10,7 @@ from services.job_manager.maintenance.broker_orders import BrokerOrders
 from services.job_manager.maintenance.housekeeping import Housekeeping
 from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
+from services.job_manager.maintenance.skips import Skips
 from services.job_manager.maintenance.usage_rollup import UsageRollup
 from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
@@ -18,7 +19,10 @@ from services.job_manager.reports import Reports
 from services.job_manager.submission.rates import Rates
 from services.job_manager.submission.submit_check import SubmitCheck
 from services.job_manager.submission.waiting_limits import WaitingQuota
+from wms.auth.principal import Principal
+from wms.auth.token import Verifier
 from wms.bus.consumer import ConsumerPolicy
+from wms.errors import Rejected
 from wms.messages import commands, reports
 from wms.messages import queries as asked
 from wms.runtime import clock
@@ -44,7 +48,7 @@ async def build(host: Host, config: Config) -> None:
 
 def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> None:
     segments = config.queues.cpu_segments
-    taking = Commands(segments, SubmitCheck(segments), waiting_quota)
+    taking = Commands(segments, SubmitCheck(segments), waiting_quota, host.kafka.cluster_id)
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
@@ -53,6 +57,14 @@ def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> N
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
+    host.every("skips", 1.0, Skips(host.patient_db, host.kafka, partial(_sender, host.verifier)).look)
+
+
+def _sender(verifier: Verifier, token: str) -> Principal | None:
+    try:
+        return verifier.verify(token, clock.timestamp())
+    except Rejected:
+        return None
 
 
 def _answer_queries(host: Host, config: Config) -> None:

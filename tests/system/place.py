@@ -40,12 +40,12 @@ class Place:
         write_secret(path, mint(load_key(self.root / "keys" / "issuer.pem"), claims, 3600.0, issued))
         return path
 
-    def settings(self, owner: str, lifetime: float = 3600.0) -> ClientSettings:
+    def settings(self, owner: str, lifetime: float = 3600.0, rights: tuple[str, ...] = ()) -> ClientSettings:
         return msgspec.convert(
             {
                 "kafka": self.kafka(),
                 "auth": {
-                    "token_file": str(self.token(owner, lifetime)),
+                    "token_file": str(self.token(owner, lifetime, rights)),
                     "jwks": str(self.root / "keys/jwks.json"),
                 },
                 "sandboxes": {"url": str(self.root / "sandboxes")},

@@ -6,7 +6,7 @@ compare-and-set that consumers use. A consumer that still handles the message th
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import asyncpg
@@ -34,6 +34,11 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
     topic: str
     partition: int
     offset: int
+
+    @property
+    def text(self) -> str:
+        """The place of the message, as `wms dead-letters skip` takes it."""
+        return f"{self.consumer} {self.topic}/{self.partition} {self.offset}"
 
 
 class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
@@ -130,21 +135,28 @@ async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
 
 
 async def set_aside(
-    db: Database, kafka: Kafka, blocked: Blocked, order: SkipOrder, verify: Callable[[str], Principal | None]
+    db: Database,
+    kafka: Kafka,
+    blocked: Blocked,
+    order: SkipOrder,
+    verify: Callable[[str], Principal | None],
+    *,
+    also: Callable[[Transaction], Awaitable[None]] | None = None,
 ) -> Message:
     """Make the message that `blocked` names a dead letter, move the consumer's offset past it, log the order, and return it.
 
-    `verify` returns the sender that a token proves, None if it is invalid. A message without a sender is never replayed.
+    `verify` returns the sender that a token proves, None if it is invalid. A message without a sender is never replayed. `also` is
+    called with the transaction, for what else it is to do.
     Raise Rejected if the message is not the next one of its partition, or does not exist. Raise Unavailable if a consumer is
     handling the message.
     """
     feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:
-        _check_next(blocked, await offset.find(tx, feed, blocked.partition))
+        check_next(blocked, await offset.find(tx, feed, blocked.partition))
     found = await first_messages(kafka, blocked.topic, {blocked.partition: blocked.offset})
     message = found.get(blocked.partition)
     if message is None:
-        raise Rejected("NO_MESSAGE", f"there is no message at {_name(blocked)}", "nothing blocks it")
+        raise Rejected("NO_MESSAGE", f"there is no message at {blocked.text}", "nothing blocks it")
     letter = DeadLetter(
         partition=blocked.partition,
         offset=message.offset,
@@ -157,19 +169,20 @@ async def set_aside(
         async with db.transaction() as tx, _unlocked(db, tx, force=order.force):
             await offset.advance(tx, feed, {blocked.partition: (blocked.offset, message.offset + 1)})
             await dead_letter.bury(tx, feed, letter)
-            await operator_order.record(tx, order.operator, "skip", [_name(blocked)], order.reason)
+            await operator_order.record(tx, order.operator, "skip", [blocked.text], order.reason)
+            if also is not None:
+                await also(tx)
     except PartitionLost:
         raise Rejected(
-            "NOT_NEXT", f"{_name(blocked)} was handled in this moment", "`wms status` tells what blocks"
+            "NOT_NEXT", f"{blocked.text} was handled in this moment", "`wms status` tells what blocks"
         ) from None
     except asyncpg.LockNotAvailableError:
-        raise Unavailable(
-            f"{_name(blocked)} is being handled just now: wait, or end that by --force"
-        ) from None
+        raise Unavailable(f"{blocked.text} is being handled just now: wait, or end that by --force") from None
     return message
 
 
-def _check_next(blocked: Blocked, following: int | None) -> None:
+def check_next(blocked: Blocked, following: int | None) -> None:
+    """Raise Rejected unless the message is the next one of its partition; `following` is the next offset, None if nothing was read."""
     if following is None:
         raise Rejected(
             "NO_SUCH_PARTITION",
@@ -209,7 +222,3 @@ async def _end_blockers(db: Database, backend: int) -> None:
         await asyncio.sleep(LOOK_SECONDS)
         async with db.transaction() as tx:
             await offset.end_blockers(tx, backend)
-
-
-def _name(blocked: Blocked) -> str:
-    return f"{blocked.consumer} {blocked.topic}/{blocked.partition} {blocked.offset}"

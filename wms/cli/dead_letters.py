@@ -16,8 +16,9 @@ from wms.cli.session import (
     with_database,
     with_database_and_broker,
 )
-from wms.cli.unhandled import BLOCKED, line_of, type_of, unhandled_row
+from wms.cli.unhandled import BLOCKED, line_of, unhandled_row
 from wms.errors import Rejected
+from wms.messages.wire import type_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,6 +1,5 @@
 """Messages that block their partitions, read from the broker and shown with their unverified senders."""
 
-import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -8,6 +7,7 @@ import msgspec
 
 from wms.cli.quantities import span
 from wms.errors import Rejected, shown
+from wms.messages.wire import type_of
 from wms.runtime.service_health import PartitionLine
 
 if TYPE_CHECKING:
@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from wms.db.database import Database
 
 BLOCKED = ("CONSUMER", "PARTITION", "OFFSET>", "FOR>", "TYPE", "SENDER", "SIZE>")
-_TYPE = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
 
 
 class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,14 +55,6 @@ def in_words(each: UnhandledLine) -> str:
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
     return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
-
-
-def type_of(payload: bytes) -> str:
-    """Return the message type at the beginning of a payload, or `-`. The payload, which may be any bytes, is not decoded."""
-    if payload.startswith(b"wms.probe "):
-        return "probe"
-    found = _TYPE.search(payload[:4_096])
-    return found[1].decode() if found else "-"
 
 
 def claimed_sender(token: str) -> str:

@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from wms.client.access_client import AccessClient
+from wms.client.dead_letter_client import DeadLetterClient
 from wms.client.files import Fetched, fetch, members, output_of
 from wms.client.job_events import JobEvents
 from wms.client.job_inputs import Progress, upload_archives
@@ -36,7 +36,7 @@ from wms.transfer import Objects, open_store, upload
 Action: TypeAlias = Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
 
 
-class Client(AccessClient):
+class Client(DeadLetterClient):
     """A user's connection to the system; any number of calls may run concurrently.
 
     `timeout` bounds each call, in seconds. A call that changes something carries an id. After a timeout, repeat the call

@@ -80,6 +80,14 @@ async def whole(tx: Transaction, ids: Sequence[int]) -> list[asyncpg.Record]:
     return await tx.fetch(SQL["whole"], ids)
 
 
+async def lock(tx: Transaction, ids: Sequence[int], *, unreplayed: bool) -> set[int]:
+    """Lock the dead letters with these ids until the end of the transaction, with `unreplayed` only those that were not replayed yet.
+
+    Return the ids of the locked ones.
+    """
+    return {row["dead_letter_id"] for row in await tx.fetch(SQL["lock"], ids, unreplayed)}
+
+
 async def ask_replay(tx: Transaction, ids: Sequence[int]) -> list[int]:
     """Mark the dead letters with these ids for replay by their consumers. Return the ids of those that were marked."""
     return [row["dead_letter_id"] for row in await tx.fetch(SQL["ask_replay"], ids)]

@@ -19,6 +19,11 @@ select dead_letter_id, consumer, cluster_id, topic, partition, message_offset, k
        replay_requested_at, replayed_at
 from dead_letter where dead_letter_id = any ($1::bigint[]) order by dead_letter_id;
 
+-- name: lock
+-- Lock dead letters until the end of the transaction; returns those that are there and, with $2, not replayed yet.
+select dead_letter_id from dead_letter
+where dead_letter_id = any ($1::bigint[]) and (replayed_at is null or not $2) order by dead_letter_id for update;
+
 -- name: ask_replay
 -- Mark dead letters for replay by their consumer.
 update dead_letter set replay_requested_at = now()

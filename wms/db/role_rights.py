@@ -71,6 +71,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "share": (
             "select insert delete update(background job_share job_sharing private_pilots said_at said_by)"
         ),
+        "skip_order": "select insert delete update(attempts claimed_until)",
         "stop_order": "select insert delete update(reason source)",
         "submission": "select insert delete",
         "sweep": "select insert delete update(name)",
@@ -233,6 +234,7 @@ OF_TOOLS: Final[Mapping[str, str]] = {
     "schema_migration": "select",
     "service_instance": "select",
     "share": "select",
+    "skip_order": "select",
     "stop_order": "select",
     "submission": "select",
     "sweep": "select",

@@ -12,12 +12,14 @@ from wms.bounds import (
     Client,
     Count,
     GivenName,
+    GivenReason,
     JobNumber,
     JobRange,
     Moment,
     Name,
     Reason,
     ShareOfGroup,
+    Total,
 )
 from wms.ids import AgreementId, CommandId
 from wms.job.state import State
@@ -35,6 +37,9 @@ LISTS_LIMIT = 20
 """The most parameter lists in one job description."""
 PARTS_LIMIT = 100_000
 """The most AddChunks commands for the parameter lists of one job description."""
+
+LETTERS_LIMIT = 1_000
+"""The most dead letters in one order."""
 
 RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
 CHANGES_LIMIT = 64
@@ -247,6 +252,43 @@ class CancelReservations(msgspec.Struct, frozen=True, kw_only=True, tag="cancel-
     client: Client = ""
 
 
+Letters: TypeAlias = Annotated[tuple[Total, ...], msgspec.Meta(min_length=1, max_length=LETTERS_LIMIT)]
+"""Numbers of messages that could not be handled."""
+
+
+class ReplayDeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="replay-dead-letters"):
+    """An operator's order that consumers handle messages again that they could not: all of them, or none."""
+
+    command_id: CommandId
+    letters: Letters
+    reason: Reason = ""
+    client: Client = ""
+
+
+class DropDeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="drop-dead-letters"):
+    """An operator's order to delete messages that could not be handled: all of them, or none."""
+
+    command_id: CommandId
+    letters: Letters
+    reason: GivenReason
+    client: Client = ""
+
+
+class SkipMessage(msgspec.Struct, frozen=True, kw_only=True, tag="skip-message"):
+    """An operator's order that a consumer skips the message that comes next in a partition. It becomes a dead letter.
+
+    While the message is being handled the order waits, for five minutes at most.
+    """
+
+    command_id: CommandId
+    consumer: GivenName
+    topic: GivenName
+    partition: Count
+    offset: Total
+    reason: GivenReason
+    client: Client = ""
+
+
 Rule = (
     SetShare
     | ResetShare
@@ -257,5 +299,8 @@ Rule = (
     | StopPilots
     | Revoke
     | CancelReservations
+    | ReplayDeadLetters
+    | DropDeadLetters
+    | SkipMessage
 )
 Command = Submit | AddChunks | Control | Rule

@@ -5,7 +5,18 @@ from typing import Annotated, Literal, TypeAlias
 import msgspec
 
 from wms.agreement.state import AgreementState
-from wms.bounds import AgreementName, Bytes, Client, JobNumber, MessageId, Moment, Name, PilotName, Word
+from wms.bounds import (
+    AgreementName,
+    Bytes,
+    Client,
+    JobNumber,
+    MessageId,
+    Moment,
+    Name,
+    PilotName,
+    Total,
+    Word,
+)
 from wms.ids import Epoch
 from wms.job.state import State
 from wms.messages.commands import Selector
@@ -193,6 +204,24 @@ class ListRevocations(PagedQuery, frozen=True, kw_only=True, tag="list-revocatio
     """A query for the revocations in force, the latest first."""
 
 
+class ListDeadLetters(Query, frozen=True, kw_only=True, tag="list-dead-letters"):
+    """A query for a page of messages that could not be handled, the newest first. Operators may ask."""
+
+    consumer: Name = ""
+    """Only those of this consumer; empty: of all."""
+    replayed: bool = False
+    """Whether to list those that were handled since, too."""
+    before: Total | None = None
+    """The number of a letter: only smaller ones are listed."""
+    limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
+
+
+class ShowDeadLetter(Query, frozen=True, kw_only=True, tag="show-dead-letter"):
+    """A query for all that is kept of a message that could not be handled. Operators may ask."""
+
+    letter: Total
+
+
 UsageBy: TypeAlias = Literal["vo", "group", "owner", "site", "month", "day"]
 
 
@@ -253,4 +282,6 @@ Asked = (
     | ShowLease
     | ShowOverview
     | ShowProgress
+    | ListDeadLetters
+    | ShowDeadLetter
 )

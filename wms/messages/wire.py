@@ -1,5 +1,6 @@
 """Encodes and decodes messages as JSON. Their size is checked before they are parsed."""
 
+import re
 from typing import Any, Final, Generic, Literal, TypeVar
 
 import msgspec
@@ -33,6 +34,17 @@ def encode(message: msgspec.Struct) -> bytes:
 def size(message: msgspec.Struct) -> int:
     """Return how many bytes the message takes as JSON, even if they are more than PAYLOAD_LIMIT."""
     return len(_encoder.encode(message))
+
+
+_TYPE: Final = re.compile(rb'"type"\s*:\s*"([\w-]{1,64})"')
+
+
+def type_of(payload: bytes) -> str:
+    """Return the message type at the beginning of a payload, or `-`. The payload is not decoded, since it may contain any bytes."""
+    if payload.startswith(b"wms.probe "):
+        return "probe"
+    found = _TYPE.search(payload[:4_096])
+    return found[1].decode() if found else "-"
 
 
 class Envelope(msgspec.Struct, frozen=True):

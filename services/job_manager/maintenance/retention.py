@@ -15,6 +15,7 @@ from wms.db import (
     pilot_order,
     retention,
     revocation,
+    skip_order,
 )
 from wms.db.database import Database, Transaction
 from wms.db.dead_letter import LetterRoom
@@ -74,6 +75,7 @@ class Retention:
         async with self._db.transaction() as tx:
             counts["dead_letters"] = await dead_letter.forget(tx, settings.dead_letters_seconds)
             counts["orders"] = await operator_order.forget(tx, settings.ended_jobs_seconds)
+            counts["skips"] = await skip_order.forget(tx, settings.dead_letters_seconds)
             counts["revocations"] = await revocation.forget(tx)
             counts["offsets"] = await retention.forget_offsets(tx, settings.offsets_seconds)
         async with self._db.transaction() as tx:

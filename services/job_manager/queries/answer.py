@@ -10,6 +10,7 @@ from services.job_manager import pilot_orders, revoking, site_orders
 from services.job_manager.answers import refuse
 from services.job_manager.queries import (
     access,
+    dead_letters,
     leases,
     overview,
     progress,
@@ -293,4 +294,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ShowUsage: usage.show_usage,
     asked.ShowLease: leases.show_lease,
     asked.ShowOverview: overview.show_overview,
+    asked.ListDeadLetters: dead_letters.list_letters,
+    asked.ShowDeadLetter: dead_letters.show_letter,
 }

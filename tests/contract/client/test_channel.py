@@ -1,37 +1,17 @@
 """What a client's channel is held to, over Kafka and over HTTPS alike."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import msgspec
 import pytest
-import pytest_asyncio
 
 from tests.services.gateway.conftest import Door, a_gateway
-from tests.system.place import Place, owner, place
+from tests.system.place import Place
 from tests.waiting import eventually
 from wms.client import Client, ClientSettings, JobDescription, Rejected, State, Unavailable, select
 from wms.client.settings import GatewayAddress
 
-__all__ = ["owner", "place"]
-
 HELLO = JobDescription(executable="echo", arguments=("hello",), name="hello")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def door(place: Place) -> AsyncIterator[Door]:
-    async with a_gateway(place) as door:
-        yield door
-
-
-@pytest.fixture(params=["kafka", "https"])
-def settings(request: pytest.FixtureRequest, place: Place, door: Door, owner: str) -> ClientSettings:
-    usual = place.settings(owner)
-    if request.param == "kafka":
-        return usual
-    # A broker at no address: nothing may go past the gateway.
-    nowhere = msgspec.structs.replace(usual.kafka, bootstrap="127.0.0.1:1")
-    return msgspec.structs.replace(usual, gateway=GatewayAddress(url=door.url), kafka=nowhere)
 
 
 async def test_jobs_are_submitted_listed_shown_and_ordered_about(settings: ClientSettings) -> None:

@@ -46,7 +46,7 @@ SEES = DETAIL | {"monitor"}
 """Who sees that the job exists."""
 
 REFUSED = {401, 403, 404}
-NOTHING_TO_DO = {"NO_SUCH_SITE", "NOT_SET"}
+NOTHING_TO_DO = {"NO_SUCH_SITE", "NOT_SET", "NO_SUCH_LETTER", "NO_SUCH_PARTITION"}
 """Codes of services that would have done it, and found nothing to do."""
 
 ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
@@ -82,6 +82,23 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
         frozenset({"operator"}),
         "/limits/drop",
         {"kind": "running", "key": ["cern", "", "any", ""]},
+    ),
+    "get_dead_letters": (frozenset({"operator"}), "/dead-letters", None),
+    "get_dead_letters_letter": (frozenset({"operator"}), "/dead-letters/999999", None),
+    "post_dead_letters_replay": (
+        frozenset({"operator"}),
+        "/dead-letters/replay",
+        {"letters": [999999], "reason": "mended"},
+    ),
+    "post_dead_letters_drop": (
+        frozenset({"operator"}),
+        "/dead-letters/drop",
+        {"letters": [999999], "reason": "a test"},
+    ),
+    "post_dead_letters_skip": (
+        frozenset({"operator"}),
+        "/dead-letters/skip",
+        {"consumer": "c", "topic": "t", "partition": 0, "offset": 0, "reason": "slow"},
     ),
     "post_jobs": (USERS, "/jobs", {"executable": "echo"}),
     "post_sandboxes": (USERS, "/sandboxes", b"an archive"),

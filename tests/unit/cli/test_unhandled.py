@@ -2,7 +2,8 @@
 
 import pytest
 
-from wms.cli.unhandled import claimed_sender, type_of
+from wms.cli.unhandled import claimed_sender
+from wms.messages.wire import type_of
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import msgspec
 
 from tests.unit.messages import (
     access_examples,
+    dead_letter_examples,
     exchange_examples,
     lease_examples,
     overview_examples,
@@ -766,6 +767,7 @@ FULL: dict[str, msgspec.Struct] = {
     **ranking_examples.FULL,
     **reservation_examples.FULL,
     **access_examples.FULL,
+    **dead_letter_examples.FULL,
     **usage_examples.FULL,
     **lease_examples.FULL,
     **overview_examples.FULL,
@@ -935,6 +937,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     **ranking_examples.MINIMAL,
     **reservation_examples.MINIMAL,
     **access_examples.MINIMAL,
+    **dead_letter_examples.MINIMAL,
     **usage_examples.MINIMAL,
     **lease_examples.MINIMAL,
     **overview_examples.MINIMAL,

@@ -5,6 +5,7 @@ What a gateway asks for users is answered in one topic, `wms.gateway.inbox`, whi
 
 from wms.messages.replies.access import AuditLine, AuditTrail, RevocationLine, RevocationList, WhoYouAre
 from wms.messages.replies.commands import Controlled, Refused, Ruled, Submitted, Unchanged, ValuesKept
+from wms.messages.replies.dead_letters import DeadLetterDetail, DeadLetterLine, DeadLetters, LetterSender
 from wms.messages.replies.explanations import CeVerdict, Forecast, Foreseen, JobWhy, Relaxation
 from wms.messages.replies.inboxes import GATEWAY_CLIENT, GATEWAY_INBOX, INBOX_PREFIX, address, inbox
 from wms.messages.replies.jobs import (
@@ -88,6 +89,8 @@ Reply = (
     | HeldLease
     | Overview
     | Progress
+    | DeadLetters
+    | DeadLetterDetail
 )
 
 __all__ = [
@@ -104,6 +107,9 @@ __all__ = [
     "CeVerdict",
     "Controlled",
     "CountLine",
+    "DeadLetterDetail",
+    "DeadLetterLine",
+    "DeadLetters",
     "Decision",
     "Forecast",
     "Foreseen",
@@ -119,6 +125,7 @@ __all__ = [
     "JobWhy",
     "JobsThere",
     "LeaseLine",
+    "LetterSender",
     "LimitLine",
     "LimitList",
     "OutcomeLine",

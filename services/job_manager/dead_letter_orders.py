@@ -1,0 +1,68 @@
+"""Carries out operators' orders on messages that could not be handled, and takes orders to skip one that blocks its partition."""
+
+from services.job_manager.queries.dead_letters import check_right, no_such_letter
+from wms.auth.principal import Principal
+from wms.bus.skipping import Blocked, check_next
+from wms.db import dead_letter, offset, operator_order, skip_order
+from wms.db.database import Transaction
+from wms.db.offset import Feed
+from wms.db.skip_order import SkipRequest
+from wms.messages.commands import DropDeadLetters, ReplayDeadLetters, SkipMessage
+
+
+async def replay(tx: Transaction, principal: Principal, order: ReplayDeadLetters) -> str:
+    """Have the consumers of these letters handle them again; return the new state in words.
+
+    Raises:
+        Rejected: NOT_ALLOWED; NO_SUCH_LETTER if one is missing or was replayed: then none is replayed.
+    """
+    check_right(principal)
+    _check_all(order.letters, await dead_letter.lock(tx, order.letters, unreplayed=True))
+    await dead_letter.ask_replay(tx, order.letters)
+    subjects = [f"letter {each}" for each in sorted(set(order.letters))]
+    await operator_order.record(tx, principal.owner, "replay", subjects, order.reason)
+    return f"{len(subjects)} asked for; the list shows those that do not work again"
+
+
+async def drop(tx: Transaction, principal: Principal, order: DropDeadLetters) -> str:
+    """Delete these letters; return the new state in words.
+
+    Raises:
+        Rejected: NOT_ALLOWED; NO_SUCH_LETTER if one is missing: then none is deleted.
+    """
+    check_right(principal)
+    _check_all(order.letters, await dead_letter.lock(tx, order.letters, unreplayed=False))
+    dropped = await dead_letter.drop(tx, order.letters)
+    await operator_order.record(tx, principal.owner, "drop", list(dropped.values()), order.reason)
+    return f"{len(dropped)} dropped"
+
+
+def _check_all(named: tuple[int, ...], found: set[int]) -> None:
+    """Raise Rejected if one is missing: before anything is changed, since what a refused order did is not undone."""
+    if missing := sorted(set(named) - found):
+        raise no_such_letter(*missing)
+
+
+async def skip(tx: Transaction, principal: Principal, order: SkipMessage, cluster_id: str) -> str:
+    """Store an order to skip the next message of a partition of this Kafka cluster; return the new state in words.
+
+    `Skips` carries it out, since a handler reaches no broker.
+
+    Raises:
+        Rejected: NOT_ALLOWED, NO_SUCH_PARTITION, or NOT_NEXT if another message comes next.
+    """
+    check_right(principal)
+    feed = Feed(cluster_id, order.consumer, order.topic)
+    blocked = Blocked(
+        consumer=order.consumer, topic=order.topic, partition=order.partition, offset=order.offset
+    )
+    check_next(blocked, await offset.find(tx, feed, order.partition))
+    wanted = SkipRequest(
+        operator=principal.owner,
+        feed=feed,
+        partition=order.partition,
+        offset=order.offset,
+        reason=order.reason,
+    )
+    await skip_order.put(tx, wanted)
+    return f"{order.consumer} is to skip {order.topic}/{order.partition}@{order.offset} within seconds"
