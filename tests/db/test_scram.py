@@ -1,10 +1,9 @@
-"""SCRAM verifiers: the example of RFC 7677, and a real server that takes the password."""
+"""The form of SCRAM verifiers. That servers take their passwords `test_roles.py` shows: each role logs in by one."""
 
 from wms.db.scram import ITERATIONS, verifier
 
 
-def test_the_keys_are_those_of_postgres() -> None:
-    # What `alter role ... password 'pencil'` stored, with this salt.
+def test_a_verifier_names_its_iterations_and_its_salt() -> None:
     made = verifier("pencil", salt=bytes(range(16)))
     head, keys = made.split("$")[1:]
     assert head == f"{ITERATIONS}:AAECAwQFBgcICQoLDA0ODw=="
