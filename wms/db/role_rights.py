@@ -117,6 +117,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
     "pilot_submitter": {
         "ad": "select update(pilot_seconds)",
         "agreement": "select",
+        "audit_record": "insert",
         "broker_order": "select insert delete update(asked_at due_at seq tries)",
         "canary": "select update(ended_at outcome)",
         "ce_door": "select insert delete update(forwards terms)",
@@ -133,12 +134,16 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "limit_counter": "select update(sent)",
         "limit_rule": "select",
         "pilot": (
-            "select insert update(cause ended_at output reason reference renewed_at state unfit word word_at)"
+            "select insert update(cause ended_at output reason reference renewed_at state token_until unfit "
+            "word word_at)"
         ),
         "pilot_order": "select update(held)",
+        "pilot_secret": "select insert update(exchange_id exchanged_at refusals)",
         "placement": "select update(changed_at pilot_id reason reason_text state taken_by taken_until)",
         "queue_state": "select",
         "queue_watch": "select",
+        "revocation": "select insert",
+        "revocation_revision": "select update(number)",
         "share": "select",
         "stop_order": "select delete",
         "system_mark": "select",
