@@ -1,4 +1,4 @@
-"""Pilots that are started from the agent's one file, by a bare Python, and reach their jobs' files through the gateway alone."""
+"""Pilots that are started from the agent's one file, by a bare Python, and reach services and files through the gateway alone."""
 
 import os
 import shutil
@@ -15,8 +15,6 @@ from deploy.agent_file.build import build
 from tests.waiting import eventually
 from wms.client import Client, JobDescription
 from wms.dispatch.agent_file import SHARED
-from wms.embedded.layout import Layout
-from wms.embedded.server import settle_port
 from wms.embedded.system import System
 from wms.files import Table
 from wms.job.state import State
@@ -45,26 +43,14 @@ def agent_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return to
 
 
-def gateway_of(root: Path) -> str:
-    """Return the address that the system's gateway will have."""
-    place = Layout(root).service("gateway")
-    place.mkdir(parents=True)
-    return f"http://127.0.0.1:{settle_port(place, 0)}"
-
-
 async def test_jobs_run_by_pilots_that_have_one_file_and_http(
     tmp_path: Path, database: str, agent_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WMS_AGENT_CACHE", str(tmp_path))
     root = tmp_path / "own"
-    pilots: Table = {
-        "agent_file": str(agent_file),
-        "python": BARE,
-        "sandboxes_url": gateway_of(root),
-        "idle_seconds": 300.0,
-    }
+    pilots: Table = {"agent_file": str(agent_file), "python": BARE, "idle_seconds": 300.0}
     async with (
-        System(root, postgres=database, slots=2, pilots=pilots) as system,
+        System(root, postgres=database, slots=2, pilots=pilots, pilots_over_https=True) as system,
         Client.connect(system.layout.root, timeout=120) as client,
     ):
         given = await client.upload({"given": b"hello from afar\n"})
@@ -77,7 +63,8 @@ async def test_jobs_run_by_pilots_that_have_one_file_and_http(
         for place in system.layout.pilots.iterdir():
             if place.name != SHARED:
                 config = tomllib.loads((place / "config.toml").read_text())
-                assert config["sandboxes"]["url"] == pilots["sandboxes_url"]
+                assert config["sandboxes"]["url"] == config["gateway"]["url"]
+                assert "kafka" not in config
         (pilot,) = agents(root)
         assert pilot[:2] == [BARE, "-I"]
         assert Path(pilot[2]).read_bytes() == agent_file.read_bytes()

@@ -103,7 +103,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     pilots: Table = {}
     """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
     pilots_over_https: bool = False
-    """Whether the pilots reach the services through the gateway alone."""
+    """Whether the pilots reach services and sandboxes through the gateway alone."""
 
     def postgres_url_of(self, role: str) -> str:
         """Return the URL of Postgres for a service, or for `tools`."""
@@ -173,7 +173,7 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
                 "system": system_id(layout.root),
                 "hidden": [str(layout.root)],
                 "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
-                "link": "gateway" if facts.pilots_over_https else "kafka",
+                **_over_https(facts),
                 **facts.pilots,
             }
             return {
@@ -188,6 +188,13 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
             }
         case _:
             return {}
+
+
+def _over_https(facts: Facts) -> dict[str, Value]:
+    """Return the settings of pilots that reach services and sandboxes through the gateway; empty for pilots over Kafka."""
+    if not facts.pilots_over_https:
+        return {}
+    return {"link": "gateway", "sandboxes_url": facts.gateway_url}
 
 
 def default_slots() -> int:
