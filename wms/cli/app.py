@@ -141,7 +141,7 @@ COMMANDS = (
         RUN,
         "postgres-roles",
         "postgres_roles:postgres_roles",
-        "Print the SQL that gives each service a Postgres role with the rights that it needs, or run it.",
+        "Print the SQL that gives each service and operators' tools a Postgres role of their own, or run it.",
     ),
     (RUN, "demo", "demo:demo", "Start a system, run a real workload, verify it, and stop."),
     (RUN, "replay", "replay:replay", "Replay a trace of real jobs, faster."),
