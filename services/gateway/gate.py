@@ -10,11 +10,14 @@ from services.gateway.problem import TooMany
 from services.gateway.request_budget import RequestBudget
 from wms.auth.principal import Principal
 from wms.auth.token import SIZE_LIMIT, Verifier
+from wms.bounded_cache import BoundedCache
 from wms.client.credential import UserCredential
 from wms.errors import Rejected
 from wms.runtime import clock
 
 SCHEME = "bearer"
+KNOWN = 20_000
+"""The most tokens that are remembered as valid."""
 
 
 class Gate:
@@ -27,6 +30,8 @@ class Gate:
         self._by_address = RequestBudget(limits.address_per_second, limits.address_burst)
         self._by_pilot = RequestBudget(limits.pilot_per_second, limits.pilot_burst)
         self._by_site_address = RequestBudget(limits.site_address_per_second, limits.site_address_burst)
+        self._known: BoundedCache[bytes, None] = BoundedCache(KNOWN)
+        """The digests of tokens that were valid when they last came."""
         self.refused = 0
         """The number of requests that were refused because they came too often."""
 
@@ -35,12 +40,9 @@ class Gate:
 
         Raise Rejected if the token is missing or invalid, and TooMany if a budget is spent.
         """
-        # Before the signature is checked, which takes longest.
-        self.admit_anyone(request)
         now = clock.timestamp()
-        token = bearer(request.headers.get("authorization", ""))
-        principal = self._verifier.verify(token, now)
-        digest = hashlib.sha256(token.encode("latin-1")).digest()
+        digest = self._admit_by_address(request, self._by_address, now)
+        token, principal = self._verified(request, digest, now)
         self._spend(self._by_token, digest, "this token", now)
         self._spend(self._by_owner, principal.owner, "this user", now)
         return UserCredential(token, principal.owner, principal.expires_at, {}), principal
@@ -51,10 +53,9 @@ class Gate:
         Without `pilot_id` any pilot is admitted. Raise Rejected if the token is missing or invalid or another pilot's, and TooMany if a
         budget is spent.
         """
-        self.admit_secret(request)
         now = clock.timestamp()
-        token = bearer(request.headers.get("authorization", ""))
-        principal = self._verifier.verify(token, now)
+        digest = self._admit_by_address(request, self._by_site_address, now)
+        token, principal = self._verified(request, digest, now)
         if principal.kind != "pilot":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token holds no jobs", "use a pilot's token")
         if pilot_id not in {"", principal.pilot_id}:
@@ -73,6 +74,30 @@ class Gate:
     def admit_anyone(self, request: Request) -> None:
         """Admit a request without looking at its token. Raise TooMany if its address has asked too often."""
         self._spend(self._by_address, address_of(request), "this address", clock.timestamp())
+
+    def _admit_by_address(self, request: Request, budget: RequestBudget, now: float) -> bytes:
+        """Return the digest of a request's token. Raise TooMany if the token is new and the address has asked too often.
+
+        The address's budget is spent before a signature is checked, which takes longest. A token that was valid before is admitted
+        without it, so that forged tokens keep nobody out who has the same address.
+        """
+        _, _, token = request.headers.get("authorization", "").partition(" ")
+        digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
+        if digest not in self._known:
+            self._spend(budget, address_of(request), "this address", now)
+        return digest
+
+    def _verified(self, request: Request, digest: bytes, now: float) -> tuple[str, Principal]:
+        """Return the token of a request and the identity in it, and remember its digest. Raise Rejected if it is missing or invalid."""
+        token = bearer(request.headers.get("authorization", ""))
+        try:
+            principal = self._verifier.verify(token, now)
+        except Rejected:
+            self._known.pop(digest, None)
+            raise
+        if digest not in self._known:
+            self._known[digest] = None
+        return token, principal
 
     def _spend(self, budget: RequestBudget, key: object, whose: str, now: float) -> None:
         wait = budget.spend(key, now)

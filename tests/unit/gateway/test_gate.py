@@ -40,7 +40,6 @@ def test_a_valid_token_is_let_in_as_its_owner(keys: Path) -> None:
     [
         ({"token_per_second": 0.01, "token_burst": 1.0}, "this token"),
         ({"owner_per_second": 0.01, "owner_burst": 1.0}, "this user"),
-        ({"address_per_second": 0.01, "address_burst": 1.0}, "this address"),
     ],
 )
 def test_who_asks_too_often_is_told_when_to_come_again(
@@ -68,6 +67,18 @@ def test_forged_tokens_use_up_the_budget_of_their_address(keys: Path) -> None:
             door.admit(a_request(authorization="Bearer a.b.c"))
     with pytest.raises(TooMany):
         door.admit(a_request(authorization="Bearer a.b.c"))
+
+
+def test_an_address_that_asks_too_often_keeps_nobody_out_whose_token_was_valid(keys: Path) -> None:
+    door = gate(keys, address_per_second=0.01, address_burst=2.0)
+    known = a_request(authorization=f"Bearer {token(keys, 'alice')}")
+    door.admit(known)
+    with pytest.raises(Rejected, match="TOKEN_INVALID"):
+        door.admit(a_request(authorization="Bearer a.b.c"))
+    door.admit(known)
+    with pytest.raises(TooMany, match="this address") as refused:
+        door.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
+    assert 0 < refused.value.seconds <= 100
 
 
 @pytest.mark.parametrize("header", ["", "Bearer", "Bearer ", "Basic eA==", "token"])
