@@ -28,6 +28,8 @@ STREAM_BYTES: Final = 4 * 1024 * 1024
 ALL_BYTES: Final = 256 * 1024 * 1024
 """The most bytes of orders that wait for all pilots of a gateway."""
 ALIVE: Final = b":\n\n"
+UNREAD: Final = "the pilot does not read its orders"
+"""Why a stream ends whose pilot has left too much unread."""
 
 
 class WaitingBytes:
@@ -58,7 +60,7 @@ class OrderStream:
         if self.ended:
             return
         if self._bytes + len(order) > self._most or self._waiting.now + len(order) > self._waiting.most:
-            self.end("the pilot does not read its orders")
+            self.end(UNREAD)
             return
         self._orders.append(order)
         self._count(len(order))
@@ -110,10 +112,13 @@ class OrderStreamResponse(Response):
         try:
             await send({"type": "http.response.start", "status": 200, "headers": self.raw_headers})
             await self._write_all(send)
+            if self._stream.ended == UNREAD:
+                connection.abort()
+                return
             async with asyncio.timeout(WRITE_SECONDS):
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except TimeoutError:
-            self._stream.end("the pilot does not read its orders")
+            self._stream.end(UNREAD)
             connection.abort()
         finally:
             self._stream.end("the connection was closed")

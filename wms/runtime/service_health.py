@@ -53,8 +53,12 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
 
     def facts(self) -> list[str]:
-        """Return the facts in the heartbeat that have no column of their own, as texts."""
-        return [f"{name} {_short(value)}" for name, value in self.health.items() if name not in HIDDEN]
+        """Return the facts in the heartbeat that have no column of their own, as texts. Counts of nothing are left out."""
+        return [
+            f"{name} {_short(value)}"
+            for name, value in self.health.items()
+            if value and name not in HIDDEN
+        ]
 
 
 def _short(value: Any) -> str:

@@ -29,3 +29,7 @@ def test_a_partition_that_is_nobodys_is_told() -> None:
 
 def test_of_many_troubles_the_first_are_named() -> None:
     assert summed_up(["a", "b", "c", "d", "e"]) == "a; b; c; 2 more"
+
+
+def test_counts_of_nothing_are_not_shown() -> None:
+    assert state(beat(probe(0), probe(1), refused=0, placed=2)) == ("up", "handled 7, placed 2")
