@@ -40,7 +40,7 @@ POLICY: dict[str, Any] = {"max_jobs": 7, "period_seconds": 3.0, "look_seconds": 
 """The policy of the station `beta`, in its own file: its ads let come so many jobs less those that its batch system has then."""
 NOTES = """
 create table came (what text, site text, ce text, ad_at timestamptz, allowed integer);
-create function note_what_came() returns trigger language plpgsql as $$
+create function note_what_came() returns trigger language plpgsql security definer as $$
 begin
     insert into came
     select tg_table_name, new.site, new.ce, c.advertised_at, c.allowed from (select) as once
@@ -51,7 +51,10 @@ $$;
 create trigger note_what_came after insert on lease for each row execute function note_what_came();
 create trigger note_what_came after insert on pilot for each row execute function note_what_came();
 """
-"""Has the database note of each match and each pilot under which ad it came: who gives them has the counter locked by then."""
+"""Has the database note of each match and each pilot under which ad it came: who gives them has the counter locked by then.
+
+The function runs as the owner of the schema, as the roles of services may not write to the table of a test.
+"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
