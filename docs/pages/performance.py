@@ -233,6 +233,27 @@ def _submission(found: Found) -> Iterator[str]:
     yield f"µs of processor time a separate job: {costs}."
 
 
+def _gateway(found: Found) -> Iterator[str]:
+    single, turn, bulk = found["singles"], found["one_by_one"], found["bulk"]
+    yield from head("submissions over HTTP", "jobs/s", "p50, p99 ms", "µs of all processes a job")
+    for title, each in (("one a request, many users", single), ("one a request, one after another", turn)):
+        costs = f"{sum(each['cpu_us_per_job'].values()):,.0f}" if "cpu_us_per_job" in each else ""
+        yield row(title, _number(each["per_second"]), f"{each['p50_ms']:g}, {each['p99_ms']:g}", costs)
+    costs = f"{sum(bulk['cpu_us_per_job'].values()):,.0f}"
+    yield row("a stream of lines", _number(bulk["jobs_per_second"]), "", costs)
+    streams = found["dashboards"]
+    yield ""
+    yield (
+        f"{streams['open']:,} open streams of events took {streams['cores_without_events']:g} processors at rest, and "
+        f"{streams['cores_with_events']:g} at {_number(streams['events_per_second'])} events a second."
+    )
+    yield ""
+    yield from head(f"a page of 50 of {found['pages']['rows']:,} jobs", "p50, p99 ms")
+    for title, each in found["pages"].items():
+        if title != "rows":
+            yield row(title, f"{each['p50_ms']:g}, {each['p99_ms']:g}")
+
+
 def _churn(found: Found) -> Iterator[str]:
     yield from head("step", "Postgres µs a job, tenth by tenth of the run", "Python µs")
     for name, phase in found["phases"].items():
@@ -335,6 +356,7 @@ SECTIONS: tuple[tuple[str, str, Callable[[Found], Iterator[str]]], ...] = (
     ("brokered-apache", "Through Apache Kafka, all services running", _brokered),
     ("lives", "Whole lives, beside a queue in Postgres", _lives),
     ("submission", "Acceptance", _submission),
+    ("gateway", "Through the gateway", _gateway),
     ("churn", "Jobs that come and go", _churn),
     ("ranking", "Ranking for the time to delivery", _ranking),
     ("brokering-without", "Brokering on real Slurm and ARC, without reservations", _brokering_tables),

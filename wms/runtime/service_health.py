@@ -55,9 +55,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
     def facts(self) -> list[str]:
         """Return the facts in the heartbeat that have no column of their own, as texts. Counts of nothing are left out."""
         return [
-            f"{name} {_short(value)}"
-            for name, value in self.health.items()
-            if value and name not in HIDDEN
+            f"{name} {_short(value)}" for name, value in self.health.items() if value and name not in HIDDEN
         ]
 
 
