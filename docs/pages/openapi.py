@@ -7,8 +7,8 @@ import msgspec
 from docs.pages.schema import Json, described, text
 from docs.pages.structs import Kind, field_docs
 from services.gateway.openapi import document, kinds_of
-from services.gateway.operation import PREFIX
 from services.gateway.routes import OPERATIONS
+from wms.gateway.address import PREFIX
 
 
 def page() -> str:

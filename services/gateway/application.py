@@ -30,12 +30,13 @@ from services.gateway import (
 from services.gateway.asking import Asking, Desk
 from services.gateway.dashboard_files import DashboardFiles
 from services.gateway.openapi import document, name_of
-from services.gateway.operation import PREFIX, Operation
+from services.gateway.operation import Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
 from services.gateway.route import Route
 from services.gateway.routes import OPERATIONS
 from services.gateway.under_way import UnderWayMiddleware
 from wms.errors import Rejected, Unavailable, WmsError
+from wms.gateway.address import PREFIX
 
 log = structlog.get_logger()
 

@@ -112,14 +112,14 @@ class Asking:
         if route.body is not None:
             given.append(await received.body(request, route, settings.read_seconds))
         name = received.request_id(request)
-        async with self._desk.callers.exchange(credential) as exchange:
-            message = route.message(Requester(name, exchange.client), *given)
-            answer = await ask(exchange, route, name, message, settings.answer_seconds)
+        channel = self._desk.callers.channel(credential)
+        message = route.message(Requester(name, channel.client), *given)
+        answer = await ask(channel, route, name, message, settings.answer_seconds)
         return conditional.answer_to(request, answer) if route.method == "GET" else json_response(answer)
 
 
 async def ask(
-    exchange: Channel, route: Route, request_id: str, message: msgspec.Struct, seconds: float
+    channel: Channel, route: Route, request_id: str, message: msgspec.Struct, seconds: float
 ) -> Any:
     """Send a route's message, and return the part of the reply that the response shows.
 
@@ -128,7 +128,7 @@ async def ask(
     """
     CODECS[route.topic].decode(encode(message))
     kind = route.reply or route.answer
-    reply: Any = await exchange.ask(route.topic, request_id, message, kind, seconds)
+    reply: Any = await channel.ask(route.topic, request_id, message, kind, seconds)
     return route.view(reply) if route.view else reply
 
 

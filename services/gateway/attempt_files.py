@@ -100,15 +100,15 @@ class AttemptFiles:
         return found
 
     async def _asked(self, credential: UserCredential, attempt_id: AttemptId) -> replies.HeldLease:
-        async with self._desk.callers.exchange(credential) as exchange:
-            query = queries.ShowLease(
-                query_id=new_id(), client=exchange.client, job_id=attempt_id.job_id, epoch=attempt_id.epoch
-            )
-            return await exchange.ask(
-                queries.TOPIC,
-                query.query_id,
-                query,
-                replies.HeldLease,
-                self._desk.settings.answer_seconds,
-                in_order=False,
-            )
+        channel = self._desk.callers.channel(credential)
+        query = queries.ShowLease(
+            query_id=new_id(), client=channel.client, job_id=attempt_id.job_id, epoch=attempt_id.epoch
+        )
+        return await channel.ask(
+            queries.TOPIC,
+            query.query_id,
+            query,
+            replies.HeldLease,
+            self._desk.settings.answer_seconds,
+            in_order=False,
+        )

@@ -6,8 +6,6 @@ no answer reaches a request of another owner, of another token, or of another ga
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 
 import msgspec
 
@@ -64,7 +62,7 @@ class CallerChannel(Channel):
 
 
 class Callers:
-    """Keeps the connection, and lends channels over it."""
+    """Keeps the connection, and makes channels over it."""
 
     name = "answers"
 
@@ -80,10 +78,9 @@ class Callers:
         """The number of messages whose answers are awaited."""
         return self._requests.waiting
 
-    @asynccontextmanager
-    async def exchange(self, credential: UserCredential) -> AsyncIterator[Channel]:
-        """Lend a channel for one request with a verified token."""
-        yield CallerChannel(self._requests, credential)
+    def channel(self, credential: UserCredential) -> Channel:
+        """Return a channel for one request with a verified token."""
+        return CallerChannel(self._requests, credential)
 
     async def close(self) -> None:
         """Disconnect; requests that wait for an answer are given up."""

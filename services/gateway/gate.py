@@ -41,11 +41,10 @@ class Gate:
         Raise Rejected if the token is missing or invalid, and TooMany if a budget is spent.
         """
         now = clock.timestamp()
-        digest = self._admit_by_address(request, self._by_address, now)
-        token, principal = self._verified(request, digest, now)
+        digest, credential, principal = self._identified(request, self._by_address, now)
         self._spend(self._by_token, digest, "this token", now)
         self._spend(self._by_owner, principal.owner, "this user", now)
-        return UserCredential(token, principal.owner, principal.expires_at, {}), principal
+        return credential, principal
 
     def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
         """Return the token of a pilot's request, and the pilot. Pilots have budgets of their own, each and by their site's address.
@@ -54,14 +53,13 @@ class Gate:
         budget is spent.
         """
         now = clock.timestamp()
-        digest = self._admit_by_address(request, self._by_site_address, now)
-        token, principal = self._verified(request, digest, now)
+        _, credential, principal = self._identified(request, self._by_site_address, now)
         if principal.kind != "pilot":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token holds no jobs", "use a pilot's token")
         if pilot_id not in {"", principal.pilot_id}:
             raise Rejected("NOT_ALLOWED", "this is the way of another pilot", "use the token of that pilot")
         self._spend(self._by_pilot, principal.pilot_id, "this pilot", now)
-        return UserCredential(token, principal.owner, principal.expires_at, {}), principal
+        return credential, principal
 
     def admit_secret(self, request: Request) -> None:
         """Let a pilot's request in without a token. TooMany: the address has asked too often."""
@@ -75,21 +73,20 @@ class Gate:
         """Admit a request without looking at its token. Raise TooMany if its address has asked too often."""
         self._spend(self._by_address, address_of(request), "this address", clock.timestamp())
 
-    def _admit_by_address(self, request: Request, budget: RequestBudget, now: float) -> bytes:
-        """Return the digest of a request's token. Raise TooMany if the token is new and the address has asked too often.
+    def _identified(
+        self, request: Request, by_address: RequestBudget, now: float
+    ) -> tuple[bytes, UserCredential, Principal]:
+        """Return the digest of a request's token, the token, and the identity in it.
 
         The address's budget is spent before a signature is checked, which takes longest. A token that was valid before is admitted
-        without it, so that forged tokens keep nobody out who has the same address.
+        without that budget, so that forged tokens keep nobody out who has the same address. Raise Rejected if the token is missing or
+        invalid, and TooMany if it is new and the address has asked too often.
         """
-        _, _, token = request.headers.get("authorization", "").partition(" ")
-        digest = hashlib.sha256(token.strip().encode("latin-1")).digest()
+        header = request.headers.get("authorization", "")
+        digest = hashlib.sha256(header.partition(" ")[2].strip().encode("latin-1")).digest()
         if digest not in self._known:
-            self._spend(budget, address_of(request), "this address", now)
-        return digest
-
-    def _verified(self, request: Request, digest: bytes, now: float) -> tuple[str, Principal]:
-        """Return the token of a request and the identity in it, and remember its digest. Raise Rejected if it is missing or invalid."""
-        token = bearer(request.headers.get("authorization", ""))
+            self._spend(by_address, address_of(request), "this address", now)
+        token = bearer(header)
         try:
             principal = self._verifier.verify(token, now)
         except Rejected:
@@ -97,7 +94,7 @@ class Gate:
             raise
         if digest not in self._known:
             self._known[digest] = None
-        return token, principal
+        return digest, UserCredential(token, principal.owner, principal.expires_at, {}), principal
 
     def _spend(self, budget: RequestBudget, key: object, whose: str, now: float) -> None:
         wait = budget.spend(key, now)

@@ -6,10 +6,11 @@ from typing import Any, Final
 import msgspec
 
 from services.gateway.conditional import HEADER, NOT_MODIFIED
-from services.gateway.operation import JSON_TYPE, PREFIX, STREAM_TYPE, Operation
+from services.gateway.operation import JSON_TYPE, STREAM_TYPE, Operation
 from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
 from services.gateway.received import ID_HEADER
 from wms import __version__
+from wms.gateway.address import PREFIX
 
 Json = dict[str, Any]
 REF: Final = "#/components/schemas/{name}"

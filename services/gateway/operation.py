@@ -8,7 +8,6 @@ from typing import Any, Final, Literal
 import msgspec
 
 Method = Literal["GET", "POST", "PUT", "DELETE"]
-PREFIX: Final = "/api/v1"
 JSON_TYPE: Final = "application/json"
 STREAM_TYPE: Final = "text/event-stream"
 CREATED: Final = 201

@@ -58,9 +58,9 @@ class Passing:
         raw = await received.whole(request, PAYLOAD_LIMIT, settings.read_seconds)
         message: Any = CODECS[self._topic].decode(raw)
         name = getattr(message, "command_id", "") or getattr(message, "query_id", "")
-        async with self._desk.callers.exchange(credential) as exchange:
-            ours = msgspec.structs.replace(message, client=exchange.client)
-            reply: Any = await exchange.ask(
-                self._topic, name, ours, msgspec.Struct, settings.answer_seconds, in_order=terms.in_order
-            )
+        channel = self._desk.callers.channel(credential)
+        ours = msgspec.structs.replace(message, client=channel.client)
+        reply: Any = await channel.ask(
+            self._topic, name, ours, msgspec.Struct, settings.answer_seconds, in_order=terms.in_order
+        )
         return json_response(reply)

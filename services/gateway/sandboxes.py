@@ -68,11 +68,11 @@ class SandboxTransfers:
         credential = self._desk.admit(request)
         given = received.parameters(request, OneJob)
         store = opened(self._desk)
-        async with self._desk.callers.exchange(credential) as exchange:
-            query = queries.ShowJob(query_id=new_id(), client=exchange.client, job_id=given.job_id)
-            job = await exchange.ask(
-                queries.TOPIC, query.query_id, query, replies.JobDetail, settings.answer_seconds
-            )
+        channel = self._desk.callers.channel(credential)
+        query = queries.ShowJob(query_id=new_id(), client=channel.client, job_id=given.job_id)
+        job = await channel.ask(
+            queries.TOPIC, query.query_id, query, replies.JobDetail, settings.answer_seconds
+        )
         digest = output_of(job)
         if (same := conditional.unchanged(request, f'"{digest}"')) is not None:
             return same

@@ -78,24 +78,24 @@ class Submitting:
         terms = received.parameters(request, SubmissionTerms)
         name = received.request_id(request)
         kind = received.require_type(request, *SUBMIT.body_types)
-        async with self._desk.callers.exchange(credential) as exchange:
-            turn = partial(self._desk.turns.turn, credential.owner)
-            stream = SubmissionStream(exchange, settings.answer_seconds, turn, name, terms)
-            if kind == LINES_TYPE:
-                lines = received.pieces(request, settings.read_seconds)
-                return json_response(await stream.take(parts_of(lines)), CREATED)
-            raw = await received.whole(request, JSON_LIMIT, settings.read_seconds)
-            return json_response(await stream.submit(raw), CREATED)
+        channel = self._desk.callers.channel(credential)
+        turn = partial(self._desk.turns.turn, credential.owner)
+        stream = SubmissionStream(channel, settings.answer_seconds, turn, name, terms)
+        if kind == LINES_TYPE:
+            lines = received.pieces(request, settings.read_seconds)
+            return json_response(await stream.take(parts_of(lines)), CREATED)
+        raw = await received.whole(request, JSON_LIMIT, settings.read_seconds)
+        return json_response(await stream.submit(raw), CREATED)
 
 
 class SubmissionStream:
     """One submission in parts, each under an id of its own, so that the whole can be sent again."""
 
     def __init__(
-        self, exchange: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionTerms
+        self, channel: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionTerms
     ) -> None:
         """`turn` waits for a turn of the user, in which what was sent is read."""
-        self._exchange = exchange
+        self._channel = channel
         self._seconds = seconds
         self._turn = turn
         self._name = name
@@ -115,10 +115,10 @@ class SubmissionStream:
 
     def _messages(self, jobs: Sequence[JobDescription], name: str) -> Messages:
         terms = self._terms
-        return messages(jobs, name, self._exchange.client, strict=terms.strict, hold=terms.hold)
+        return messages(jobs, name, self._channel.client, strict=terms.strict, hold=terms.hold)
 
     async def _send(self, whole: Messages, name: str) -> Submission:
-        return await send(self._exchange, self._seconds, whole, name, strict=self._terms.strict)
+        return await send(self._channel, self._seconds, whole, name, strict=self._terms.strict)
 
     async def take(self, parts: AsyncIterator["Lines"]) -> Submission:
         """Submit the parts as they come, a few at a time. A fault tells how much was taken before it."""

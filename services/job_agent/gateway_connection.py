@@ -13,13 +13,12 @@ import aiohttp
 
 from wms.auth.envelope import ENVELOPE_BYTES
 from wms.errors import Rejected, Unavailable
-from wms.gateway.address import checked_url
+from wms.gateway.address import PREFIX, checked_url
 from wms.gateway.refusal import refusal
 from wms.messages.wire import PAYLOAD_LIMIT
 from wms.runtime.pilot_config import GatewayAccess
 from wms.web import body
 
-PREFIX: Final = "/api/v1"
 ANSWER_LIMIT: Final = 200_000
 CONNECT_SECONDS: Final = 10.0
 QUIET_SECONDS: Final = 40.0

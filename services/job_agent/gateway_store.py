@@ -18,7 +18,7 @@ import msgspec
 
 from wms.bounded_cache import BoundedCache
 from wms.errors import Rejected, Unavailable
-from wms.gateway.address import checked_url
+from wms.gateway.address import PREFIX, checked_url
 from wms.gateway.refusal import refusal
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
@@ -76,7 +76,7 @@ class PilotStore:
 
     def __init__(self, session: "aiohttp.ClientSession", url: str, token: Callable[[], str]) -> None:
         self.session = session
-        self.url = f"{url}/api/v1/attempts"
+        self.url = f"{url}{PREFIX}/attempts"
         self.kept = BoundedCache[str, float](10_000)
         """When each archive was last stored, in seconds of the monotonic clock, by its digest."""
         self._token = token

@@ -20,7 +20,7 @@ from wms.client.event_reader import EventReader
 from wms.client.gateway_sandboxes import GatewaySandboxes
 from wms.client.settings import GatewayAddress
 from wms.errors import Rejected, Unavailable
-from wms.gateway.address import checked_url
+from wms.gateway.address import PREFIX, checked_url
 from wms.gateway.refusal import refusal
 from wms.messages import commands, events, queries
 from wms.messages.replies import Reply
@@ -28,7 +28,6 @@ from wms.messages.wire import Codec, encode
 from wms.runtime import clock
 from wms.web import body
 
-PREFIX: Final = "/api/v1"
 PATHS: Final = {queries.TOPIC: "/queries", commands.TOPIC: "/commands"}
 ANSWER_LIMIT: Final = 4_000_000
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0)

@@ -1,9 +1,13 @@
 """The address of a gateway, which gets a token with each request."""
 
 from ipaddress import ip_address
+from typing import Final
 from urllib.parse import urlsplit
 
 from wms.errors import Rejected
+
+PREFIX: Final = "/api/v1"
+"""Where the paths of the gateway's interface begin, after its address."""
 
 
 def checked_url(url: str) -> str:

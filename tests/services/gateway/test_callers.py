@@ -52,9 +52,9 @@ def count(query_id: str, client: str) -> queries.CountJobs:
 
 
 async def counted(callers: Callers, whose: UserCredential, query_id: str) -> replies.JobCounts:
-    async with callers.exchange(whose) as channel:
-        query = count(query_id, channel.client)
-        return await channel.ask(queries.TOPIC, query_id, query, replies.JobCounts, 30)
+    channel = callers.channel(whose)
+    query = count(query_id, channel.client)
+    return await channel.ask(queries.TOPIC, query_id, query, replies.JobCounts, 30)
 
 
 async def test_many_users_share_one_connection(place: Place, callers: Callers, owner: str) -> None:
@@ -75,21 +75,21 @@ async def test_an_answer_to_one_user_reaches_no_other(place: Place, callers: Cal
     inbox = await attacker.reader(replies.GATEWAY_INBOX)
     await inbox.assign_end(1)
     try:
-        async with callers.exchange(alice) as channel:
-            # Nobody answers this one: it goes to where no service reads.
-            asking = asyncio.create_task(
-                channel.ask("wms.nowhere", "guessed", count("guessed", channel.client), replies.JobCounts, 60)
-            )
-            await eventually(lambda: callers.waiting)
-            # Mallory knows both ids, and has the service answer her under them.
-            await attacker.send(queries.TOPIC, "x", encode(count("guessed", channel.client)), mallory)
-            hers = f"{owner}-mallory/{channel.client}".encode()
-            await eventually(lambda: _came(inbox, hers))
-            # The gateway has read hers once it has read this one, which comes after it.
-            await counted(callers, alice, "later")
-            assert not asking.done()
-            asking.cancel()
-            await asyncio.wait([asking])
+        channel = callers.channel(alice)
+        # Nobody answers this one: it goes to where no service reads.
+        asking = asyncio.create_task(
+            channel.ask("wms.nowhere", "guessed", count("guessed", channel.client), replies.JobCounts, 60)
+        )
+        await eventually(lambda: callers.waiting)
+        # Mallory knows both ids, and has the service answer her under them.
+        await attacker.send(queries.TOPIC, "x", encode(count("guessed", channel.client)), mallory)
+        hers = f"{owner}-mallory/{channel.client}".encode()
+        await eventually(lambda: _came(inbox, hers))
+        # The gateway has read hers once it has read this one, which comes after it.
+        await counted(callers, alice, "later")
+        assert not asking.done()
+        asking.cancel()
+        await asyncio.wait([asking])
     finally:
         await inbox.close()
         await attacker.close()
@@ -108,13 +108,13 @@ async def test_the_same_id_under_way_twice_is_answered_twice(
 
 
 async def test_a_refusal_comes_back_to_who_asked(place: Place, callers: Callers, owner: str) -> None:
-    async with callers.exchange(credential(place, owner)) as channel:
-        query = queries.ShowJob(query_id="none", client=channel.client, job_id=10**9)
-        with pytest.raises(Rejected, match="NO_SUCH_JOB"):
-            await channel.ask(queries.TOPIC, "none", query, replies.JobDetail, 30)
+    channel = callers.channel(credential(place, owner))
+    query = queries.ShowJob(query_id="none", client=channel.client, job_id=10**9)
+    with pytest.raises(Rejected, match="NO_SUCH_JOB"):
+        await channel.ask(queries.TOPIC, "none", query, replies.JobDetail, 30)
 
 
 async def test_an_expired_token_is_sent_nowhere(callers: Callers) -> None:
-    async with callers.exchange(UserCredential("late", "alice", 0.0, {})) as channel:
-        with pytest.raises(Rejected, match="TOKEN_EXPIRED"):
-            await channel.ask(queries.TOPIC, "x", count("x", channel.client), replies.JobCounts, 30)
+    channel = callers.channel(UserCredential("late", "alice", 0.0, {}))
+    with pytest.raises(Rejected, match="TOKEN_EXPIRED"):
+        await channel.ask(queries.TOPIC, "x", count("x", channel.client), replies.JobCounts, 30)

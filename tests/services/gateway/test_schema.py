@@ -10,10 +10,11 @@ from schemathesis import checks
 
 from services.gateway.event_stream import EVENTS
 from services.gateway.openapi import document, name_of
-from services.gateway.operation import PREFIX, Operation
+from services.gateway.operation import Operation
 from services.gateway.pilot_credentials import EXCHANGE
 from services.gateway.routes import OPERATIONS
 from tests.services.gateway.conftest import Door
+from wms.gateway.address import PREFIX
 
 SCHEMA = schemathesis.openapi.from_dict(document(OPERATIONS))
 CHECKS = [

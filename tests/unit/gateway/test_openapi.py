@@ -9,8 +9,9 @@ import jsonschema  # type: ignore[import-untyped]
 import pytest
 
 from services.gateway.openapi import document, name_of
-from services.gateway.operation import PREFIX, Operation
+from services.gateway.operation import Operation
 from services.gateway.routes import OPERATIONS
+from wms.gateway.address import PREFIX
 
 GOLDEN = Path(__file__).parents[3] / "docs" / "openapi.json"
 SAID = json.loads(json.dumps(document(OPERATIONS)))
