@@ -100,6 +100,8 @@ LongTexts: TypeAlias = Annotated[tuple[LongText, ...], Meta(max_length=1_000)]
 # --- numbers --------------------------------------------------------------------------------------
 
 JobNumber: TypeAlias = Annotated[int, Meta(ge=0, le=ID_LIMIT)]
+EpochNumber: TypeAlias = Annotated[int, Meta(ge=1, le=INT4)]
+"""The number of times that a job was given away, of an attempt that there is or was."""
 JobRange: TypeAlias = Annotated[tuple[JobNumber, JobNumber], Meta(extra={RULE: in_order})]
 """Ids from the first to the second, both included."""
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]

@@ -79,9 +79,12 @@ class Desk:
         self.feed.followers.wake()
         self.pilots.inboxes.end()
 
-    def admit(self, request: Request) -> UserCredential:
-        """Return the token of a request. Raise Rejected if it is missing or invalid, or if a budget is spent."""
-        return self.admit_as(request)[0]
+    def admit(self, request: Request, *, payloads: bool = False) -> UserCredential:
+        """Return the token of a request. Raise Rejected if it is missing or invalid, or if a budget is spent.
+
+        Tokens of payloads are refused without `payloads`.
+        """
+        return self.admit_as(request, payloads=payloads)[0]
 
     def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
         """Return the token of a pilot's request, and the pilot. Without `pilot_id` it may be any. Rejected: see `Gate.admit_pilot`."""
@@ -89,9 +92,15 @@ class Desk:
         self.handled += 1
         return admitted
 
-    def admit_as(self, request: Request) -> tuple[UserCredential, Principal]:
+    def admit_holder(self, request: Request) -> UserCredential:
+        """Return the token of a pilot, or of a payload. Raise Rejected for others; see `Gate.admit_pilot`."""
+        admitted = self.gate.admit_holder(request)
+        self.handled += 1
+        return admitted
+
+    def admit_as(self, request: Request, *, payloads: bool = False) -> tuple[UserCredential, Principal]:
         """Return the token of a request and who it names. Rejected: see `Gate.admit` and `UnderWay.enter`."""
-        credential, principal = self.gate.admit(request)
+        credential, principal = self.gate.admit(request, payloads=payloads)
         self.under_way.enter(request, principal.owner)
         self.handled += 1
         return credential, principal
@@ -107,7 +116,7 @@ class Asking:
     async def respond(self, request: Request) -> Response:
         """Return the response to a request. Raise Rejected or Unavailable, which the application turns into problem details."""
         route, settings = self._route, self._desk.settings
-        credential = self._desk.admit(request)
+        credential = self._desk.admit(request, payloads=route.for_payloads)
         given: list[Any] = [received.parameters(request, route.parameters)]
         if route.body is not None:
             given.append(await received.body(request, route, settings.read_seconds))

@@ -1,11 +1,13 @@
 """Files of attempts through the gateway: a pilot reads the input sandboxes of jobs that it holds, and stores their outputs.
 
+A payload reads those of its own job.
+
 The job manager says whether the pilot holds the job under the epoch that the request names. Its answer is believed for a few seconds,
 so that a job with many inputs, or a transfer that goes on after a break, is asked for once.
 """
 
 import time
-from typing import Annotated, Final
+from typing import Final
 
 import msgspec
 from starlette.requests import Request
@@ -16,7 +18,7 @@ from services.gateway.asking import Desk, json_response
 from services.gateway.operation import CREATED, Operation
 from services.gateway.sandboxes import ARCHIVE, archive, kept, opened
 from wms.bounded_cache import BoundedCache
-from wms.bounds import Digest, JobNumber
+from wms.bounds import Digest, EpochNumber, JobNumber
 from wms.client.credential import UserCredential
 from wms.client.submission import new_id
 from wms.errors import Rejected
@@ -33,7 +35,7 @@ class OneAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """An attempt of a job."""
 
     job_id: JobNumber
-    epoch: Annotated[int, msgspec.Meta(ge=1, le=2**31 - 1)]
+    epoch: EpochNumber
 
 
 class OneInput(OneAttempt, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -45,8 +47,9 @@ class OneInput(OneAttempt, frozen=True, kw_only=True, forbid_unknown_fields=True
 INPUT: Final = Operation(
     method="GET",
     path="/attempts/{job_id}/{epoch}/inputs/{sha256}",
-    summary="An input archive (tar, gzip) of a job, for the pilot that holds the job under this epoch",
+    summary="An input archive (tar, gzip) of a job, for the pilot that holds the job under this epoch, and for its payload",
     parameters=OneInput,
+    for_payloads=True,
     answer=None,
     answer_type=ARCHIVE,
 )
@@ -71,7 +74,7 @@ class AttemptFiles:
 
     async def input(self, request: Request) -> Response:
         """Return an input archive; ranges of it may be asked for. Rejected: the job is not the pilot's, or has no such input."""
-        credential = self._desk.admit_pilot(request)[0]
+        credential = self._desk.admit_holder(request)
         given = received.parameters(request, OneInput)
         store = opened(self._desk)
         held = await self._held(credential, given)

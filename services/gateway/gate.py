@@ -20,6 +20,9 @@ KNOWN = 20_000
 """The most tokens that are remembered as valid."""
 
 
+OF_PAYLOADS = "a payload reads its own job, and nothing else"
+
+
 class Gate:
     """A gate that admits requests with a valid token, within the budgets of token, owner and address."""
 
@@ -35,13 +38,15 @@ class Gate:
         self.refused = 0
         """The number of requests that were refused because they came too often."""
 
-    def admit(self, request: Request) -> tuple[UserCredential, Principal]:
-        """Return the token of a request and the identity in it.
+    def admit(self, request: Request, *, payloads: bool = False) -> tuple[UserCredential, Principal]:
+        """Return the token of a request and the identity in it. Tokens of payloads are refused without `payloads`.
 
-        Raise Rejected if the token is missing or invalid, and TooMany if a budget is spent.
+        Raise Rejected if the token is missing, invalid or refused, and TooMany if a budget is spent.
         """
         now = clock.timestamp()
         digest, credential, principal = self._identified(request, self._by_address, now)
+        if principal.kind == "payload" and not payloads:
+            raise Rejected("NOT_ALLOWED", OF_PAYLOADS, "use a user's token")
         self._spend(self._by_token, digest, "this token", now)
         self._spend(self._by_owner, principal.owner, "this user", now)
         return credential, principal
@@ -54,12 +59,25 @@ class Gate:
         """
         now = clock.timestamp()
         _, credential, principal = self._identified(request, self._by_site_address, now)
+        self._spend_of_pilot(principal, pilot_id, now)
+        return credential, principal
+
+    def admit_holder(self, request: Request) -> UserCredential:
+        """Return the token of a request from a pilot or from a payload, which has a budget for itself. The errors are those of pilots."""
+        now = clock.timestamp()
+        digest, credential, principal = self._identified(request, self._by_site_address, now)
+        if principal.kind == "payload":
+            self._spend(self._by_token, digest, "this token", now)
+        else:
+            self._spend_of_pilot(principal, "", now)
+        return credential
+
+    def _spend_of_pilot(self, principal: Principal, pilot_id: str, now: float) -> None:
         if principal.kind != "pilot":
             raise Rejected("NOT_ALLOWED", f"a {principal.kind}'s token holds no jobs", "use a pilot's token")
         if pilot_id not in {"", principal.pilot_id}:
             raise Rejected("NOT_ALLOWED", "this is the way of another pilot", "use the token of that pilot")
         self._spend(self._by_pilot, principal.pilot_id, "this pilot", now)
-        return credential, principal
 
     def admit_secret(self, request: Request) -> None:
         """Let a pilot's request in without a token. TooMany: the address has asked too often."""

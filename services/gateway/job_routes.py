@@ -224,6 +224,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/jobs/{job_id}",
+        for_payloads=True,
         summary="One job in full: description, attempts, history with reasons",
         parameters=OneJob,
         message=_show_job,
@@ -232,6 +233,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/jobs/{job_id}/attempts",
+        for_payloads=True,
         summary="The attempts of a job, the first one first",
         parameters=OneJob,
         message=_show_job,
@@ -242,6 +244,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/jobs/{job_id}/timeline",
+        for_payloads=True,
         summary="Each move of a job with its time and its reason",
         parameters=OneJob,
         message=_show_job,
@@ -252,6 +255,7 @@ ROUTES: Final = (
     Route(
         method="GET",
         path="/jobs/{job_id}/why",
+        for_payloads=True,
         summary="Why a job is in its state, and what would help",
         parameters=OneJob,
         message=_why_job,

@@ -36,6 +36,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     body_types: tuple[str, ...] = (JSON_TYPE,)
     is_public: bool = False
     """Whether the operation is served without a token."""
+    for_payloads: bool = False
+    """Whether the token of a payload is admitted, for its own job."""
     goes_on: bool = False
     """Whether the operation's stream goes on from the event that a header names."""
 

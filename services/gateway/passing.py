@@ -27,6 +27,7 @@ QUERIES: Final = Operation(
     parameters=PassingTerms,
     body=queries.Asked,
     answer=replies.Reply,
+    for_payloads=True,
 )
 COMMANDS: Final = Operation(
     method="POST",
@@ -45,6 +46,7 @@ class Passing:
     def __init__(self, operation: Operation, desk: Desk) -> None:
         self._topic = _TOPICS[operation.path]
         self._desk = desk
+        self._for_payloads = operation.for_payloads
 
     async def respond(self, request: Request) -> Response:
         """Return the response with the service's answer to the message in the body.
@@ -52,7 +54,7 @@ class Passing:
         Raise Rejected if the message is malformed or refused, Unavailable if no answer comes in time.
         """
         settings = self._desk.settings
-        credential = self._desk.admit(request)
+        credential = self._desk.admit(request, payloads=self._for_payloads)
         terms = received.parameters(request, PassingTerms)
         received.require_type(request, JSON_TYPE)
         raw = await received.whole(request, PAYLOAD_LIMIT, settings.read_seconds)

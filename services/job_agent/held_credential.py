@@ -3,11 +3,13 @@
 import structlog
 
 from wms.auth.orders import PilotCredential, PilotKey, claimed_end
+from wms.auth.payload_token import payload_token
 from wms.bus.topics import site_inbox_of
 from wms.errors import Rejected
-from wms.ids import PilotId
+from wms.ids import AttemptId, PilotId
 from wms.messages.site_inbox import ToAgent, TokenRenewal
 from wms.messages.wire import PAYLOAD_LIMIT, Codec
+from wms.runtime import clock
 
 log = structlog.get_logger()
 
@@ -46,6 +48,10 @@ class HeldCredential:
         self.token = credential.token
         self._key = PilotKey(pilot_id, credential.key)
         self.codec = OrderCodec(site, self._key)
+
+    def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
+        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        return payload_token(self._key, attempt_id, lifetime, clock.timestamp())
 
     def renew(self, renewal: TokenRenewal) -> None:
         """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""

@@ -10,7 +10,7 @@ from services.job_agent.gateway_connection import GatewayConnection, events
 from services.job_agent.held_credential import HeldCredential
 from wms.auth.orders import PilotCredential
 from wms.errors import Rejected, Unavailable
-from wms.ids import PilotId
+from wms.ids import AttemptId, PilotId
 from wms.messages.reports import Peeked, Report
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
@@ -48,6 +48,10 @@ class HttpsLink:
     def token(self) -> str:
         """The pilot's present token."""
         return self._held.token
+
+    def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
+        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        return self._held.payload_token(attempt_id, lifetime)
 
     @property
     def is_open(self) -> bool:

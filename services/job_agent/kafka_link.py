@@ -8,7 +8,7 @@ from wms.bus.inbox import Inbox
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import site_inbox_of
 from wms.errors import Unavailable
-from wms.ids import PilotId
+from wms.ids import AttemptId, PilotId
 from wms.messages import reports, requests
 from wms.messages.reports import Peeked, Report
 from wms.messages.requests import MatchRequest
@@ -41,6 +41,10 @@ class KafkaLink:
     def token(self) -> str:
         """The pilot's present token."""
         return self._held.token
+
+    def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
+        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        return self._held.payload_token(attempt_id, lifetime)
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,7 @@ A link may lose messages unnoticed. A sender that needs an answer sends its mess
 
 from typing import Protocol
 
+from wms.ids import AttemptId
 from wms.messages.reports import Peeked, Report
 from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
@@ -21,6 +22,9 @@ class AgentLink(Protocol):
     @property
     def token(self) -> str:
         """The pilot's present token."""
+
+    def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
+        """Return the token of an attempt's payload, valid for at most `lifetime` seconds. It is made here, without a message."""
 
     @property
     def is_open(self) -> bool:

@@ -10,6 +10,7 @@ from services.job_agent.chosen_link import chosen_link
 from services.job_agent.gateway_store import AttemptStores, opened_store
 from services.job_agent.link import AgentLink
 from services.job_agent.payload import shepherd
+from services.job_agent.payload.gateway_access import gateway_of
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.run import Workplace
 from wms.embedded.lifeline import Lifeline
@@ -48,7 +49,7 @@ async def run(config: PilotConfig, text: str) -> None:
         return
     async with (
         opened_store(config.sandboxes, lambda: link.token) as store,
-        _workplace(config, store) as workplace,
+        _workplace(config, store, link) as workplace,
     ):
         agent = Agent(config, link, workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -59,7 +60,7 @@ async def run(config: PilotConfig, text: str) -> None:
             lifeline.cancel()
 
 
-def _workplace(config: PilotConfig, store: AttemptStores) -> Workplace:
+def _workplace(config: PilotConfig, store: AttemptStores, link: AgentLink) -> Workplace:
     return Workplace(
         root=Path(config.pilot.directory),
         store=store,
@@ -67,6 +68,7 @@ def _workplace(config: PilotConfig, store: AttemptStores) -> Workplace:
         pilot_id=PilotId(config.pilot.pilot_id),
         isolation=PayloadIsolation.of(config),
         transfers=config.transfers,
+        gateway=gateway_of(config, link.payload_token),
     )
 
 

@@ -3,12 +3,15 @@
 import os
 import signal
 import statistics
+import sys
 import time
 from collections.abc import AsyncIterator, Iterable
 from functools import partial
 from pathlib import Path
 
+import aiohttp
 import asyncpg
+import msgspec
 import pytest
 import pytest_asyncio
 
@@ -97,6 +100,36 @@ async def test_nothing_is_lost_or_done_twice_when_the_gateway_is_killed_midway(
     assert sum(runs) <= await _attempts(system.facts.postgres_url, taken.job_ids())
     report = await audit(system.facts.postgres_url)
     assert report.ok, report.text(brief=True)
+
+
+ASKS = f"""
+import json, os, subprocess
+def asked(job_id):
+    wms = [{sys.executable!r}, "-m", "wms.cli", "show", str(job_id), "--json"]
+    done = subprocess.run(wms, capture_output=True, text=True)
+    return done.returncode, done.stdout or done.stderr
+mine = int(os.environ["WMS_JOB_ID"])
+code, shown = asked(mine)
+print(json.dumps([code, json.loads(shown)["job"]["job_id"], *asked(mine - 1), open(os.environ["WMS_TOKEN"]).read()]))
+"""
+
+
+async def test_a_payload_reads_its_own_job_until_it_ends(system: System, client: Client) -> None:
+    await client.submit(JobDescription(executable="/bin/true"))
+    taken = await client.submit(JobDescription(executable=sys.executable, arguments=("-c", ASKS)))
+    (job_id,) = taken.job_ids()
+    await client.wait(taken.selector(), timeout=90)
+    printed = (await client.peek(job_id)).text
+    code, shown, other_code, refused, token = msgspec.json.decode(printed)
+    assert (code, shown) == (0, job_id)
+    assert other_code == 3
+    assert "a payload reads its own job" in refused
+    headers = {"Authorization": f"Bearer {token.strip()}"}
+    async with (
+        aiohttp.ClientSession(headers=headers) as session,
+        session.get(f"{system.gateway_url}/api/v1/jobs/{job_id}") as answer,
+    ):
+        assert (answer.status, (await answer.json())["code"]) == (403, "NOT_HELD")
 
 
 async def test_running_jobs_are_killed_within_a_second(

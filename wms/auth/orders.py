@@ -97,6 +97,10 @@ class OrderKeys:
         """Return the one-time secrets that a pilot may have been sent with, that by the newest secret of the services first."""
         return tuple(PilotSecret(pilot_id, each) for each in self._derived(_EXCHANGE + pilot_id))
 
+    def derived_of_pilot(self, pilot_id: str, name: bytes) -> tuple[bytes, ...]:
+        """Return what `PilotKey.derived` gives for each key that the pilot may have."""
+        return tuple(_named(each, name) for each in self._of_pilot(pilot_id))
+
     def of_services(self) -> tuple[bytes, ...]:
         """Return the keys with which services sign messages to each other, the newest first."""
         return self._derived(_SERVICES)
@@ -144,6 +148,15 @@ class PilotKey:
         if len(self._key) != SECRET_BYTES:
             raise Rejected("KEY_UNREADABLE", "the pilot's key is no key", "send a new pilot")
         self._pilot_id = pilot_id
+
+    @property
+    def pilot_id(self) -> str:
+        """The pilot that has the key."""
+        return self._pilot_id
+
+    def derived(self, name: bytes) -> bytes:
+        """Return a key for another use, which does not reveal this one. `name` says the use; it has no NUL byte."""
+        return _named(self._key, name)
 
     def __repr__(self) -> str:
         return f"PilotKey({self._pilot_id!r})"
@@ -196,6 +209,11 @@ class PilotCredential(msgspec.Struct, frozen=True):
             case [token, key]:
                 return cls(token, key)
         raise Rejected("NO_TOKEN", "the pilot's credential is not a token and a key", "send a new pilot")
+
+
+def _named(key: bytes, name: bytes) -> bytes:
+    # What is signed with the key itself begins with a topic and a NUL byte, so that the two are never the same.
+    return hmac.digest(key, name, "sha256")
 
 
 def claimed_end(token: str) -> float:

@@ -5,10 +5,13 @@ from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
-from wms.bounds import GivenName, Name, NameSet, PilotName, Timestamp
+from wms.bounds import EpochNumber, GivenName, Name, NameSet, PilotName, Timestamp
 from wms.ids import Identity, JobId
 
 Kind: TypeAlias = Literal["user", "service", "pilot", "site"]
+"""The kinds of bearers whose tokens are signed with a private key."""
+PrincipalKind: TypeAlias = Kind | Literal["payload"]
+"""All kinds of bearers. A payload's token is made with a key that follows from its pilot's (`payload_token`)."""
 
 Subject: TypeAlias = Annotated[str, msgspec.Meta(max_length=1_000)]
 """The subject of a certificate, such as `/DC=org/DC=example/CN=Jane Doe`."""
@@ -46,9 +49,9 @@ class Right(StrEnum):
 
 
 class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A user, service, pilot or site whose token was verified. It is never made from the body of a message."""
+    """A user, service, pilot, site or payload whose token was verified. It is never made from the body of a message."""
 
-    kind: Kind
+    kind: PrincipalKind
     owner: GivenName
     """The subject of the token, with the issuer's name if that is another system. Of a pilot: whose jobs it was sent for."""
     group: Name
@@ -58,7 +61,9 @@ class Principal(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     job_id: JobId | None = None
-    """The one job that the pilot may be given; None for a pilot of any jobs, and for others than pilots."""
+    """Of a pilot: the one job that it may be given, None for any jobs. Of a payload: its job. None for others."""
+    epoch: EpochNumber | None = None
+    """Of a payload: the epoch of its attempt. None for others."""
     sites: NameSet = frozenset()
     """The sites for which the bearer may publish ads, as names or patterns such as `*.example.org`."""
     certificate_subject: Subject = ""

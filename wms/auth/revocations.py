@@ -44,6 +44,6 @@ class Revocations:
 
 def _names(principal: Principal) -> tuple[Revocation, ...]:
     token = Revocation("token", principal.token_id)
-    if principal.kind == "pilot":
+    if principal.kind in ("pilot", "payload"):
         return (token, Revocation("pilot", principal.pilot_id or ""))
     return (token, Revocation("subject", principal.owner))

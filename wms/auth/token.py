@@ -17,6 +17,8 @@ import msgspec
 from wms.auth.foreign_token import LIFETIME_LIMIT, UNREADABLE, VerifiedToken, issuer_in, verified
 from wms.auth.issuer_keys import IssuerKeys
 from wms.auth.keys import ALGORITHM, KeySet, PublicKey, SigningKey, generate_keys, load_key
+from wms.auth.orders import OrderKeys
+from wms.auth.payload_token import is_payload_token, payload_principal
 from wms.auth.principal import ISSUER, NAME_MARK, Fqans, Kind, Principal, Right, Subject, owner_of
 from wms.auth.revocations import Revocations
 from wms.bounded_cache import BoundedCache
@@ -145,11 +147,17 @@ class Verifier:
     """Verifies tokens by the public keys of their issuers. Verified tokens are cached by their hashes.
 
     `keys` are public keys from a file. `issuers` has the keys of trusted issuers, which others fetch, and `revocations` what was revoked.
+    `orders` has the secrets from which keys of pilots follow; without them no payload's token is valid.
     """
 
     def __init__(
-        self, keys: KeySet, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
+        self,
+        keys: KeySet,
+        issuers: IssuerKeys | None = None,
+        revocations: Revocations | None = None,
+        orders: OrderKeys | None = None,
     ) -> None:
+        self._orders = orders
         self._issuers = IssuerKeys() if issuers is None else issuers
         self._revocations = Revocations() if revocations is None else revocations
         self._keys = {
@@ -164,7 +172,11 @@ class Verifier:
 
     @classmethod
     def from_file(
-        cls, path: Path, issuers: IssuerKeys | None = None, revocations: Revocations | None = None
+        cls,
+        path: Path,
+        issuers: IssuerKeys | None = None,
+        revocations: Revocations | None = None,
+        orders: OrderKeys | None = None,
     ) -> "Verifier":
         """Read the public keys from a file such as `jwks.json`.
 
@@ -178,7 +190,7 @@ class Verifier:
             keys = msgspec.json.decode(text, type=KeySet)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise Rejected("KEYS_INVALID", f"cannot read the public keys in {path}: {error}") from None
-        return cls(keys, issuers, revocations)
+        return cls(keys, issuers, revocations, orders)
 
     def verify(self, token: str | bytes, now: float) -> Principal:
         """Return who bears the token, if it is valid at `now` (seconds since 1970).
@@ -221,6 +233,8 @@ class Verifier:
         return known
 
     def _checked_by_issuer(self, text: str) -> VerifiedToken:
+        if self._orders is not None and is_payload_token(text):
+            return VerifiedToken(payload_principal(text, self._orders), 0)
         if self._issuers and (url := issuer_in(text)) in self._issuers:
             return verified(text, url, self._issuers)
         if not _FORM.fullmatch(text):

@@ -12,18 +12,13 @@ from wms.bounds import Line
 from wms.bus.kafka import BrokerSettings
 from wms.errors import Rejected
 from wms.files import to_toml, write_secret
+from wms.gateway.address import AUTHORITIES_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
 from wms.runtime.config import Section, read
 
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
 PROFILE_VARIABLE = "WMS_PROFILE"
 """The environment variable with the name of a profile, which stands for its directory."""
-TOKEN_VARIABLE = "WMS_TOKEN"  # noqa: S105 - a name
-"""The environment variable with the path of the token's file."""
-URL_VARIABLE = "WMS_URL"
-"""The environment variable with the address of a gateway, which takes precedence over a data directory's settings."""
-AUTHORITIES_VARIABLE = "WMS_AUTHORITIES"
-"""The environment variable with the path of the certificates of authorities that the gateway's certificate is checked with."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """The default data directory, relative to the home directory."""

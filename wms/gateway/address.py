@@ -1,4 +1,4 @@
-"""The address of a gateway, which gets a token with each request."""
+"""The address of a gateway, which gets a token with each request, and the variables of the environment that name them."""
 
 from ipaddress import ip_address
 from typing import Final
@@ -8,6 +8,12 @@ from wms.errors import Rejected
 
 PREFIX: Final = "/api/v1"
 """Where the paths of the gateway's interface begin, after its address."""
+TOKEN_VARIABLE: Final = "WMS_TOKEN"  # noqa: S105 - a name
+"""The environment variable with the path of the token's file."""
+URL_VARIABLE: Final = "WMS_URL"
+"""The environment variable with the address of a gateway, which takes precedence over a data directory's settings."""
+AUTHORITIES_VARIABLE: Final = "WMS_AUTHORITIES"
+"""The environment variable with the path of the certificates of authorities that the gateway's certificate is checked with."""
 
 
 def checked_url(url: str) -> str:

@@ -110,10 +110,12 @@ class Host:
         self.kafka = kafka
         self.issuers = IssuerKeys(config.auth.issuers)
         self.revocations = Revocations()
-        self.verifier = Verifier.from_file(Path(config.auth.jwks), self.issuers, self.revocations)
+        self.orders = OrderKeys.from_file(config.auth.orders_key_file)
+        self.verifier = Verifier.from_file(
+            Path(config.auth.jwks), self.issuers, self.revocations, self.orders
+        )
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
-        self.orders = OrderKeys.from_file(config.auth.orders_key_file)
         self.notices = Notices(self.orders, clock.timestamp)
         self.relay = Relay(db, kafka, self.orders, self.notices)
         self.slices = Slices()

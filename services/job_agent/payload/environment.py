@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from wms.ids import Epoch, JobId, PilotId, SiteName
 
@@ -21,11 +22,13 @@ def environment_of(
     scratch: Path,
     processors: int = 1,
     passed: tuple[str, ...] = (),
+    gateway: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
     """Return a payload's environment: a few harmless variables of the agent, those of the user, and `WMS_*`.
 
     `agent` and `user` are the variables of the agent and of the job description. `passed` names further variables of the agent
     that payloads get. The user's replace the agent's, but not `WMS_*`. `work` and `scratch` are the payload's directories.
+    `gateway` has the variables for its way to a gateway.
     """
     base = {name: agent[name] for name in (*PASSED, *passed) if name in agent}
     places = {"HOME": str(work), "TMPDIR": str(scratch), "PWD": str(work)}
@@ -38,6 +41,7 @@ def environment_of(
         "WMS_PROCESSORS": str(processors),
         "WMS_WORK": str(work),
         "WMS_SCRATCH": str(scratch),
+        **gateway,
     }
     # What Python prints is seen as it is printed, not when its program ends.
     ours_first = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONUNBUFFERED": "1"}

@@ -1,5 +1,7 @@
 """How a payload ended, and the result that is reported for it: outcome, reason, text and usage."""
 
+import contextlib
+import signal
 import textwrap
 from collections.abc import Sequence
 from typing import Literal
@@ -71,6 +73,20 @@ def agent_fault(error: Exception) -> Reason:
     """Return the reason for a job that ended by a software fault of the agent: one sentence with the error."""
     words = " ".join(f"{type(error).__name__}: {error}".split())
     return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
+
+
+def unwatched(error: Exception) -> Reason:
+    """Return the reason for a payload that was ended because sampling its usage failed."""
+    return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
+
+
+def signal_text(number: int) -> str:
+    """Return a sentence on a payload that was ended by a signal that the agent did not send."""
+    with contextlib.suppress(ValueError):
+        name = signal.Signals(number).name
+        hint = ": the kernel does that when the node's memory runs out" if number == signal.SIGKILL else ""
+        return f"ended by signal {number} ({name}), which the agent did not send{hint}"
+    return f"ended by signal {number}, which the agent did not send"
 
 
 def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:

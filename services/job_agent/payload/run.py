@@ -14,6 +14,7 @@ import structlog
 from services.job_agent.gateway_store import AttemptStores
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.file_staging import FileStaging, StoppedError, input_fault, lease_over
+from services.job_agent.payload.gateway_access import PayloadGateway, variables
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
 from services.job_agent.payload.limit_enforcement import (
     GRACE_SECONDS,
@@ -22,7 +23,7 @@ from services.job_agent.payload.limit_enforcement import (
     limits_of,
     wall_time_exceeded,
 )
-from services.job_agent.payload.outcome import PayloadOutcome
+from services.job_agent.payload.outcome import PayloadOutcome, signal_text, unwatched
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.output_keeping import keep_outputs
 from services.job_agent.payload.processes import NotStarted, Process, Processes
@@ -60,8 +61,11 @@ class Workplace:
         passed: tuple[str, ...] = (),
         isolation: PayloadIsolation | None = None,
         transfers: TransferSettings | None = None,
+        gateway: PayloadGateway | None = None,
     ) -> None:
         self.root = root
+        self.gateway = gateway
+        """The gateway through which payloads read their own jobs; None if the pilot has none."""
         self.store = store
         self.site = site
         self.pilot_id = pilot_id
@@ -138,7 +142,13 @@ class Payload:
         self._description = description
         self._limits = limits
         self._place = Workdir(
-            workplace.root, job_id, epoch, description, workplace.spares, owner=workplace.owner
+            workplace.root,
+            job_id,
+            epoch,
+            description,
+            workplace.spares,
+            owner=workplace.owner,
+            given=workplace.gateway.files(AttemptId(job_id, epoch)) if workplace.gateway else {},
         )
         self._process: Process | None = None
         self._watched: Watched | None = None
@@ -267,6 +277,7 @@ class Payload:
             scratch=self._place.scratch,
             processors=self._description.processors,
             passed=self._at.passed,
+            gateway=variables(self._at.gateway, self._place.scratch),
         )
         bounds = {"NPROC": self._limits.processes, "FSIZE": self._limits.file_bytes}
         return SpawnOrder(
@@ -292,7 +303,7 @@ class Payload:
             self._limits,
             self._place.disk_bytes,
             self._judge,
-            lambda error: self.kill(_unwatched(error)),
+            lambda error: self.kill(unwatched(error)),
         )
         loop = asyncio.get_running_loop()
         wall = self._limits.wall_seconds
@@ -330,7 +341,7 @@ class Payload:
                 Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
             )
         if ended.signal is not None:
-            return Reason(Code.SIGNAL, _signal_text(ended.signal))
+            return Reason(Code.SIGNAL, signal_text(ended.signal))
         if ended.exit_code in self._description.success_exit_codes:
             return Reason(Code.DONE)
         return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
@@ -382,15 +393,3 @@ class Payload:
             max_rss_bytes=max(ended.max_rss_bytes, seen.max_rss_bytes),
             disk_bytes=max(disk, seen.disk_bytes),
         )
-
-
-def _unwatched(error: Exception) -> Reason:
-    return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
-
-
-def _signal_text(number: int) -> str:
-    with contextlib.suppress(ValueError):
-        name = signal.Signals(number).name
-        hint = ": the kernel does that when the node's memory runs out" if number == signal.SIGKILL else ""
-        return f"ended by signal {number} ({name}), which the agent did not send{hint}"
-    return f"ended by signal {number}, which the agent did not send"

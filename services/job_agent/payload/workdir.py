@@ -6,8 +6,9 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -41,7 +42,8 @@ class Workdir:
     """The directory `<root>/<job>.<epoch>/` of a payload. The payload runs in its `work` and has its `tmp` for scratch files.
 
     The captured standard output and error lie beside `work`. So the payload finds only its own files in `work`. What it prints
-    does not count against its disk limit. `owner` is the user and group of its files; None: the agent's.
+    does not count against its disk limit. `owner` is the user and group of its files; None: the agent's. `given` are secret texts
+    by the names of their files in `tmp`.
     """
 
     def __init__(
@@ -53,7 +55,9 @@ class Workdir:
         spares: SpareWorkdirs,
         *,
         owner: tuple[int, int] | None = None,
+        given: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
+        self._given = given
         self.directory = root / f"{job_id}.{epoch}"
         self.work = self.directory / WORK
         self.scratch = self.directory / SCRATCH
@@ -142,6 +146,9 @@ class Workdir:
 
     def remove(self, *, spare: bool = False) -> None:
         """Delete the directory, whatever file modes the payload set. Blocking. With `spare`, an unchanged one may be kept for reuse."""
+        for name in self._given:
+            with contextlib.suppress(OSError):
+                (self.scratch / name).unlink()
         if not (spare and self._spares.keep(self.directory)):
             self._remove()
 
@@ -177,7 +184,16 @@ class Workdir:
         if self._owner is not None:
             for path in self.measured:
                 os.chown(path, *self._owner)
+        for name, text in self._given.items():
+            self._give(self.scratch / name, text)
         return self._program(executable)
+
+    def _give(self, path: Path, text: str) -> None:
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w") as file:
+            file.write(text)
+            if self._owner is not None:
+                os.fchown(descriptor, *self._owner)
 
     def _remove(self) -> None:
         # Python's rmtree recurses, and payloads may nest directories deeper than its stack.

@@ -13,6 +13,7 @@ from services.job_manager.queries import (
     dead_letters,
     leases,
     overview,
+    payloads,
     progress,
     rankings,
     reservations,
@@ -65,7 +66,7 @@ class Queries:
             if principal is None:
                 continue
             try:
-                reply = await self._answer(tx, await share.acting(tx, principal), query)
+                reply = await self._answer(tx, await _acting(tx, principal, query), query)
                 if reply is not None:
                     # A reply that is too large fails this query alone.
                     tx.send(*replies.address(principal.owner, query.client), reply)
@@ -88,6 +89,12 @@ class Queries:
         answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
         answer = _ANSWERS[type(query)]
         return await answer(tx, principal, query)
+
+
+async def _acting(tx: Transaction, principal: Principal, query: asked.Asked) -> Principal:
+    if principal.kind == "payload":
+        return await payloads.acting(tx, principal, query)
+    return await share.acting(tx, principal)
 
 
 async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claimed: str) -> None:

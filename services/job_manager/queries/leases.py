@@ -1,4 +1,4 @@
-"""Answers about leases, to the pilots that hold them: by them the gateway knows which files a pilot may read and write."""
+"""Answers about leases, to the pilots that hold them and their payloads: by them the gateway knows which files they may read and write."""
 
 import msgspec
 
@@ -15,7 +15,7 @@ from wms.messages import replies
 
 
 async def show_lease(tx: Transaction, principal: Principal, query: asked.ShowLease) -> replies.HeldLease:
-    """Return the input sandboxes of a job whose accepted lease the sending pilot holds under this epoch.
+    """Return the input sandboxes of a job whose accepted lease the sending pilot holds under this epoch, or its payload.
 
     Raise Rejected (NOT_HELD) for another pilot's job, an older epoch, an offer, a job that does not exist, and for senders that are no
     pilots. The refusal is the same for all.
@@ -24,7 +24,12 @@ async def show_lease(tx: Transaction, principal: Principal, query: asked.ShowLea
     lease = found.lease if (found := (await job.read(tx, [job_id])).get(job_id)) else None
     pilot_id = PilotId(principal.pilot_id or "")
     is_held = holds(lease, pilot_id, query.epoch, await tx.now())
-    if principal.kind != "pilot" or lease is None or lease.phase != "accepted" or not is_held:
+    if (
+        principal.kind not in ("pilot", "payload")
+        or lease is None
+        or lease.phase != "accepted"
+        or not is_held
+    ):
         raise Rejected(
             "NOT_HELD",
             f"the pilot does not hold job {query.job_id} under epoch {query.epoch}",

@@ -11,8 +11,11 @@ from services.gateway import attempt_files
 from tests.services.gateway.conftest import Door
 from tests.services.gateway.held import attempt_url, executed, held_job, pilot_token
 from tests.system.place import Place
-from wms.ids import AttemptId
+from wms.auth.orders import OrderKeys, PilotKey
+from wms.auth.payload_token import payload_token
+from wms.ids import AttemptId, Epoch, JobId
 from wms.jobdesc.description import SandboxRef
+from wms.runtime import clock
 from wms.transfer import SandboxStore, open_store, upload
 
 GZIP = {"Content-Type": "application/gzip"}
@@ -72,6 +75,22 @@ async def test_only_the_pilot_with_the_lease_reads_and_writes(door: Door, held: 
             url = attempt_url(door, attempt_id, rest)
             status, raw = await asked(door, method, url, pilot_id, b"x" if method == "PUT" else None)
             assert (status, msgspec.json.decode(raw)["code"]) == (403, "NOT_HELD")
+
+
+async def test_a_payload_reads_its_inputs_and_writes_nothing(door: Door, held: Held) -> None:
+    keys = OrderKeys.from_file(door.place.root / "keys" / "orders.key")
+    token = payload_token(PilotKey("p1", keys.of_pilot("p1")), held.attempt_id, 600.0, clock.timestamp())
+    bearer = {"Authorization": f"Bearer {token}"} | GZIP
+    later = held.attempt_id._replace(epoch=Epoch(2))
+    wanted = {held.attempt_id: 200, later: 403, held.attempt_id._replace(job_id=JobId(1)): 403}
+    for attempt_id, status in wanted.items():
+        url = attempt_url(door, attempt_id, f"inputs/{held.input.sha256}")
+        async with door.session.get(url, headers=bearer) as answer:
+            assert answer.status == status
+    async with door.session.put(
+        attempt_url(door, held.attempt_id, "output"), data=b"x", headers=bearer
+    ) as no:
+        assert no.status == 403
 
 
 async def test_users_do_not_come_in_this_way(door: Door, held: Held, owner: str) -> None:

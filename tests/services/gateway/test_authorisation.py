@@ -14,8 +14,12 @@ from services.gateway.openapi import name_of
 from services.gateway.operation import Operation
 from services.gateway.routes import OPERATIONS
 from tests.services.gateway.conftest import Door
+from tests.services.gateway.held import INSERT, executed
 from wms.auth.keys import load_key
+from wms.auth.orders import OrderKeys, PilotKey
+from wms.auth.payload_token import payload_token
 from wms.auth.token import Claims, mint
+from wms.ids import AttemptId, Epoch, JobId
 from wms.runtime import clock
 
 USER: dict[str, Any] = {"kind": "user", "owner": "alice", "group": "higgs", "vo": "atlas"}
@@ -42,6 +46,8 @@ EVERYBODY = frozenset(BEARERS)
 USERS = EVERYBODY - {"pilot", "site"}
 DETAIL = frozenset({"owner", "administrator", "operator"})
 """Who sees a job in full, and may act on it."""
+READS = DETAIL | {"payload"}
+"""Who reads a job in full. The payload is that of the job, while its pilot holds the lease."""
 SEES = DETAIL | {"monitor"}
 """Who sees that the job exists."""
 
@@ -51,10 +57,10 @@ NOTHING_TO_DO = {"NO_SUCH_SITE", "NOT_SET", "NO_SUCH_LETTER", "NO_SUCH_PARTITION
 
 ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
     # operation: who may, the path, the body
-    "get_jobs_job_id": (DETAIL, "/jobs/{job}", None),
-    "get_jobs_job_id_attempts": (DETAIL, "/jobs/{job}/attempts", None),
-    "get_jobs_job_id_timeline": (DETAIL, "/jobs/{job}/timeline", None),
-    "get_jobs_job_id_why": (DETAIL, "/jobs/{job}/why", None),
+    "get_jobs_job_id": (READS, "/jobs/{job}", None),
+    "get_jobs_job_id_attempts": (READS, "/jobs/{job}/attempts", None),
+    "get_jobs_job_id_timeline": (READS, "/jobs/{job}/timeline", None),
+    "get_jobs_job_id_why": (READS, "/jobs/{job}/why", None),
     "get_jobs_job_id_logs": (DETAIL, "/jobs/{job}/logs", None),
     "get_sites": (EVERYBODY, "/sites", None),
     "get_plans": (EVERYBODY, "/plans", None),
@@ -113,7 +119,7 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
     "get_jobs": (EVERYBODY, "/jobs?everything=true", None),
     "get_jobs_counts": (EVERYBODY, "/jobs/counts?everything=true", None),
     "post_orders": (USERS, "/orders", {"action": "hold", "selection": {"jobs": "{job}"}}),
-    "post_queries": (DETAIL, "/queries", {"type": "show-job", "query_id": "q", "job_id": "{job}"}),
+    "post_queries": (READS, "/queries", {"type": "show-job", "query_id": "q", "job_id": "{job}"}),
     "post_commands": (
         USERS,
         "/commands",
@@ -150,7 +156,16 @@ def _renamed(claims: dict[str, Any]) -> dict[str, Any]:
 @pytest_asyncio.fixture(loop_scope="session")
 async def job(door: Door, tokens: dict[str, str]) -> AsyncIterator[int]:
     _, taken = await asked(door, tokens["owner"], "POST", "/jobs", {"executable": "echo"})
-    yield taken["ids"][0][0]
+    job_id = taken["ids"][0][0]
+    await executed(door.place, INSERT, job_id, "p1")
+    yield job_id
+
+
+def payloads_token(door: Door, job_id: int, epoch: int = 1, pilot_id: str = "p1") -> str:
+    """Return the token that a job agent makes for the payload of an attempt."""
+    keys = OrderKeys.from_file(door.place.root / "keys" / "orders.key")
+    attempt_id = AttemptId(JobId(job_id), Epoch(epoch))
+    return payload_token(PilotKey(pilot_id, keys.of_pilot(pilot_id)), attempt_id, 600.0, clock.timestamp())
 
 
 async def asked(door: Door, token: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
@@ -183,7 +198,7 @@ async def test_each_operation_is_open_to_whom_the_table_says(
         pytest.skip("there is nothing of that kind here")
     may, path, body = ALLOWED[name]
     seen = set()
-    for bearer, token in tokens.items():
+    for bearer, token in (tokens | {"payload": payloads_token(door, job)}).items():
         sent = (
             body if body is None or isinstance(body, bytes) else filled(body, job, f"{name}-{bearer}-{job}")
         )
@@ -226,6 +241,33 @@ async def test_orders_change_nothing_that_is_anothers(door: Door, tokens: dict[s
         assert status in {200, 403, 404}
         assert (bearer, done.get("changed", 0)) == (bearer, 0)
     assert (await asked(door, tokens["administrator"], "POST", "/orders", order))[1]["changed"] == 1
+
+
+async def test_a_payload_reads_its_own_job_alone(door: Door, tokens: dict[str, str], job: int) -> None:
+    _, taken = await asked(door, tokens["owner"], "POST", "/jobs", {"executable": "echo"})
+    another = taken["ids"][0][0]
+    token = payloads_token(door, job)
+    for path in ("", "/attempts", "/timeline", "/why"):
+        assert (await asked(door, token, "GET", f"/jobs/{job}{path}"))[0] == 200
+        assert (await asked(door, token, "GET", f"/jobs/{another}{path}"))[1]["code"] == "NOT_ALLOWED"
+    for query in ({"type": "list-sites"}, {"type": "who-am-i"}, {"type": "peek-job", "job_id": job}):
+        status, problem = await asked(door, token, "POST", "/queries", query | {"query_id": "q"})
+        assert (status, problem["code"]) == (403, "NOT_ALLOWED")
+
+
+async def test_a_payload_of_an_attempt_that_ended_or_of_another_pilot_reads_nothing(
+    door: Door, job: int
+) -> None:
+    refused = {"of no attempt": (2, "p1"), "of another pilot": (1, "p2")}
+    for epoch, pilot_id in refused.values():
+        token = payloads_token(door, job, epoch, pilot_id)
+        assert (await asked(door, token, "GET", f"/jobs/{job}"))[1]["code"] == "NOT_HELD"
+    token = payloads_token(door, job)
+    assert (await asked(door, token, "GET", f"/jobs/{job}"))[0] == 200
+    await executed(door.place, "update lease set expires_at = now() where job_id = $1", job)
+    assert (await asked(door, token, "GET", f"/jobs/{job}"))[1]["code"] == "NOT_HELD"
+    await executed(door.place, "delete from lease where job_id = $1", job)
+    assert (await asked(door, token, "GET", f"/jobs/{job}"))[1]["code"] == "NOT_HELD"
 
 
 def test_the_table_is_of_all_operations() -> None:

@@ -15,7 +15,7 @@ from wms.auth.policy import (
     refusal,
     scope,
 )
-from wms.auth.principal import Kind, Principal, Right
+from wms.auth.principal import Principal, PrincipalKind, Right
 
 OWN = ("alice", "higgs", "atlas")
 JOBS = {
@@ -29,7 +29,7 @@ JOBS = {
 
 
 def principal(
-    *rights: str, kind: Kind = "user", site: str | None = None, shares_jobs: bool = False
+    *rights: str, kind: PrincipalKind = "user", site: str | None = None, shares_jobs: bool = False
 ) -> Principal:
     owner, group, vo = OWN
     return Principal(
@@ -66,6 +66,7 @@ MATRIX: list[tuple[Principal, list[set[str]]]] = [
     (principal(Right.OPERATOR, kind="service"), [JOB] * 6),
     (principal(Right.OPERATOR, Right.GENERIC_PILOT, kind="pilot"), [NO] * 6),
     (principal(Right.OPERATOR, kind="site"), [NO] * 6),
+    (principal(Right.OPERATOR, kind="payload"), [NO] * 6),
 ]
 CELLS = [
     pytest.param(
@@ -103,7 +104,7 @@ def test_shares_are_set_by_a_vos_administrators_and_by_operators() -> None:
 NAMES = st.sampled_from(["alice", "bob", "higgs", "top", "atlas", "cms"])
 PEOPLE = st.builds(
     Principal,
-    kind=st.sampled_from(["user", "service", "pilot", "site"]),
+    kind=st.sampled_from(["user", "service", "pilot", "site", "payload"]),
     owner=NAMES,
     group=NAMES,
     vo=NAMES,
