@@ -182,38 +182,57 @@ HELLO = JobDescription(executable="sim", sites=("site-0",))
 FILTERS = {
     "all": "",
     "newest": "newest=true",
-    "one state": "state=done",
+    "a frequent state": "state=done",
     "a rare state": "state=failed",
+    "rare states": "state=failed,killed,held",
     "states that none has": "state=staging",
+    "waiting, of which there are few": "state=waiting",
+    "running, of which there are none": "state=running",
+    "live": "state=live&newest=true",
     "a site": "site=site-7",
+    "a rare site": "site=site-rare",
     "a site that none has": "site=nowhere",
     "a name": "name=sim-77*",
     "a name that none has": "name=none",
     "a group": "group=group-7",
+    "a small group": "group=group-small",
     "a group that none has": "group=none",
-    "the last minute": "since={minute}",
-    "the last day, failed at a site": "since={day}&state=failed&site=site-7",
+    "a rare state in a group": "state=failed&group=group-0",
+    "a frequent state at a rare site": "state=done&site=site-rare",
+    "a group at a site": "group=group-7&site=site-8",
+    "the last minute": "since={minute}&newest=true",
+    "the last minute, oldest first": "since={minute}",
+    "the last day, failed at a site": "since={day}&state=failed&site=site-0&newest=true",
     "a page in the middle": "after={middle}",
     "outside of sweeps": "alone=true",
+    "outside of sweeps, a rare state and site": "alone=true&state=failed&site=site-0",
 }
+OTHERS = 10
+"""One of so many jobs is another user's."""
 FILL = """
-    insert into job select (jsonb_populate_record(j, jsonb_build_object(
-        'job_id', $2::bigint + n, 'name', 'sim-' || n, 'job_group', 'group-' || n % 1000, 'site', 'site-' || n % 100,
-        'state', case when n % 5000 = 0 then 'Failed' else 'Done' end, 'reason', '',
-        'submitted_at', now() - n * interval '1 s', 'changed_at', now() - n * interval '1 s'
-    ))).* from job j, generate_series(1, $3::integer) n where j.job_id = $1
+    insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, job_group, user_priority, max_attempts, event_seq,
+                     state, rare_state, site, submitted_at, changed_at)
+    select $2::bigint + n, j.description_id, j.tq_id, case when n % $4::integer = 3 then $5 else j.owner end, j.owner_group, j.vo,
+           'sim-' || n, case when n % 99991 = 0 then 'group-small' else 'group-' || n % 1000 end, j.user_priority, j.max_attempts, 5,
+           case when n % 500000 = 7 then 'Waiting' when n % 5000 = 0 then 'Failed' when n % 50000 = 1 then 'Killed' else 'Done' end,
+           case when n % 500000 = 7 then null when n % 5000 = 0 then 'Failed' when n % 50000 = 1 then 'Killed' end,
+           case when n % 500000 = 7 then null when n % 99989 = 0 then 'site-rare' else 'site-' || n % 100 end,
+           now() - n * interval '1 s', now() - n * interval '1 s'
+    from job j, generate_series($3::bigint, $6::bigint) n where j.job_id = $1
 """
+"""Jobs of long ago: the older ones have the higher ids, so that those of the last minute are the first."""
 
 
 async def pages(running: System, users: Users, rows: int) -> Figures:
-    """Ask for pages of a list of so many jobs of one user."""
+    """Ask for pages of a list of so many jobs, nine tenths of which are one user's."""
     template = await users.submit_one(0)
     assert running.facts is not None
     connection = await asyncpg.connect(running.facts.postgres_url, command_timeout=3_600)
     try:
         first = await connection.fetchval("select max(job_id) from job")
-        for done in range(0, rows, 1_000_000):
-            await connection.execute(FILL, template, first + done, min(rows - done, 1_000_000))
+        for low in range(1, rows + 1, 1_000_000):
+            high = min(rows, low + 999_999)
+            await connection.execute(FILL, template, first, low, OTHERS, users.owners[1], high)
         await connection.execute("vacuum (analyze) job")
     finally:
         await connection.close()
@@ -230,14 +249,19 @@ def _moment(at: float) -> str:
 
 
 async def _page(users: Users, chosen: str) -> Figures:
-    await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
+    page = await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
     found: list[float] = []
     began = time.perf_counter()
     while len(found) < PAGES and time.perf_counter() < began + 10:
         at = time.perf_counter()
         await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
         found.append(1e3 * (time.perf_counter() - at))
-    return {"p50_ms": median(found), "p99_ms": median([sorted(found)[int(0.99 * len(found))]])}
+    return {
+        "jobs": len(page["jobs"]),
+        "goes_on": page["after"] is not None,
+        "p50_ms": median(found),
+        "p99_ms": median([sorted(found)[int(0.99 * len(found))]]),
+    }
 
 
 async def job_count(running: System) -> int:

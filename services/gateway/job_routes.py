@@ -68,7 +68,10 @@ NO_JOBS: Final = normalised(select())
 
 
 class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of the selected jobs."""
+    """The parameters of a page of the selected jobs.
+
+    A page that has an `after` is not the last one, even if it is short or empty.
+    """
 
     after: JobNumber | None = None
     """The last id of the previous page, which that page has as its `after`."""

@@ -15,7 +15,7 @@ from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
 from wms.db import block, selection, stopping, submission
 from wms.db.database import Transaction
-from wms.db.selection import PageRequest
+from wms.db.job_search import PageRequest
 from wms.db.submission import Taken
 from wms.errors import Rejected
 from wms.ids import CommandId, JobId, joined

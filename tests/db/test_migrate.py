@@ -28,6 +28,11 @@ async def rows(url: str, query: str, *args: object) -> list[asyncpg.Record]:
         await connection.close()
 
 
+async def apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    for statement in [migration.sql] if migration.in_transaction else migration.statements:
+        await connection.execute(statement)
+
+
 async def applied(url: str) -> list[str]:
     return [
         row["name"] for row in await rows(url, "select name from schema_migration order by applied_at, name")
@@ -132,6 +137,21 @@ async def test_an_index_is_built_outside_a_transaction(
     assert index["indisvalid"]
 
 
+async def test_statements_outside_a_transaction_run_one_by_one(
+    database: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Postgres builds an index concurrently, and ends a transaction in a block, only if nothing else was sent with it."""
+    text = (
+        "-- no transaction\n\ndo $$\nbegin\n    commit;\nend\n$$;\n\n"
+        "-- Twice.\ndrop index concurrently if exists twice;\n\ncreate index concurrently twice on job (name);\n"
+    )
+    migration = Migration("9998_post_twice", text)
+    assert len(migration.statements) == 3
+    know(monkeypatch, migration)
+    assert await migrate(database) == ["9998_post_twice"]
+    assert await rows(database, "select 1 from pg_class where relname = 'twice'")
+
+
 def test_names_are_well_formed_and_follow_each_other() -> None:
     names = [path.stem for path in sorted(FOLDER.iterdir())]
     assert names == KNOWN
@@ -169,7 +189,7 @@ async def test_histories_of_before_are_told_as_they_were_and_standing_offers_cou
     place = next(n for n, each in enumerate(known) if each.name.startswith("0008"))
     connection = await asyncpg.connect(empty_database)
     for migration in known[:place]:
-        await connection.execute(migration.sql)
+        await apply(connection, migration)
     await connection.execute(
         """insert into task_queue (key, owner, owner_group, vo, cpu_segment, requirements)
            values (sha256('k'), 'alice', 'user', 'lhcb', 500, '{}');
@@ -188,7 +208,7 @@ async def test_histories_of_before_are_told_as_they_were_and_standing_offers_cou
     history = "select * from job_event order by job_id, seq"
     before = await connection.fetch(history)
     for migration in known[place:]:
-        await connection.execute(migration.sql)
+        await apply(connection, migration)
     assert await connection.fetch(history) == before
     counted = await connection.fetch("select attempts from job order by job_id")
     assert [row["attempts"] for row in counted] == [1, 1, 1]

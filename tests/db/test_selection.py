@@ -8,7 +8,7 @@ import pytest
 from tests.services.world import World, user
 from wms.auth.policy import Scope
 from wms.db import selection
-from wms.db.selection import PageRequest
+from wms.db.job_search import PageRequest
 from wms.errors import Rejected
 from wms.ids import JobId
 from wms.job.state import State

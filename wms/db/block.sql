@@ -91,9 +91,10 @@ with leaving as (
     join block b on b.first = l.block
 ), born as (
     insert into job (job_id, description_id, array_index, tq_id, owner, owner_group, vo, name, job_group, user_priority,
-                     max_attempts, submitted_at, state, event_seq, reason, changed_at, parameters)
+                     max_attempts, submitted_at, state, rare_state, event_seq, reason, changed_at, parameters)
     select l.job_id, s.description_id, l.job_id - s.first, s.tq_id, s.owner, s.owner_group, s.vo, l.name,
-           s.job_group, s.user_priority, s.max_attempts, s.submitted_at, l.state, l.event_seq, l.reason, l.changed_at, l.parameters::jsonb
+           s.job_group, s.user_priority, s.max_attempts, s.submitted_at, l.state,
+           nullif(l.state, 'Waiting'), l.event_seq, l.reason, l.changed_at, l.parameters::jsonb
     from leaving l join sweep s on s.first = l.sweep
 )
 insert into job_move (job_id, seq, at, before, event, state, epoch, reason, text, source)

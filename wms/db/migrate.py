@@ -1,12 +1,14 @@
 """Applies migrations of the database schema: plain SQL files, forward only, one process at a time.
 
 The digest of each applied file is stored. `NNNN_pre_*.sql` is safe before the new code runs, `NNNN_post_*.sql` after the last of the old
-code is gone. A file whose first line is `-- no transaction` runs outside a transaction (CREATE INDEX CONCURRENTLY). Processes poll for the
-lock instead of waiting for it. A waiting session would hold a snapshot, and a concurrent index build waits for such sessions.
+code is gone. A file whose first line is `-- no transaction` runs outside a transaction (CREATE INDEX CONCURRENTLY), each of its statements, which
+end at an empty line, by itself. Processes poll for the lock instead of waiting for it. A waiting session would hold a snapshot, and a
+concurrent index build waits for such sessions.
 """
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Iterator
 from importlib import resources
 from pathlib import Path
@@ -18,6 +20,7 @@ from wms.db.database import Connection, connect_once
 from wms.errors import Rejected
 
 _LOCK = 7100
+_END = re.compile(r"(?<=;)\n\n+")
 _CREATE = """
     create table if not exists schema_migration (
         name text primary key, digest text not null, applied_at timestamptz not null default now()
@@ -40,6 +43,11 @@ class Migration(msgspec.Struct, frozen=True):
     def in_transaction(self) -> bool:
         """Whether the file runs inside a transaction. It does not if it begins with `-- no transaction`."""
         return not self.sql.startswith("-- no transaction")
+
+    @property
+    def statements(self) -> tuple[str, ...]:
+        """The statements that run one by one if the file runs outside a transaction. Each ends with a semicolon at an empty line."""
+        return tuple(each for each in _END.split(self.sql) if each.strip())
 
 
 def migrations() -> tuple[Migration, ...]:
@@ -125,7 +133,9 @@ async def _apply(connection: Connection, migration: Migration) -> str:
             await connection.execute(migration.sql)
             await _record(connection, migration)
     else:
-        await connection.execute(migration.sql)
+        # Several statements that are sent at once would be one transaction.
+        for statement in migration.statements:
+            await connection.execute(statement)
         await _record(connection, migration)
     return migration.name
 

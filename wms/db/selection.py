@@ -1,15 +1,15 @@
 """Selection of jobs in the database by a user's criteria, within what the user may see. Jobs have rows or are in blocks of arrays."""
 
 from collections import Counter
-from heapq import merge
 from itertools import chain, islice
 from typing import Any
 
 import msgspec
 
 from wms.auth.policy import Scope
-from wms.db import block, submission
+from wms.db import block, job_search, submission
 from wms.db.database import Transaction
+from wms.db.job_search import FoundJobs, PageRequest, like
 from wms.db.sql import load
 from wms.errors import Rejected
 from wms.ids import JobId, intersection, joined
@@ -17,20 +17,10 @@ from wms.messages.commands import Selector
 
 SQL = load(__file__)
 
+LOOKED_AT = 30_000
+"""How many job rows a search looks at along each index: some 10 ms."""
 NO_JOB = ((0, 0),)
 """A range of ids in which no job is."""
-
-
-class PageRequest(msgspec.Struct, frozen=True):
-    """The size and the position of one page of selected jobs, ordered by id."""
-
-    limit: int
-    after: int | None = None
-    """The last id of the page before. None for the first page."""
-    newest: bool = False
-    """Whether the newest jobs come first."""
-    alone: bool = False
-    """Whether only jobs that are in no job array are returned."""
 
 
 def is_empty(selector: Selector) -> bool:
@@ -39,17 +29,30 @@ def is_empty(selector: Selector) -> bool:
 
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of one page of the selected jobs that the user with this scope may see."""
-    ids = await select_rows(tx, scope, selector, page)
+    """Return the ids of one page of the selected jobs that the user with this scope may see, however long it takes to find them."""
+    rows = FoundJobs(await select_rows(tx, scope, selector, page))
+    return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page).ids
+
+
+async def search(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> FoundJobs:
+    """Return one page of the selected jobs that the user with this scope may see. It may be short or empty though others follow.
+
+    Only so many job rows are looked at that a page never takes long (`LOOKED_AT`).
+    """
+    if is_empty(selector) or selector.ids:
+        ids = await select(tx, scope, selector, page)
+        return FoundJobs(ids, ids[-1] if len(ids) == page.limit else None)
+    rows = await job_search.search(tx, scope, selector, page, LOOKED_AT)
+    return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page)
+
+
+async def _in_blocks(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> FoundJobs:
     if page.alone:
-        return ids
+        return FoundJobs([])
     parts = await block.select(tx, _beyond(scope, selector, page), newest=page.newest, limit=page.limit)
-    if not parts:
-        return ids
     step = -1 if page.newest else 1
-    in_blocks = (range(low, high + 1)[::step] for _, ranges in parts for low, high in ranges[::step])
-    merged = merge(ids, chain.from_iterable(in_blocks), reverse=page.newest)
-    return [JobId(each) for each in islice(merged, page.limit)]
+    ids = (range(low, high + 1)[::step] for _, ranges in parts for low, high in ranges[::step])
+    return FoundJobs([JobId(each) for each in islice(chain.from_iterable(ids), page.limit)])
 
 
 def _beyond(scope: Scope, selector: Selector, page: PageRequest) -> block.JobFilter:
@@ -67,12 +70,17 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
     """Return the ids of one page of the selected jobs that have job rows. Jobs in blocks of arrays are left out."""
     if is_empty(selector):
         return []
-    columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
     if selector.ids:
-        found = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
-    else:
-        found = await tx.fetch(SQL["newest_of_all" if page.newest else "of_all"], *columns)
-    return list(dict.fromkeys(row["job_id"] for row in found))
+        columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
+        rows = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
+        return list(dict.fromkeys(row["job_id"] for row in rows))
+    found = await job_search.search(tx, scope, selector, page, LOOKED_AT)
+    ids = found.ids
+    while len(ids) < page.limit and found.until is not None:
+        rest = msgspec.structs.replace(page, after=found.until, limit=page.limit - len(ids))
+        found = await job_search.search(tx, scope, selector, rest, LOOKED_AT)
+        ids += found.ids
+    return ids
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
@@ -142,14 +150,7 @@ def _scope(scope: Scope) -> tuple[str | None, str | None, str | None]:
 def _wanted(selector: Selector) -> tuple[Any, ...]:
     states = list(selector.states) or None
     beside = (selector.job_group, selector.changed_since)
-    return selector.owner, states, selector.site, _like(selector.name), *beside
-
-
-def _like(pattern: str | None) -> str | None:
-    if pattern is None:
-        return None
-    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
-    return escaped.replace("*", "%").replace("?", "_")
+    return selector.owner, states, selector.site, like(selector.name), *beside
 
 
 def _ranges(selector: Selector) -> tuple[list[int], list[int]]:

@@ -9,28 +9,6 @@ where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group 
   and ($12::bigint is null or j.job_id > $12) and not ($14 and j.array_index is not null)
 order by j.job_id limit $13;
 
--- name: of_all
--- The same for all ids.
-select j.job_id
-from job j
-where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
-  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
-  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::text is null or j.job_group = $8) and ($9::timestamptz is null or j.changed_at >= $9)
-  and ($10::bigint is null or j.job_id > $10) and not ($12 and j.array_index is not null)
-order by j.job_id limit $11;
-
--- name: newest_of_all
--- The same for all ids, newest first.
-select j.job_id
-from job j
-where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
-  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
-  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::text is null or j.job_group = $8) and ($9::timestamptz is null or j.changed_at >= $9)
-  and ($10::bigint is null or j.job_id < $10) and not ($12 and j.array_index is not null)
-order by j.job_id desc limit $11;
-
 -- name: count_ranges
 -- The number of selected jobs in ranges by state.
 select j.state, count(*) as jobs

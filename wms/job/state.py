@@ -172,6 +172,9 @@ AT_A_PILOT: Final = frozenset(
 )
 """The states of jobs that a pilot has or may have. Exactly these jobs have a lease."""
 
+RARE: Final = frozenset(State) - AT_A_PILOT - {State.WAITING, State.DONE}
+"""The states that few jobs are in at a time. Table `job` has a column and an index of them, kept by a trigger."""
+
 
 def after(state: State, event: Event) -> State | None:
     """Return the state to which `event` moves a job in `state`, or None if the table does not allow it."""

@@ -29,7 +29,7 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import block, job, pilot, queue_stats, read_model, selection, share, sweep, transfer, wait_reason
 from wms.db.database import Transaction
-from wms.db.selection import PageRequest
+from wms.db.job_search import PageRequest
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId
 from wms.job.job import Job
@@ -106,10 +106,11 @@ async def on_refused(tx: Transaction, query: asked.Asked, fault: Rejected, claim
 async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJobs) -> replies.JobPage:
     page = PageRequest(query.limit, query.after, newest=query.newest, alone=query.alone)
     selector = await selection.of_submission(tx, principal.owner, query.selector)
-    ids = await selection.select(tx, scope(principal, "see"), selector, page)
-    reasons = await wait_reason.of_jobs(tx, ids)
-    jobs = fitting(_line(row, reasons) for row in await selection.lines(tx, ids))
-    after = jobs[-1].job_id if len(jobs) < len(ids) or len(ids) == query.limit else None
+    found = await selection.search(tx, scope(principal, "see"), selector, page)
+    reasons = await wait_reason.of_jobs(tx, found.ids)
+    lines = [_line(row, reasons) for row in await selection.lines(tx, found.ids)]
+    jobs = fitting(lines)
+    after = jobs[-1].job_id if len(jobs) < len(lines) else found.until
     return replies.JobPage(query_id=query.query_id, client=query.client, jobs=tuple(jobs), after=after)
 
 

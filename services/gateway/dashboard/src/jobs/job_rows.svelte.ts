@@ -25,13 +25,17 @@ export class JobRows {
   async more(): Promise<void> {
     if (this.#loading || this.whole) return;
     const mine = (this.#loading = new AbortController());
+    const wanted = this.rows.length + PAGE;
     try {
-      const page = await this.#page(this.#after, mine.signal);
-      this.rows = [...this.rows, ...page.jobs];
-      this.#after = page.after ?? undefined;
-      this.whole = page.after === null;
-      this.problem = undefined;
-      this.ready = true;
+      // A page may be short though others follow: then the search goes on.
+      while (!this.whole && this.rows.length < wanted) {
+        const page = await this.#page(this.#after, mine.signal);
+        this.rows = [...this.rows, ...page.jobs];
+        this.#after = page.after ?? undefined;
+        this.whole = page.after === null;
+        this.problem = undefined;
+        this.ready ||= this.whole || page.jobs.length > 0;
+      }
     } catch (error) {
       if (!mine.signal.aborted) this.problem = error instanceof Problem ? error : new Problem(0, "FAULT", String(error));
     }
@@ -43,8 +47,8 @@ export class JobRows {
     const mine = new AbortController();
     try {
       const page = await this.#page(undefined, mine.signal);
-      const last = page.jobs.at(-1)?.job_id ?? 0;
-      this.rows = page.after === null ? [...page.jobs] : [...page.jobs, ...this.rows.filter((row) => row.job_id < last)];
+      const last = page.after ?? 0;
+      this.rows = [...page.jobs, ...this.rows.filter((row) => row.job_id < last)];
       this.problem = undefined;
       this.ready = true;
       if (this.#after === undefined) {

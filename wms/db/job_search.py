@@ -1,0 +1,140 @@
+"""Searches job rows for a page of selected jobs, so that no page takes long however many jobs there are.
+
+A search looks along an index that a condition of the selector has, and compares each job there with the other conditions. It looks at
+a bounded number of jobs. What it found by then is a page that may be short or empty, with the id from which the next search goes on.
+"""
+
+from collections.abc import Iterator
+from heapq import merge
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from wms.auth.policy import Scope
+from wms.db.database import Transaction
+from wms.db.sql import load
+from wms.ids import JobId
+from wms.job.state import AT_A_PILOT, RARE, State
+from wms.messages.commands import Selector
+
+SQL = load(__file__)
+
+
+class PageRequest(msgspec.Struct, frozen=True):
+    """The size and the position of one page of selected jobs, ordered by id."""
+
+    limit: int
+    after: int | None = None
+    """The last id of the page before. None for the first page."""
+    newest: bool = False
+    """Whether the newest jobs come first."""
+    alone: bool = False
+    """Whether only jobs that are in no job array are returned."""
+
+
+class FoundJobs(msgspec.Struct, frozen=True):
+    """The ids of the jobs that a search found, and the last id it looked at. That is None if no further job can be found."""
+
+    ids: list[JobId]
+    until: int | None = None
+
+
+class JobIndex(msgspec.Struct, frozen=True):
+    """The index that a search looks along: that of an owner's jobs, or of those with one more property."""
+
+    states: tuple[State, ...] = ()
+    """The states of the jobs to find there; none: jobs in any state."""
+    rare_state: State | None = None
+    group: str | None = None
+    site: str | None = None
+    is_unmatched: bool = False
+    at_pilots: bool = False
+    """Whether to look along the leases instead."""
+
+
+def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
+    """Yield the indexes along which all selected jobs are found, each job along one of them.
+
+    Jobs in rare states have an index whoever owns them. The indexes of groups, sites and unmatched jobs are by owner, as is the
+    order of their ids; without an owner the search looks along all jobs.
+    """
+    if not selector.states:
+        yield _narrowest(scope, selector, ())
+        return
+    states = frozenset(selector.states)
+    for rare in sorted(states & RARE):
+        yield JobIndex((rare,), rare_state=rare)
+    if states & AT_A_PILOT:
+        yield JobIndex(tuple(sorted(states & AT_A_PILOT)), at_pilots=True)
+    if frequent := tuple(sorted(states - RARE - AT_A_PILOT)):
+        yield _narrowest(scope, selector, frequent)
+
+
+def _narrowest(scope: Scope, selector: Selector, states: tuple[State, ...]) -> JobIndex:
+    if scope.owner is None and selector.owner is None:
+        return JobIndex(states)
+    if selector.job_group:
+        return JobIndex(states, group=selector.job_group)
+    if selector.site is not None:
+        return JobIndex(states, site=selector.site)
+    return JobIndex(states, is_unmatched=states == (State.WAITING,))
+
+
+async def search(
+    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, looked_at: int
+) -> FoundJobs:
+    """Return the selected jobs with rows that the user with this scope may see, among the next `looked_at` of each index."""
+    conditions = (
+        scope.owner,
+        scope.group,
+        scope.vo,
+        selector.owner,
+        selector.site,
+        like(selector.name),
+        selector.job_group,
+        selector.changed_since,
+        page.after,
+        page.limit,
+        page.alone,
+        looked_at,
+    )
+    found = [await _along(tx, index, page, conditions) for index in indexes(scope, selector)]
+    return together(found, page)
+
+
+def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
+    """Return the page that several searches found together: up to where each of them looked."""
+    ends = [each.until for each in found if each.until is not None]
+    until = None if not ends else max(ends) if page.newest else min(ends)
+    # A job that moved between two searches may be in both.
+    merged = dict.fromkeys(merge(*(each.ids for each in found), reverse=page.newest))
+    ids = [each for each in islice(merged, page.limit) if until is None or _by(each, until, page)]
+    return FoundJobs(ids, until if len(ids) < page.limit else ids[-1])
+
+
+def _by(job_id: JobId, until: int, page: PageRequest) -> bool:
+    return job_id >= until if page.newest else job_id <= until
+
+
+async def _along(
+    tx: Transaction, index: JobIndex, page: PageRequest, conditions: tuple[Any, ...]
+) -> FoundJobs:
+    states = list(index.states) or None
+    if index.at_pilots:
+        query = SQL["newest_at_pilots" if page.newest else "oldest_at_pilots"]
+        rows = await tx.fetch(query, *conditions, states)
+    else:
+        query = SQL["newest" if page.newest else "oldest"]
+        beside = (index.rare_state, index.group, index.site, index.is_unmatched)
+        rows = await tx.fetch(query, *conditions, states, *beside)
+    ids = [row["job_id"] for row in rows if row["selected"]]
+    return FoundJobs(ids, next((row["job_id"] for row in rows if not row["selected"]), None))
+
+
+def like(pattern: str | None) -> str | None:
+    """Return the pattern for LIKE that fits the same names as a user's pattern with * and ?; None stays None."""
+    if pattern is None:
+        return None
+    escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
+    return escaped.replace("*", "%").replace("?", "_")
