@@ -2,10 +2,10 @@
 
 import asyncio
 import contextlib
-import tempfile
 from collections.abc import Awaitable, Mapping
 from typing import NamedTuple
 
+from wms.dispatch.tool_process import ToolProcess
 from wms.errors import Unavailable, shown
 
 TOOL_SECONDS = 60.0
@@ -76,38 +76,33 @@ class Tools:
 
     async def _run(self, argv: tuple[str, ...], text: bytes) -> ToolOutput:
         try:
-            process = await self._start(argv, text)
+            process = await ToolProcess.start(argv, self._environment, text)
         except OSError as error:
             raise Unavailable(f"{argv[0]} cannot be run: {error.strerror}") from None
+        try:
+            return await self._read(process, argv[0])
+        finally:
+            process.close()
+
+    async def _read(self, process: ToolProcess, tool: str) -> ToolOutput:
         # At the same time, since a tool whose standard error is not read may stop and print nothing more.
         complaint = asyncio.create_task(_beginning(process.stderr))
         try:
             async with asyncio.timeout(self._seconds):
-                printed = await _all(process.stdout, argv[0], self._limit)
+                printed = await _all(process.stdout, tool, self._limit)
                 code = await process.wait()
         except TimeoutError:
-            raise Unavailable(f"{argv[0]} has not ended within {self._seconds:g} s") from None
+            raise Unavailable(f"{tool} has not ended within {self._seconds:g} s") from None
         finally:
-            if process.returncode is None:
+            if not process.has_ended:
                 await _kill(process)
             complained = await _within(complaint, _END_SECONDS)
         return ToolOutput(code, printed, complained)
 
-    async def _start(self, argv: tuple[str, ...], text: bytes) -> asyncio.subprocess.Process:
-        pipe = asyncio.subprocess.PIPE
-        # In a file, since a tool may end before it reads a pipe, and uvloop reports that as an error.
-        with tempfile.TemporaryFile() as given:
-            given.write(text)
-            given.seek(0)
-            return await asyncio.create_subprocess_exec(
-                *argv, env=self._environment, stdin=given, stdout=pipe, stderr=pipe, start_new_session=True
-            )
 
-
-async def _kill(process: asyncio.subprocess.Process) -> None:
-    """Kill a process and wait for its end, which asyncio reports only after its output was read."""
+async def _kill(process: ToolProcess) -> None:
+    """Kill a process and wait for its end."""
     process.kill()
-    await _within(_beginning(process.stdout), _END_SECONDS)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_END_SECONDS):
             await process.wait()
@@ -122,8 +117,7 @@ async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
         return b""
 
 
-async def _all(stream: asyncio.StreamReader | None, tool: str, limit: int) -> bytes:
-    assert stream is not None
+async def _all(stream: asyncio.StreamReader, tool: str, limit: int) -> bytes:
     pieces = bytearray()
     while piece := await stream.read(_PIECE):
         pieces += piece
@@ -132,9 +126,8 @@ async def _all(stream: asyncio.StreamReader | None, tool: str, limit: int) -> by
     return bytes(pieces)
 
 
-async def _beginning(stream: asyncio.StreamReader | None) -> bytes:
+async def _beginning(stream: asyncio.StreamReader) -> bytes:
     """Return the beginning of a stream; the rest is read and dropped, so that its writer never waits."""
-    assert stream is not None
     begun = b""
     while piece := await stream.read(_PIECE):
         begun = (begun + piece)[:_COMPLAINT_LIMIT]
