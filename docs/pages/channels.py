@@ -140,6 +140,14 @@ CHANNELS = (
         trust="what a service signed, at any time, as a hint: the database decides what is to be placed",
     ),
     _shared(
+        broker,
+        broker.PlacementsOrdered,
+        broker.PLACEMENTS_TOPIC,
+        writers="resource broker",
+        readers="pilot submitter",
+        trust="what a service signed, at any time, as a hint: the database decides what is to be sent",
+    ),
+    _shared(
         agreements,
         agreements.ToSite,
         agreements.OFFERS_TOPIC,

@@ -11,6 +11,7 @@ from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.ended_pilots import ENDED_SECONDS, revoke_ended
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_orders import PlacementOrders
 from services.pilot_submitter.placement_watch import PlacementWatch
 from services.pilot_submitter.placing import Placing
 from services.pilot_submitter.provisioning import Provisioning
@@ -18,7 +19,7 @@ from services.pilot_submitter.secret_exchanges import SecretExchanges
 from services.pilot_submitter.stray_pilots import StrayPilots
 from services.pilot_submitter.token_renewal import TokenRenewer
 from wms.auth.keys import load_key
-from wms.messages import pilot_exchange
+from wms.messages import broker, pilot_exchange
 from wms.provisioning.plan import Caps
 from wms.runtime.host import Host
 
@@ -43,7 +44,9 @@ async def build(host: Host, config: Config) -> None:
     host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)
     host.every("health", 2.0, HealthJudge(host.db, endpoints, config.health).look)
     placing = Placing(host.db, endpoints, factory, tracking, host.instance_id)
-    host.every("place", 0.5, placing.send, endless_after=SLOW_ELEMENT_SECONDS)
+    loop = host.every("place", 0.5, placing.send, endless_after=SLOW_ELEMENT_SECONDS)
+    orders = PlacementOrders(loop.wake)
+    host.consume("placements", broker.PLACEMENTS_TOPIC, broker.PlacementsOrdered, orders.handle)
     watch = PlacementWatch(host.db, endpoints)
     host.every("watch placements", 1.0, watch.look)
     host.every("clear placements", 2.0, watch.clear, endless_after=SLOW_ELEMENT_SECONDS)

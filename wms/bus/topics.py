@@ -46,6 +46,7 @@ SHARED: Final = (
     # One partition, as jobs that enter and leave a queue must be seen in order.
     Topic(changes.TOPIC, 1, 24, is_internal=True),
     Topic(broker.TOPIC, 4, 24, is_internal=True),
+    Topic(broker.PLACEMENTS_TOPIC, 1, 1, is_internal=True),
     Topic(agreements.OFFERS_TOPIC, 4, 24, is_internal=True),
     Topic(agreements.DECISIONS_TOPIC, 4, 24, is_internal=True),
     Topic(pilot_exchange.TOPIC, 4, 1, is_open=True),

@@ -86,7 +86,7 @@ async def order(tx: Transaction, new: Sequence[NewPlacement], source: str) -> li
     """Store placements as Ordered and let their jobs wait for the pilots to come. Return the ids of the placed jobs.
 
     A job that is no longer Checking is skipped: its user has ordered something else. Give at most one placement a job. `source` says who
-    decided.
+    decided. After the commit the pilot submitters are told.
     """
     jobs = await job.lock(tx, [each.job_id for each in new])
     placed = [each for each in new if _may_be_placed(jobs.get(each.job_id))]
@@ -96,6 +96,9 @@ async def order(tx: Transaction, new: Sequence[NewPlacement], source: str) -> li
     await give_up(tx, ids, PlacementFault.SUPERSEDED, "the broker placed it anew")
     await _insert(tx, placed)
     await job.move(tx, [_bound(jobs[each.job_id], each) for each in placed], source)
+    # Without the outbox: a pilot submitter that is not told looks a little later.
+    told = broker.PlacementsOrdered(jobs=len(ids), at=await tx.now())
+    tx.reply(broker.PLACEMENTS_TOPIC, str(ids[0]), told)
     return ids
 
 

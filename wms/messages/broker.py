@@ -1,7 +1,7 @@
-"""The topic `wms.broker.jobs`: jobs for which the resource broker is to choose a computing element. Key: the job.
+"""The topics `wms.broker.jobs` (key: the job): jobs to be placed at a computing element; and `wms.broker.placements`: that some were.
 
 The messages are hints that services sign; the database decides. The order for a job that stays in Checking is sent again, so that
-a lost message costs a minute.
+a lost message costs a minute. A lost message on placements costs half a second.
 """
 
 import msgspec
@@ -10,6 +10,7 @@ from wms.bounds import Count, Explanation, Moment, Name, Sequence, Word
 from wms.ids import JobId
 
 TOPIC = "wms.broker.jobs"
+PLACEMENTS_TOPIC = "wms.broker.placements"
 
 
 class BrokerJob(msgspec.Struct, frozen=True, kw_only=True, tag="broker-job"):
@@ -44,3 +45,11 @@ class PlacementFailed(msgspec.Struct, frozen=True, kw_only=True, tag="placement-
 
 
 ToBroker = BrokerJob | PlacementFailed
+
+
+class PlacementsOrdered(msgspec.Struct, frozen=True, kw_only=True, tag="placements-ordered"):
+    """The resource broker has placed jobs: a pilot submitter may look for these placements at once. Key: the first of the jobs."""
+
+    jobs: Count
+    """How many jobs were placed together."""
+    at: Moment

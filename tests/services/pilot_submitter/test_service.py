@@ -20,5 +20,5 @@ async def test_each_loop_does_a_round(the_world: World, kafka: str, tmp_path: Pa
     assert done == {
         "provide", "follow", "fetch outputs", "ask mapping scripts", "health", "clear", "renew tokens",
         "place", "watch placements", "clear placements", "direct jobs", "revocations", "revoke ended",
-        "pilot_submitter.exchanges.replay",
+        "pilot_submitter.exchanges.replay", "pilot_submitter.placements.replay",
     }  # fmt: skip

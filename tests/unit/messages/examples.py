@@ -325,6 +325,7 @@ FULL: dict[str, msgspec.Struct] = {
         text="its latest start passed",
         at=AT,
     ),
+    "placements-ordered": broker.PlacementsOrdered(jobs=40, at=AT),
     "add-chunks": commands.AddChunks(
         command_id=CommandId("c-1/0/0"),
         chunks=({"file": msgspec.Raw(b'["a.txt","b.txt"]'), "seed": msgspec.Raw(b'["1","2"]')},),
@@ -783,6 +784,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "placement-failed": broker.PlacementFailed(
         job_id=JOB, seq=5, attempt=1, site="glasgow", ce="ce01", code="TOO_LATE", at=AT
     ),
+    "placements-ordered": broker.PlacementsOrdered(jobs=1, at=AT),
     "add-chunks": commands.AddChunks(command_id=CommandId("c-1/0/0"), chunks=()),
     "control": commands.Control(command_id=CommandId("c-2"), action="kill", selector=commands.Selector()),
     "list-jobs": queries.ListJobs(query_id="q-1", selector=commands.Selector()),
@@ -1505,6 +1507,7 @@ UNIONS: dict[str, Any] = {
     "wms.job.events": events.Fact,
     "wms.queue.changes": changes.Change,
     "wms.broker.jobs": broker.ToBroker,
+    "wms.broker.placements": broker.PlacementsOrdered,
     "wms.agreement.offers": agreements.ToSite,
     "wms.agreement.decisions": agreements.AgreementDecided,
     "wms.pilot.exchanges": pilot_exchange.SecretExchange,
