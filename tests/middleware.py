@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from deploy.testbed import packages
+from deploy.testbed import closed_network, packages
 from deploy.testbed.testbed import PROGRAMS, SITES
 
 ROOT = Path(__file__).parents[1]
@@ -47,21 +47,42 @@ def a_testbed() -> Iterator[Sites]:
         return
     if lack := packages.lack(PROGRAMS):
         pytest.skip(f"REAL MIDDLEWARE NOT TESTED: this machine lacks {lack}")
+    with _a_place() as root, _kept_up(root):
+        yield Sites(root)
+
+
+@contextmanager
+def a_closed_testbed(hidden: str) -> Iterator[Sites]:
+    """Start a testbed of one cluster whose nodes reach this machine alone, and find the directory `hidden` below the testbed's empty.
+
+    Skip, saying what is missing, where that cannot be.
+    """
+    if lack := packages.lack(PROGRAMS):
+        pytest.skip(f"CLOSED NETWORK NOT TESTED: this machine lacks {lack}")
+    with _a_place() as root:
+        if lack := closed_network.lack(root):
+            pytest.skip(f"CLOSED NETWORK NOT TESTED: this machine lacks {lack}")
+        (root / hidden).mkdir(parents=True)
+        with _kept_up(root, "--cluster=alpha=3x4", f"--hide={root / hidden}"):
+            yield Sites(root)
+
+
+@contextmanager
+def _a_place() -> Iterator[Path]:
     # Not below pytest's directory, which is closed to the users that jobs run as, and too long for a socket's name.
     root = Path(tempfile.mkdtemp(prefix="wms-testbed-", dir="/tmp"))
     root.chmod(0o755)
     try:
-        with _kept_up(root):
-            yield Sites(root)
+        yield root
     finally:
         shutil.rmtree(root, ignore_errors=True)
 
 
 @contextmanager
-def _kept_up(root: Path) -> Iterator[None]:
+def _kept_up(root: Path, *options: str) -> Iterator[None]:
     """Have a process keep the testbed up as long as we hold its standard input, which even our murder ends."""
     keeper = subprocess.Popen(
-        [sys.executable, "-m", "deploy.testbed", "run", str(root)],
+        [sys.executable, "-m", "deploy.testbed", "run", str(root), *options],
         cwd=ROOT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Starts and ends a testbed: `python -m deploy.testbed up|down|run DIR [--cluster NAME=NODESxCORES ...]`, `python -m deploy.testbed install`."""
+"""Starts and ends a testbed: `python -m deploy.testbed up|down|run DIR [--cluster NAME=NODESxCORES ...] [--hide DIR ...]`, `python -m deploy.testbed install`."""
 
 import argparse
 import contextlib
@@ -29,10 +29,14 @@ def main() -> int:
         "--information-seconds", type=int, default=INFORMATION_SECONDS, metavar="N",
         help="how often ARC's information provider looks, which takes a second of a core",
     )  # fmt: skip
+    parser.add_argument(
+        "--hide", action="append", type=Path, default=[], metavar="DIR",
+        help="put the nodes into a network that reaches this machine alone, and where DIR is empty",
+    )  # fmt: skip
     given = parser.parse_args()
     shapes = dict(given.cluster or CLUSTERS)
     try:
-        return _do(given.verb, Testbed(given.directory, shapes, given.information_seconds))
+        return _do(given.verb, Testbed(given.directory, shapes, given.information_seconds, given.hide))
     except TestbedError as error:
         sys.stderr.write(f"testbed: {error}\n")
         return 1

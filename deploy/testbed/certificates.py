@@ -3,6 +3,7 @@
 import datetime as dt
 import secrets
 from collections.abc import Sequence
+from ipaddress import ip_address
 from pathlib import Path
 from typing import NamedTuple
 
@@ -61,8 +62,8 @@ class Authority:
         self.credential = Credential(builder.sign(key, hashes.SHA256()), key)
 
     def host(self, name: str) -> Credential:
-        """Return a certificate for a server."""
-        names = x509.SubjectAlternativeName([x509.DNSName(name)])
+        """Return a certificate for a server, by its name or its IP address."""
+        names = x509.SubjectAlternativeName([_name_of_host(name)])
         uses = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         return self._issue(name, [names, x509.ExtendedKeyUsage(uses)])
 
@@ -114,6 +115,13 @@ def proxy(user: Credential) -> bytes:
     builder = builder.add_extension(PROXY_INFO, critical=True)
     made = Credential(builder.sign(user.key, hashes.SHA256()), key)
     return made.pem + made.key_pem + user.pem
+
+
+def _name_of_host(name: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ip_address(name))
+    except ValueError:
+        return x509.DNSName(name)
 
 
 def _key() -> rsa.RSAPrivateKey:

@@ -12,14 +12,16 @@ from typing import NamedTuple
 
 import psutil
 
+from deploy.testbed.closed_network import ClosedNetwork
 from deploy.testbed.daemons import TestbedError, environment, free_ports, kill, marked, run, wait_until
 
+LOOPBACK = "127.0.0.1"
 READY_SECONDS = 15.0
 IDLE_STATES = "idle,mix,alloc"
 
 CONFIGURATION = """\
 ClusterName={name}
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({controller})
 SlurmctldPort={port}
 SlurmUser=root
 SlurmdUser=root
@@ -61,7 +63,7 @@ PartitionName=main Nodes=ALL Default=YES MaxTime=2-00:00:00 DefaultTime=60 State
 PartitionName=short Nodes=ALL MaxTime=30 DefaultTime=10 PriorityTier=2 State=UP
 """
 # Each node by itself, for its port; the first of a cluster has what can be asked for by name.
-NODE = "NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port}{features}"
+NODE = "NodeName={node} NodeHostname={host} NodeAddr={address} Port={port}{features}"
 SPECIAL = " Feature=avx512 Gres=gpu:2"
 GRES = "NodeName={node} Name=gpu File=/dev/null\nNodeName={node} Name=gpu File=/dev/zero\n"
 
@@ -80,11 +82,12 @@ class Shape(NamedTuple):
 
 
 class SlurmCluster:
-    """One cluster below `place`, whose processes bear the mark of `root`."""
+    """One cluster below `place`, whose processes bear the mark of `root`. Its nodes may stand in a closed network, which must be open."""
 
-    def __init__(self, root: Path, name: str, shape: Shape) -> None:
+    def __init__(self, root: Path, name: str, shape: Shape, network: ClosedNetwork | None = None) -> None:
         self.name = name
         self.shape = shape
+        self.network = network
         self.place = root / name
         self._root = root
 
@@ -113,7 +116,8 @@ class SlurmCluster:
 
     def start_node(self, node: str) -> None:
         """Start the daemon of a node, which takes up again what still runs there."""
-        self.run("slurmd", "-f", str(self.configuration), "-N", node)
+        argv = ["slurmd", "-f", str(self.configuration), "-N", node]
+        self.run(*(self.network.inside(*argv) if self.network else argv))
 
     def kill_daemon(self, node: str) -> None:
         """Kill the daemon of a node; its jobs run on."""
@@ -169,6 +173,7 @@ class SlurmCluster:
             CONFIGURATION.format(
                 name=self.name,
                 host=_hostname(),
+                controller=self.network.host if self.network else LOOPBACK,
                 port=controller,
                 munge=self._munge_socket,
                 place=self.place,
@@ -182,9 +187,10 @@ class SlurmCluster:
         (self.place / "gres.conf").write_text(GRES.format(node=self.nodes[0]))
 
     def _node_lines(self, ports: Sequence[int]) -> Iterator[str]:
+        address = self.network.nodes if self.network else LOOPBACK
         for number, (node, port) in enumerate(zip(self.nodes, ports, strict=True)):
             features = SPECIAL if number == 0 else ""
-            yield NODE.format(node=node, host=_hostname(), port=port, features=features)
+            yield NODE.format(node=node, host=_hostname(), address=address, port=port, features=features)
 
     @property
     def _munge_socket(self) -> Path:

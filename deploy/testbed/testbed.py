@@ -1,12 +1,13 @@
 """The whole testbed below one directory: who is there, how it is started, how it is ended."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from deploy.testbed import packages
 from deploy.testbed.arc import INFORMATION_SECONDS, ArcElement
+from deploy.testbed.closed_network import ClosedNetwork
 from deploy.testbed.daemons import end, marked
 from deploy.testbed.slurm import Shape, SlurmCluster
 
@@ -24,7 +25,10 @@ IN_ORDER = (("arched",), ("slurmctld",), ("slurmd", "slurmstepd"), ("munged",))
 
 
 class Testbed:
-    """Slurm clusters of these shapes, two by default, and an ARC element over the first of them, below `root`."""
+    """Slurm clusters of these shapes, two by default, and an ARC element over the first of them, below `root`.
+
+    If directories are `hidden`, all nodes stand in a closed network, where these are empty.
+    """
 
     __test__ = False
 
@@ -33,9 +37,13 @@ class Testbed:
         root: Path,
         shapes: Mapping[str, Shape] = CLUSTERS,
         information_seconds: int = INFORMATION_SECONDS,
+        hidden: Sequence[Path] = (),
     ) -> None:
         self.root = root.absolute()
-        self.clusters = {name: SlurmCluster(self.root, name, shape) for name, shape in shapes.items()}
+        self.network = ClosedNetwork(self.root, hidden) if hidden else None
+        self.clusters = {
+            name: SlurmCluster(self.root, name, shape, self.network) for name, shape in shapes.items()
+        }
         below = next(iter(self.clusters.values()))
         self.arc = ArcElement(self.root, below.configuration, ("main", "short"), information_seconds)
 
@@ -51,6 +59,8 @@ class Testbed:
         self.down()
         self.root.mkdir(parents=True, exist_ok=True)
         try:
+            if self.network is not None:
+                self.network.open()
             for cluster in self.clusters.values():
                 cluster.start()
             self.arc.start()
@@ -69,6 +79,8 @@ class Testbed:
             end(marked(self.root, *names), grace=10.0)
         end(marked(self.root), grace=2.0)
         self.arc.forget()
+        if self.network is not None:
+            self.network.close()
 
     def sites(self) -> dict[str, Any]:
         """Return how each site is reached."""
