@@ -8,6 +8,10 @@ import msgspec
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
 
+OWNERS_LEAST = 4
+"""The least number of users that share what a VO may reserve, unless the site says otherwise."""
+OWNER_REMEDY = "wait until jobs have ended, cancel some (`wms reservations`), or ask the site for more `owner_agreements`"
+
 
 class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The most that one VO may have reserved at one site, over its undecided, temporary and confirmed agreements."""
@@ -17,8 +21,15 @@ class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """The most CPUs, summed over all reservations, even if these are at different times."""
     cpu_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 1e15
     """The most CPU seconds: the sum of CPUs times duration over all reservations."""
-    owner_agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000_000
-    """The most reservations of one of its users."""
+    owner_agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
+    """The most reservations of one of its users; None: a quarter of `agreements`, and at least one."""
+
+    @property
+    def most_of_owner(self) -> int:
+        """The most reservations of one user of the VO."""
+        if self.owner_agreements is not None:
+            return self.owner_agreements
+        return max(1, self.agreements // OWNERS_LEAST)
 
 
 class ReservedAmount(msgspec.Struct, frozen=True):
@@ -55,16 +66,18 @@ def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
 
 
 def over_quota(terms: AgreementTerms, held: ReservedAmount, quota: VoQuota) -> Refusal | None:
-    """Return why a VO may not have this reservation too, given what it holds; None if it may."""
+    """Return why a VO, or this user of it, may not have this reservation too, given what the VO holds; None if they may."""
     then = held.plus(terms.cpus, terms.duration_seconds, terms.owner)
-    vo = f"VO {terms.vo}"
-    for who, what, amount, most in (
-        (vo, "reservations", then.agreements, quota.agreements),
-        (vo, "reserved CPUs", then.cpus, quota.cpus),
-        (vo, "reserved CPU seconds", then.cpu_seconds, quota.cpu_seconds),
-        (f"{terms.owner} of {vo}", "reservations", then.owners[terms.owner], quota.owner_agreements),
+    for what, amount, most in (
+        ("reservations", then.agreements, quota.agreements),
+        ("reserved CPUs", then.cpus, quota.cpus),
+        ("reserved CPU seconds", then.cpu_seconds, quota.cpu_seconds),
     ):
         if amount > most:
-            text = f"{who} would have {amount:g} {what}, and may have {most:g}"
+            text = f"VO {terms.vo} would have {amount:g} {what}, and may have {most:g}"
             return Refusal(AgreementReason.QUOTA, text)
+    theirs = then.owners[terms.owner]
+    if theirs > quota.most_of_owner:
+        text = f"{terms.owner} of VO {terms.vo} would have {theirs:,} reservations, and may have {quota.most_of_owner:,}: {OWNER_REMEDY}"
+        return Refusal(AgreementReason.OWNER_QUOTA, text)
     return None

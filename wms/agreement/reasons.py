@@ -32,6 +32,8 @@ class AgreementReason(StrEnum):
     """The site makes no reservations for this VO."""
     QUOTA = "QUOTA"
     """The reservation would exceed the VO's quota at the site."""
+    OWNER_QUOTA = "OWNER_QUOTA"
+    """The reservation would exceed what one user of the VO may have reserved at the site."""
     NO_ROOM = "NO_ROOM"
     """There is no start in the window from which so many CPUs are free for the whole duration."""
     REFUSED_BY_SITE = "REFUSED_BY_SITE"

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.unit.agreement.offers import terms
-from wms.agreement.quota import VoQuota, over_quota, reserved
+from wms.agreement.quota import ReservedAmount, VoQuota, over_quota, reserved
 from wms.agreement.reasons import AgreementReason
 
 HELD = reserved([(2, 600.0), (4, 100.0)])
@@ -23,10 +23,25 @@ def test_beyond_its_quota_it_may_not(quota: VoQuota) -> None:
     assert refusal.code is AgreementReason.QUOTA
 
 
-def test_one_user_may_not_have_all_that_its_vo_may() -> None:
-    held = reserved([(1, 60.0)]).plus(1, 60.0, "mallory")
-    quota = VoQuota(owner_agreements=1)
+@pytest.mark.parametrize(
+    ("quota", "most"),
+    [
+        (VoQuota(), 250),
+        (VoQuota(agreements=3), 1),
+        (VoQuota(owner_agreements=1), 1),
+        (VoQuota(owner_agreements=0), 0),
+    ],
+)
+def test_one_user_may_not_have_all_that_its_vo_may(quota: VoQuota, most: int) -> None:
+    assert quota.most_of_owner == most
+    held = ReservedAmount(most, most, 60.0 * most, {"mallory": most})
     refusal = over_quota(terms(owner="mallory"), held, quota)
     assert refusal is not None
+    assert refusal.code is AgreementReason.OWNER_QUOTA
     assert "mallory of VO" in refusal.text
-    assert over_quota(terms(owner="innocent"), held, quota) is None
+    assert "owner_agreements" in refusal.text
+
+
+def test_what_others_of_its_vo_have_leaves_a_user_its_own() -> None:
+    held = ReservedAmount(250, 250, 15_000.0, {"mallory": 250})
+    assert over_quota(terms(owner="innocent"), held, VoQuota()) is None
