@@ -1,7 +1,8 @@
 """Exchanges the one-time secrets of pilots for their tokens and keys, and refuses every further exchange of a secret.
 
 An exchange has an id, which the pilot chose. While its answer may have been lost, the same exchange gets an answer again. Another exchange
-of a used secret shows that somebody copied it: it is refused and stands in the audit trail.
+of a used secret shows that somebody copied it, and nobody knows who came first: the pilot, or the thief. So the second exchange is refused
+and stands in the audit trail, the token of the first is revoked, and the pilot counts as ended, so that a new one is sent.
 """
 
 import msgspec
@@ -32,6 +33,8 @@ AGAIN_SECONDS = 600.0
 ACTION = "exchange-secret"
 """The name of an exchange in the audit trail."""
 USED = "SECRET_USED"
+COPIED = "its one-time secret was used twice: somebody has copied it"
+"""Why a pilot is revoked."""
 
 
 class SecretExchanges:
@@ -45,13 +48,19 @@ class SecretExchanges:
         """Answer a batch of exchanges in this transaction. The first of a secret with a valid proof is granted."""
         stored = await pilot_secret.lock(tx, [each.message.pilot_id for each in batch])
         granted: dict[PilotId, str] = {}
+        copied: set[PilotId] = set()
         for asked in (each.message for each in batch):
             try:
                 self._grant(tx, asked, stored)
                 granted[asked.pilot_id] = asked.exchange_id
             except Rejected as fault:
                 await _refuse(tx, asked, stored, fault)
-        await pilot_secret.exchanged(tx, granted, self._maker.token_seconds)
+                copied |= {asked.pilot_id} if fault.code == USED else set()
+        seconds = self._maker.token_seconds
+        await pilot_secret.exchanged(tx, granted, seconds)
+        await pilot_secret.revoke_copied(
+            tx, sorted(copied), reason=COPIED, token_seconds=seconds, by=NO_OWNER
+        )
 
     def _grant(self, tx: Transaction, asked: SecretExchange, stored: dict[PilotId, StoredSecret]) -> None:
         """Send a pilot its token and key. Raise Rejected if it gets none."""
@@ -91,15 +100,18 @@ async def _refuse(
 
 def _fault(asked: SecretExchange, known: StoredSecret) -> Rejected | None:
     """Return why an exchange with a valid proof is refused; None if it is granted."""
+    if known.exchange_id is not None and not _is_repeated(asked, known):
+        return Rejected(USED, "the secret was exchanged before: the pilot is revoked", "send a new pilot")
     if known.ended:
         return Rejected("PILOT_ENDED", "the pilot has ended")
-    if known.exchange_id is not None:
-        is_repeated = known.exchange_id == asked.exchange_id
-        if not is_repeated or (known.exchanged_ago or 0.0) > AGAIN_SECONDS:
-            return Rejected(USED, "the secret was exchanged before", "send a new pilot")
-    elif known.expired:
+    if known.exchange_id is None and known.expired:
         return Rejected("SECRET_EXPIRED", "the secret has expired", "send a new pilot")
     return None
+
+
+def _is_repeated(asked: SecretExchange, known: StoredSecret) -> bool:
+    """Return whether this exchange is the one in which the secret was used, asked again in time."""
+    return known.exchange_id == asked.exchange_id and (known.exchanged_ago or 0.0) <= AGAIN_SECONDS
 
 
 async def _record(tx: Transaction, asked: SecretExchange, known: StoredSecret, fault: Rejected) -> None:

@@ -64,3 +64,14 @@ async def revoke_ended(tx: Transaction, *, since: float, token_seconds: float, b
     `token_seconds` is how long a token is valid. Return whether there were any. Pilots that were only lost from sight keep their tokens.
     """
     return await tx.execute(SQL["revoke_ended"], since, by, token_seconds) > 0
+
+
+async def revoke_copied(
+    tx: Transaction, pilot_ids: Sequence[PilotId], *, reason: str, token_seconds: float, by: str
+) -> None:
+    """End these pilots, and revoke their tokens, which are valid for `token_seconds`, because others have their secrets too.
+
+    They get no more jobs, and new pilots are sent in their place. Their leases run out, since their payloads may still run.
+    """
+    if pilot_ids:
+        await tx.execute(SQL["revoke_copied"], pilot_ids, reason, by, token_seconds)

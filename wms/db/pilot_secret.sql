@@ -35,3 +35,15 @@ with ended as (
     on conflict do nothing returning 1
 )
 update revocation_revision set number = number + (select count(*) from ended) where exists (select from ended);
+
+-- name: revoke_copied
+-- End pilots whose secrets two have used, and revoke their tokens until they expire. Leases are left to run out, as payloads may still run.
+with ended as (
+    update pilot set state = 'Aborted', ended_at = now(), reason = $2
+    where pilot_id = any ($1::text[]) and ended_at is null
+), revoked as (
+    insert into revocation (kind, value, revoked_by, reason, expires_at)
+    select 'pilot', pilot_id, $3, $2, now() + make_interval(secs => $4) from unnest($1::text[]) as p(pilot_id)
+    on conflict do nothing returning 1
+)
+update revocation_revision set number = number + 1 where exists (select from revoked);

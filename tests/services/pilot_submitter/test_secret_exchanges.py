@@ -11,14 +11,17 @@ import pytest_asyncio
 
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotFactory
-from services.pilot_submitter.secret_exchanges import SecretExchanges
+from services.pilot_submitter.secret_exchanges import COPIED, SecretExchanges
 from tests.services.world import World
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys, PilotCredential, claimed_end
 from wms.auth.pilot_secret import PilotSecret
+from wms.auth.revocations import Revocations
 from wms.auth.token import Verifier
 from wms.bus.delivery import Delivery
-from wms.db.pilot import NewPilot
+from wms.db import revocation
+from wms.db.pilot import NewPilot, supply
+from wms.errors import Rejected
 from wms.ids import PilotId
 from wms.messages.pilot_exchange import ANSWERS_TOPIC, ExchangeAnswer, ExchangeRefusal, SecretExchange
 from wms.runtime import clock
@@ -40,7 +43,8 @@ class Counter:
         )
         self.world = world
         self.maker = PilotFactory(config, load_key(place / "keys" / "pilots.pem"), ORDERS)
-        self.verifier = Verifier.from_file(place / "keys" / "jwks.json")
+        self.revocations = Revocations()
+        self.verifier = Verifier.from_file(place / "keys" / "jwks.json", revocations=self.revocations)
         self.exchanges = SecretExchanges(self.maker, ORDERS)
 
     async def send(self, pilot_id: str = "p-1", **more: Any) -> None:
@@ -124,12 +128,33 @@ async def test_an_answer_that_was_lost_is_given_again_under_the_same_exchange(co
     assert await counter.code(asked) == "SECRET_USED"
 
 
-async def test_a_second_exchange_is_refused_and_recorded_and_the_first_stays(counter: Counter) -> None:
-    first = counter.asked(secret_of())
-    assert await counter.code(first) == "granted"
+async def test_a_second_exchange_is_refused_and_recorded_and_what_the_first_got_is_revoked(
+    counter: Counter,
+) -> None:
+    thief = counter.asked(secret_of())
+    (answer,) = await counter.answer(thief)
+    stolen = PilotCredential.parse(secret_of().opened(thief.exchange_id, answer.sealed)).token
+    assert counter.verifier.verify(stolen, clock.timestamp()).pilot_id == "p-1"
     assert await counter.code(counter.asked(secret_of())) == "SECRET_USED"
     assert await counter.recorded() == ["SECRET_USED"]
-    assert await counter.code(first) == "granted"
+    async with counter.world.db.transaction() as tx:
+        counter.revocations.replace(await revocation.in_force(tx))
+    with pytest.raises(Rejected, match="revoked"):
+        counter.verifier.verify(stolen, clock.timestamp())
+    assert await counter.code(thief) == "PILOT_ENDED", "nor is it given again"
+
+
+async def test_a_pilot_whose_secret_was_copied_counts_no_more_and_keeps_its_leases_until_they_run_out(
+    counter: Counter,
+) -> None:
+    await counter.answer(counter.asked(secret_of()), counter.asked(secret_of()))
+    (pilot,) = await counter.world.sql("select state, reason, ended_at, token_until from pilot")
+    assert (pilot["state"], pilot["reason"]) == ("Aborted", COPIED)
+    async with counter.world.db.transaction() as tx:
+        assert await supply(tx, [], idle_silent=60.0, busy_silent=60.0) == []
+    (revoked,) = await counter.world.sql("select value, expires_at from revocation")
+    assert revoked["value"] == "p-1"
+    assert revoked["expires_at"] >= pilot["token_until"]
 
 
 async def test_two_exchanges_in_one_batch_are_told_apart(counter: Counter) -> None:
