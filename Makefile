@@ -73,8 +73,8 @@ hostile: setup ## send mutated messages to every topic of a running system, 100,
 	$(BIN)/python -m tests.hostile --seconds $(HOSTILE_SECONDS) --rate $(HOSTILE_RATE)
 
 CHAOS_SECONDS ?= 600
-chaos: setup ## kill parts for CHAOS_SECONDS seconds beside jobs, a fuzzer and an expensive user, then audit
-	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS) --fuzz $(HOSTILE_RATE) --expensive
+chaos: setup ## kill parts for CHAOS_SECONDS seconds beside jobs through the gateway, a fuzzer and an expensive user, then audit
+	$(BIN)/python -m tests.chaos --seconds $(CHAOS_SECONDS) --fuzz $(HOSTILE_RATE) --expensive --pilots-over-https
 
 bench: setup ## the benchmarks; each checks what it measures and prints one JSON object
 	$(BIN)/python -m bench

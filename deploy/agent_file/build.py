@@ -41,7 +41,7 @@ Members = dict[str, bytes]
 def build(tree: Path, to: Path, wheels: Path, pythons: Sequence[str] = PYTHONS) -> int:
     """Write the file of the sources in `tree`, for these Pythons, to the path `to`, and return its size in bytes.
 
-    Wheels are downloaded into the directory `wheels`. Raise ValueError if the file is over 15 MB, CalledProcessError if a
+    Wheels are downloaded into the directory `wheels`, unless those that the lock file names are there. Raise ValueError if the file is over 15 MB, CalledProcessError if a
     wheel cannot be had.
     """
     names = closure(DIRECT)
@@ -107,20 +107,29 @@ def _wheels(tree: Path, to: Path, version: str, names: list[str]) -> Members:
     """Return the files of the wheels of these distributions for one Python, by their paths."""
     place = to / version
     place.mkdir(parents=True, exist_ok=True)
+    wanted = locked((tree / "requirements.lock").read_text(), names)
+    complete = place / "complete.txt"
+    if not complete.exists() or complete.read_text() != wanted:
+        _download(place, wanted, version)
+        complete.write_text(wanted)
+    return {name: data for wheel in sorted(place.glob("*.whl")) for name, data in _files(wheel)}
+
+
+def _download(place: Path, wanted: str, version: str) -> None:
+    """Download the wheels that these lines of a lock file name, in place of all that were there."""
     for old in place.iterdir():
         old.unlink()
-    wanted = place / "wanted.txt"
-    wanted.write_text(locked((tree / "requirements.lock").read_text(), names))
+    lines = place / "wanted.txt"
+    lines.write_text(wanted)
     platforms = (f"--platform={name}_{MACHINE}" for name in PLATFORMS)
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
             *("--require-hashes", "--no-deps", "--only-binary=:all:", "--implementation=cp", *platforms),
-            *(f"--python-version={version}", f"--requirement={wanted}", f"--dest={place}"),
+            *(f"--python-version={version}", f"--requirement={lines}", f"--dest={place}"),
         ],
         check=True,
     )
-    return {name: data for wheel in sorted(place.glob("*.whl")) for name, data in _files(wheel)}
 
 
 def _files(wheel: Path) -> Iterable[tuple[str, bytes]]:

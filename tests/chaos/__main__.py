@@ -28,6 +28,11 @@ def main() -> int:
     parser.add_argument(
         "--expensive", action="store_true", help="beside it a user who submits what is expensive to read"
     )
+    parser.add_argument(
+        "--pilots-over-https",
+        action="store_true",
+        help="pilots reach the services through the gateway alone, which is killed as well",
+    )
     parser.add_argument("--keep", action="store_true", help="leave the directory there even if all held")
     options = parser.parse_args()
     # What a client's library says of a broker that is away on purpose.
@@ -44,6 +49,7 @@ def main() -> int:
         who=options.only,
         fuzz_rate=options.fuzz,
         is_expensive=options.expensive,
+        pilots_over_https=options.pilots_over_https,
     )
     out = asyncio.run(one.run())
     sys.stdout.write(out.text() + "\n")

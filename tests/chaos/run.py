@@ -129,10 +129,16 @@ class Outcome(msgspec.Struct, kw_only=True):
 
 @contextlib.asynccontextmanager
 async def quick_system(
-    root: Path, *, durable: bool = False, isolation: str = "none"
+    root: Path, *, durable: bool = False, isolation: str = "none", pilots_over_https: bool = False
 ) -> AsyncIterator[System]:
     """Bring a system with quick leases up, and down again."""
-    system = System(root, slots=SLOTS, durable=durable, pilots={"isolation": isolation})
+    system = System(
+        root,
+        slots=SLOTS,
+        durable=durable,
+        pilots={"isolation": isolation},
+        pilots_over_https=pilots_over_https,
+    )
     system.supervisor = _Quick(system.layout.root)
     async with system:
         yield system
@@ -157,8 +163,10 @@ class Run:
         who: Sequence[str] = VICTIMS,
         fuzz_rate: float = 0.0,
         is_expensive: bool = False,
+        pilots_over_https: bool = False,
     ) -> None:
         self._root = root
+        self._pilots_over_https = pilots_over_https
         self._victims = who
         self._rng = random.Random(seed)
         self._wanted = (jobs, kills, seconds)
@@ -176,7 +184,7 @@ class Run:
         self.log.touch()
         payload = self._root / "payload.sh"
         payload.write_text(executions.PAYLOAD, "ascii")
-        async with quick_system(self._root / "system") as system:
+        async with quick_system(self._root / "system", pilots_over_https=self._pilots_over_https) as system:
             assert system.facts is not None
             url = system.facts.postgres_url
             await self._submit_and_kill(system, url, payload)

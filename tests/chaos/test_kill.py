@@ -13,10 +13,12 @@ SEED = int(os.environ.get("WMS_CHAOS_SEED", "20_03"))
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
+@pytest.mark.parametrize("link", ["kafka", "gateway"])
 async def test_every_kind_of_process_is_killed_in_turn_and_nothing_is_lost_or_run_twice(
-    tmp_path: Path,
+    tmp_path: Path, link: str
 ) -> None:
-    out = await Run(tmp_path, seed=SEED, jobs=2_000, kills=4 * len(VICTIMS)).run()
+    kills = 4 * len(VICTIMS)
+    out = await Run(tmp_path, seed=SEED, jobs=2_000, kills=kills, pilots_over_https=link == "gateway").run()
     print(out.text())
     assert out.ok, out.text()
     assert out.jobs >= 2_000

@@ -1,5 +1,6 @@
 """A system whose pilots run on nodes in a closed network: they start from one file, and reach the gateway over HTTPS and nothing else."""
 
+import asyncio
 import contextlib
 import shutil
 import sys
@@ -78,7 +79,9 @@ async def _submit(system: System, testbed: Sites, place: Path, environment: dict
     plan.service("pilot_submitter", system.facts)
     own = (system.layout.service("pilot_submitter") / "config.toml").read_text()
     file = place / "pilot_submitter.toml"
-    file.write_text(own + "\n" + to_toml(_elements(testbed, place)))
+    # Beside the loop, which watches over the servers meanwhile.
+    elements = await asyncio.to_thread(_elements, testbed, place)
+    file.write_text(own + "\n" + to_toml(elements))
     argv = [sys.executable, "-m", "services.pilot_submitter", "--config", str(file)]
     submitter = Program(place / "submitter", name="pilot_submitter", argv=argv)
     submitter.environment |= environment
