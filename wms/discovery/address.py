@@ -1,4 +1,4 @@
-"""Addresses of index servers and computing elements. Addresses of one server have equal keys."""
+"""Addresses of index servers and computing elements. Two addresses of the same server have the same key."""
 
 import re
 from collections.abc import Sequence
@@ -14,17 +14,17 @@ Kind: TypeAlias = Literal["index", "element"]
 LENGTH_LIMIT = 2_048
 PORTS = {"http": 80, "https": 443}
 WEB = frozenset(PORTS)
-"""The schemes to which an index on the web may lead. So it cannot make this machine read its own files or messages."""
+"""The URL schemes that an index on the web may name. `file:` is not among them, so a remote index cannot make this machine read its own files."""
 _FORM = re.compile(r"[!-~]+")
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})")
 _NUMBERED = re.compile(r"[0-9.]+|.*:.*")
 _NOWHERE = "none.invalid"
-"""A pattern of hosts that no host matches. With it alone, no host may be asked."""
+"""A host pattern that matches no host. As the only pattern, it forbids all hosts."""
 _UNRESERVED = re.compile(r"[A-Za-z0-9._~-]")
 
 
 class Address(NamedTuple):
-    """The address of an index server, which knows other servers and elements, or of a computing element itself."""
+    """The URL of an index server or of a computing element. An index server lists other servers and computing elements."""
 
     url: str
     kind: Kind
@@ -48,9 +48,9 @@ class Address(NamedTuple):
 
 
 def address(text: str, kind: Kind, base: str = "") -> Address:
-    """Read the address of a server of this kind. `text` may be relative to the URL `base` of the document that has it.
+    """Parse `text` as the address of a server of this kind. A relative `text` is resolved against `base`, the URL of the document that contains it.
 
-    Raise Rejected for a text that is no address, is over 2,048 characters long, or contains a password.
+    Raise Rejected if the text is no URL with a host, is over 2,048 characters long, or contains a user name or password.
     """
     text = text.strip()
     if len(text) > LENGTH_LIMIT or not _FORM.fullmatch(text):
@@ -86,7 +86,10 @@ def refusal(of: Address, by: Address | None, hosts: Sequence[str]) -> str:
 
 
 def near(urls: Sequence[str]) -> list[str]:
-    """Return patterns of hosts that match the hosts of these URLs, and all hosts of their domains."""
+    """Return host patterns that match the hosts of these URLs and every other host in their domains.
+
+    Without any host in the URLs, the result is one pattern that matches no host.
+    """
     hosts = {address(each, "index").host for each in urls}
     domains = {host.partition(".")[2] for host in hosts if not _NUMBERED.fullmatch(host)}
     # A domain without a dot is that of a country, and not of an organisation.

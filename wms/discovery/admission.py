@@ -1,4 +1,4 @@
-"""Whom a computing element admits, by the access rules that it publishes.
+"""Decides whom a computing element admits, by the access rules that the element publishes.
 
 A rule is `VO:name` (GLUE 2.0: `vo:name`), `VOMS:/vo/group/Role=role`, `ALL`, or the subject of a certificate. An element without rules
 admits everybody.
@@ -12,7 +12,7 @@ from wms.discovery.server_answers import FoundElement
 
 
 class Asker(msgspec.Struct, frozen=True, kw_only=True):
-    """The person or group for whom computing elements are sought. An empty field means that it does not matter."""
+    """The VO, group and user for whom computing elements are sought. An empty field matches any value."""
 
     vo: str = ""
     group: str = ""
@@ -45,7 +45,7 @@ def _lets_in(rule: str, asker: Asker) -> bool:
 
 
 def _within(rule: str, asker: Asker) -> bool:
-    """Return whether a VOMS rule admits the asker. A rule without a role admits all roles of its group."""
+    """Return whether a VOMS rule, without its `VOMS:` prefix, admits the asker. A rule without a role admits all roles of its group."""
     vo, *groups = rule.strip("/").split("/")
     if asker.vo and vo != asker.vo:
         return False

@@ -1,8 +1,8 @@
-"""Finds computing elements: asks a hierarchy of servers in parallel, within a time for each server and one for the whole.
+"""Finds computing elements: queries a hierarchy of servers in parallel, with one time limit for each server and one for the whole search.
 
-The result has the answers that came in time. The other servers are reported as late; their questions go on, so the next search has the
-answers. One question to a server is under way at a time, for all callers. A fresh answer is not asked for again. An older one stands in
-while the server is asked. A server that failed is left alone for a while.
+The result has the answers that came in time. Servers without an answer by then are reported as late. Their queries continue, so the next
+search has the answers. All callers share one query to a server at a time. A server with a fresh answer in memory is not asked again. An
+older answer is used while the server is asked. A server that failed is not asked for a while.
 """
 
 import asyncio
@@ -32,10 +32,10 @@ class DiscoveryLimits(msgspec.Struct, frozen=True, kw_only=True):
     whole_seconds: float = 20.0
     """How many seconds a whole search may take, however many servers there are."""
     patience_seconds: float = 0.0
-    """After so many seconds, a server's older answer is used in place of the one that is awaited."""
+    """After how many seconds of a search the remembered answers of servers are used in place of answers that have not come."""
     servers_at_once: int = 8
     slow_servers_at_once: int = 256
-    """How many servers are asked at a time besides, which have taken longer than `slow_after_seconds`."""
+    """How many further servers may be asked at a time, each of which has taken longer than `slow_after_seconds` to answer."""
     slow_after_seconds: float = 0.25
 
 
@@ -46,9 +46,9 @@ class _Awaited(NamedTuple):
 
 
 class Discovery:
-    """Finds computing elements, and remembers the answers of servers. `sources` has the client for each scheme of addresses.
+    """Finds computing elements, and remembers the answers of servers. `sources` has the client for each URL scheme, such as https.
 
-    `clock` returns monotonic seconds, `rng` numbers in [0, 1). Use it in `async with`, or call `close`.
+    `clock` returns monotonic seconds, `rng` numbers in [0, 1). Use this object in `async with`, or call `close` at the end.
     """
 
     def __init__(
@@ -89,18 +89,21 @@ class Discovery:
         await asyncio.gather(*flights, return_exceptions=True)
 
     async def find(self, roots: Sequence[Address]) -> Found:
-        """Search the hierarchy of servers below `roots`; return the elements found and what became of each server.
+        """Search the hierarchy of servers below `roots`; return the computing elements found and the outcome of each server.
 
-        It ends within `whole_seconds`, with what is known by then.
+        The search ends after at most `whole_seconds` of its limits, and returns what was found by then.
         """
         return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
 
     def recall(self, key: str) -> Recalled:
-        """Return what is remembered of the server whose address has this key: its answer, or that it failed."""
+        """Return what is remembered of the server with this address key: its last answer, or why it failed. The state says whether to ask it now."""
         return self._memory.recall(key, self._clock())
 
     def flight(self, address: Address) -> "asyncio.Task[None]":
-        """Return the task that asks this server, started now unless one runs. The answer is then remembered."""
+        """Return the task that asks this server; start one if none runs.
+
+        The task stores the answer or the failure in the memory, and returns nothing.
+        """
         flight = self._flights.get(address.key)
         if flight is None:
             flight = self._flights[address.key] = asyncio.create_task(self._ask(address))
@@ -156,7 +159,10 @@ class _Finding:
         return self._walk.report()
 
     def _visit(self, addresses: Sequence[Address]) -> None:
-        """Follow these addresses, and those to which remembered answers lead. Servers that must be asked are awaited."""
+        """Use the remembered answers of these servers, and of the servers that those answers name.
+
+        Start a query to each server without a usable answer.
+        """
         left = deque(addresses)
         while left:
             address = left.popleft()
@@ -179,7 +185,7 @@ class _Finding:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 
     def _take(self, done: set["asyncio.Task[None]"]) -> None:
-        """Use the answers of questions that have ended."""
+        """Use the answers of the servers whose queries have ended."""
         for each in [each for each in self._awaited.values() if each.flight in done]:
             del self._awaited[each.address.key]
             each.flight.result()
@@ -190,7 +196,7 @@ class _Finding:
                 self._walk.failed(each.address, "failed", known.why)
 
     def _lose_patience(self) -> None:
-        """Use older answers, from now on, for servers that have not answered yet."""
+        """Use remembered answers for servers that have not answered yet, now and for the rest of the search."""
         self._patient = False
         for each in [each for each in self._awaited.values() if each.stand_in]:
             del self._awaited[each.address.key]

@@ -1,13 +1,13 @@
-"""The documents of servers: GLUE in XML, ARC's JSON or LDIF, or a list of endpoints as ARCHERY has it in the DNS.
+"""Parses the documents of servers: GLUE in XML, ARC's JSON, LDIF, or ARCHERY's list of endpoints, as ARCHERY publishes it in the DNS.
 
-In GLUE an endpoint with the capability `information.discovery.registry` is an index. An endpoint of ARC whose service the document
-does not describe is an element, which is asked itself. ARCHERY's list has a line for each endpoint:
+In GLUE an endpoint with the capability `information.discovery.registry` is an index. If the document names an ARC endpoint but does not
+describe its service, that endpoint is a computing element to be asked itself. ARCHERY's list has a line for each endpoint:
 
     u=https://ce.example.org/arex t=org.nordugrid.arcrest
     u=https://index.example.org/sweden.txt t=archery.group s=0
 
-with the address, the type, and the state 0 for one that is out of use. Lines may be quoted, as `dig +short TXT` prints them. Lines
-without an address (`o=group id=nordic`) are ignored.
+`u` is the address, `t` the type, and `s=0` marks an endpoint that is out of use. Lines may be quoted, as `dig +short TXT` prints them.
+Lines without an address (`o=group id=nordic`) are ignored.
 """
 
 import re
@@ -25,7 +25,7 @@ from wms.glue.tree import TreeNode, entities
 from wms.site import is_wild
 
 SIZE_LIMIT = 8 * 2**20
-"""How many bytes a server's document may have. ARC's of a large site has under one megabyte."""
+"""How many bytes a server's document may have. The document of a large ARC site has under one megabyte."""
 LEADS_LIMIT = 10_000
 """How many addresses of other servers are read from one document."""
 NAME_LIMIT = 200
@@ -36,14 +36,15 @@ INDEXES = frozenset(
 )
 """The types of endpoints that are indexes: they lead to further endpoints."""
 DOOR = "org.nordugrid.arcrest"
-"""The type of a computing element's endpoint that is asked. Its other endpoints (EMI-ES, GridFTP, LDAP) describe the same."""
+"""The type of endpoint at which a computing element is asked. An element's other endpoints (EMI-ES, GridFTP, LDAP) describe the same queues."""
 _PAIR = re.compile(r"([a-z]+)=(\S*)")
 
 
 def read_index(data: bytes, base: str) -> ServerAnswer:
-    """Read the document of an index server, in whatever format it is. `base` is its URL, for relative addresses.
+    """Parse the document of an index server: GLUE in XML, ARC's JSON, LDIF, or ARCHERY's list of endpoints.
 
-    Raise Rejected if the document is too large or of no known format.
+    `base` is the URL of the document, against which relative addresses are resolved. Raise Rejected if the document is larger than `SIZE_LIMIT`
+    or in no known format.
     """
     _bounded(data)
     match _form(data):
@@ -58,9 +59,9 @@ def read_index(data: bytes, base: str) -> ServerAnswer:
 
 
 def read_element(data: bytes, door: Address) -> ServerAnswer:
-    """Read the document of an ARC element at the address `door`: its queues, each of which is a computing element here.
+    """Parse the document of the ARC element at the address `door`. Each of its queues becomes one computing element of the answer.
 
-    The site is the host of the address, whatever the document says. Raise Rejected if the document is too large or cannot be read.
+    The site is the host of the address, whatever the document says. Raise Rejected if the document is too large or cannot be parsed.
     """
     _bounded(data)
     read = tree_of_json if _form(data) == "json" else tree_of_xml
@@ -83,7 +84,7 @@ def _form(data: bytes) -> str:
 
 
 def _elements(queues: Iterable[tuple[GlueComputingElement, str]]) -> tuple[FoundElement, ...]:
-    """Return the computing elements of queues, each with its site. Those whose names are invalid here are left out."""
+    """Return one computing element for each pair of a queue and its site. Pairs are left out if either name is invalid."""
     told = (FoundElement(site=site, glue=queue) for queue, site in queues)
     return tuple(each for each in told if _is_name(each.site) and _is_name(each.name))
 
@@ -119,7 +120,7 @@ def _of_tree(root: TreeNode, base: str) -> ServerAnswer:
 
 
 def _endpoints(root: TreeNode) -> Iterator[tuple[str, Kind]]:
-    """Yield the URL and the kind of each endpoint in the document that is to be asked."""
+    """Yield the URL and the kind of each endpoint in the document that is an index or an ARC element."""
     for node in _every(root):
         if node.name in ("Endpoint", "ComputingEndpoint"):
             said = {each.name: each.text.strip() for each in node.nodes}
@@ -162,9 +163,9 @@ def _end(record: dict[str, str]) -> tuple[str, Kind] | None:
 
 
 def _told(elements: tuple[FoundElement, ...], ends: Iterable[tuple[str, Kind]], base: str) -> ServerAnswer:
-    """Return the answer with these computing elements and endpoints.
+    """Return an answer with these computing elements, and with the addresses of these endpoints as further servers to ask.
 
-    Double endpoints are left out, and malformed ones or too many are reported.
+    Duplicate endpoints are left out. Malformed endpoints, and those beyond `LEADS_LIMIT`, go to `passed_over`.
     """
     leads: dict[str, Address] = {}
     nowhere: dict[str, str] = {}

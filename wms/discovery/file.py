@@ -14,7 +14,7 @@ class FileSource:
     """A source of elements that reads indexes at `file:` addresses."""
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Read the file and return what it says. Raise Unavailable if it cannot be opened, Rejected if it is no index."""
+        """Parse the index in the file at this address. Raise Unavailable if the file cannot be opened, Rejected if it is no index."""
         return await asyncio.to_thread(_read, address.url)
 
 

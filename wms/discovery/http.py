@@ -1,7 +1,7 @@
 """Asks indexes and ARC elements on the web.
 
 The servers are not trusted: bodies are bounded before they are parsed, compressed bodies are refused, and redirections are not followed.
-The token is sent by https alone, and only to hosts that the configuration names.
+The access token is sent over https alone, and only to hosts that the configuration names.
 """
 
 import asyncio
@@ -36,7 +36,10 @@ class Web:
         readers: Executor | None = None,
         read_at_once: int = 8,
     ) -> None:
-        """Take the credentials. The token of `credential` is sent only to hosts that match the patterns `token_hosts`."""
+        """Make a client with these credentials. The token of `credential` is sent only to hosts that match the patterns `token_hosts`.
+
+        `size_limit` bounds a document in bytes. At most `read_at_once` documents are parsed at a time, in `readers` or the default executor.
+        """
         self._credential = credential
         self._token_hosts = token_hosts
         self._size_limit = size_limit
@@ -45,9 +48,9 @@ class Web:
         self._contexts: dict[tuple[float, ...], ssl.SSLContext] = {}
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Fetch the document of an index or an ARC element, and return what it says.
+        """Fetch and parse the document of an index or an ARC element.
 
-        Raise Unavailable if the server does not give it, Rejected if it cannot be read.
+        Raise Unavailable if the server cannot be reached or does not return the document, Rejected if the document cannot be parsed.
         """
         if address.kind == "index":
             data = await self._fetch(address, address.url)
@@ -80,7 +83,10 @@ class Web:
             raise Unavailable(f"{url}: {error!r}") from None
 
     def _context(self) -> ssl.SSLContext:
-        """Return the trusted authorities and the client certificate, read again when one of their files has changed."""
+        """Return a TLS context with the trusted authorities and the client certificate, made anew when one of their files has changed.
+
+        Raise Unavailable if one of the files is missing.
+        """
         files = [Path(each) for each in (self._credential.authorities, self._credential.proxy_file) if each]
         try:
             stamp = tuple(each.stat().st_mtime for each in files)

@@ -1,4 +1,4 @@
-"""Remembers recent answers of servers, and servers that failed, which are left alone for a while. `now` is in monotonic seconds."""
+"""Remembers the recent answers of servers, and which servers failed. A failed server is not asked for a while. `now` is in monotonic seconds."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
@@ -13,29 +13,29 @@ State: TypeAlias = Literal["unknown", "fresh", "stale", "resting"]
 
 
 class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
-    """How long answers and failures of servers are remembered, and how many."""
+    """How long the answers and failures of servers are remembered, and how many of them at most."""
 
     fresh_seconds: float = 30.0
-    """For how many seconds an answer is fresh, so that the server is not asked again. ARC's data are about as old."""
+    """For how many seconds after an answer its server is not asked again. ARC updates its own data about as often."""
     keep_seconds: float = 600.0
-    """For how many seconds an older answer may be used while a new one is awaited."""
+    """Up to which age, in seconds, an answer may be used while the server is asked again."""
     rest_seconds: float = 30.0
-    """For how many seconds a server that failed is not asked. They double with each further failure."""
+    """For how many seconds a server is not asked after a failure. The time doubles with each further failure, up to `rest_limit_seconds`."""
     rest_limit_seconds: float = 900.0
     servers: int = 10_000
-    """How many servers are remembered. The one that was not used for longest is forgotten first."""
+    """How many servers are remembered at most. The least recently used server is forgotten first."""
     elements: int = 200_000
-    """How many computing elements are remembered, of all servers together."""
+    """How many computing elements the remembered answers of all servers may have together."""
 
 
 class Recalled(NamedTuple):
-    """What is remembered of a server: its last answer and the age of that, or why it failed."""
+    """What is remembered of a server: its last answer and the age of that answer, or why the server failed."""
 
     state: State
     told: ServerAnswer | None = None
     age_seconds: float = 0.0
     why: str = ""
-    """Why the server failed last; empty if it answered."""
+    """Why the last query to the server failed; empty if it did not fail."""
 
 
 class _Server(msgspec.Struct):
@@ -47,7 +47,7 @@ class _Server(msgspec.Struct):
 
 
 class Memory:
-    """What is remembered of servers, by the keys of their addresses. `rng` returns numbers in [0, 1)."""
+    """A cache of the last answer or failure of each server, by the key of its address. `rng` returns numbers in [0, 1)."""
 
     def __init__(self, terms: CacheLifetimes, rng: Callable[[], float]) -> None:
         self._terms = terms
@@ -56,10 +56,10 @@ class Memory:
         self._elements = 0
 
     def recall(self, key: str, now: float) -> Recalled:
-        """Return what is remembered of the server with this key.
+        """Return what is remembered of the server with this key, and its state.
 
-        Its state is fresh (it need not be asked), stale (its answer is used until it answers again), resting (it failed and is not asked
-        now) or unknown.
+        A `fresh` answer is used without asking the server. A `stale` one may be used while the server is asked. A `resting` server failed and is
+        not asked now. An `unknown` server must be asked.
         """
         server = self._servers.get(key)
         if server is None:
@@ -77,7 +77,7 @@ class Memory:
         self._keep(key, _Server(told=told, told_at=now))
 
     def failed(self, key: str, why: str, now: float) -> None:
-        """Remember that a server failed and why, and forget its answer. It rests longer after each failure."""
+        """Remember that a server failed and why, and forget its answer. After each failure in a row the server is not asked for a longer time."""
         before = self._servers.get(key)
         rests = before.rests if before else None
         if rests is None:

@@ -1,6 +1,6 @@
-"""Bounds how many servers are asked at a time. A question that takes long no longer counts among the quick ones, so it delays no other.
+"""Bounds how many servers are asked at a time. Slow servers have a bound of their own, so they do not keep others from being asked.
 
-With one bound alone, a few dead servers would use it up until their time is over.
+With one bound alone, a few dead servers would use up the bound until their time limit.
 """
 
 import asyncio
@@ -14,7 +14,7 @@ class _Place:
 
 
 class Parallelism:
-    """Lets `quick` questions to servers run at a time, and `slow` more that have taken over `slow_after_seconds` seconds."""
+    """A limit on parallel queries: `quick` at a time, and `slow` more that have each run for over `slow_after_seconds` seconds."""
 
     def __init__(self, quick: int, slow: int, slow_after_seconds: float) -> None:
         self._quick = asyncio.Semaphore(quick)
@@ -23,7 +23,7 @@ class Parallelism:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait until another question may run, and count it during the `async with` block."""
+        """Wait until another query may run, and count it as running during the `async with` block."""
         await self._quick.acquire()
         place = _Place()
         self._watch(place)

@@ -10,7 +10,7 @@ class Source(Protocol):
     """A client that asks servers of one kind for computing elements."""
 
     async def ask(self, address: Address) -> ServerAnswer:
-        """Ask the server at this address once. The caller bounds the time.
+        """Ask the server at this address once and return its answer. There is no time limit of its own; the caller sets one.
 
-        Raise Unavailable if there is no answer, Rejected if the answer cannot be understood.
+        Raise Unavailable if there is no answer, Rejected if the answer cannot be parsed.
         """

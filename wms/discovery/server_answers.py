@@ -11,14 +11,14 @@ class FoundElement(Struct, frozen=True, kw_only=True):
     """A computing element that a server described."""
 
     site: str
-    """The name of the element's site in the index; the host of its endpoint if the index has none."""
+    """The name of the element's site as the index gives it. Without one, it is the host of the element's endpoint."""
     glue: GlueComputingElement
     offer: Offer | None = None
     """The computing element as this system's ads describe it, if it was found in an ad; else None."""
 
     @property
     def name(self) -> str:
-        """The name of the computing element at its site, which is that of its queue."""
+        """The name of the computing element at its site, which is the name of its batch queue."""
         return self.offer.ce if self.offer else self.glue.name or self.glue.id
 
 
@@ -27,6 +27,6 @@ class ServerAnswer(Struct, frozen=True, kw_only=True):
 
     elements: tuple[FoundElement, ...] = ()
     leads: tuple[Address, ...] = ()
-    """Other servers to ask, which this server named."""
+    """The addresses of other servers to ask, as this server named them."""
     passed_over: tuple[tuple[str, str], ...] = ()
     """Addresses that cannot be asked, such as malformed ones, each with the reason."""

@@ -1,7 +1,7 @@
-"""The search through a hierarchy of indexes: which server to ask next, each once, and the order of the report.
+"""The search through a hierarchy of indexes: decides which server to ask next, asks none twice, and orders the report.
 
-Answers come in any order. The place of a server is the least sequence of numbers that leads to it from the roots. The report is ordered by
-places, so the same answers give the same report, whichever server was faster.
+Answers come in any order. So each server has a place: the position of its address in its index, after the place of that index. If several
+indexes name a server, the smallest place counts. The report is ordered by places, so the same answers always give the same report.
 """
 
 from collections.abc import Sequence
@@ -17,31 +17,31 @@ UNHEARD: frozenset[Outcome] = frozenset({"late", "failed", "resting"})
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one search may go, since an index may be hostile or lead in circles."""
+    """How many servers, levels and computing elements one search may reach. An index may be hostile or lead in circles."""
 
     servers: int = 1_000
     depth: int = 8
     """How many levels of indexes are followed. The roots are at level 1."""
     elements: int = 100_000
     hosts: tuple[str, ...] = ()
-    """Patterns of the hosts that may be asked beside the roots; empty: all hosts."""
+    """Patterns of the hosts that may be asked in addition to the roots; empty: all hosts."""
 
 
 class Visit(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of one server in a search, and how many elements it described."""
+    """The outcome of one server in a search, and how many computing elements the server described."""
 
     url: str
     kind: Kind
     outcome: Outcome
     why: str = ""
     by: str = ""
-    """The URL of the index that named the server; empty for a root."""
+    """The URL of the index that named the server; empty for a server with which the search began."""
     age_seconds: float = 0.0
     elements: int = 0
 
 
 class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element, and which server described it."""
+    """A computing element, and the key of the server that described it."""
 
     element: FoundElement
     by: str
@@ -49,21 +49,21 @@ class ElementSighting(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a search: computing elements, and what became of each server."""
+    """The result of a search: the computing elements, and the outcome of each server."""
 
     sightings: tuple[ElementSighting, ...] = ()
     visits: tuple[Visit, ...] = ()
     doubles: tuple[ElementSighting, ...] = ()
-    """Further computing elements with the site and name of one in `sightings`."""
+    """Computing elements that were found again: their site and name are those of an element in `sightings`."""
 
     @property
     def elements(self) -> tuple[FoundElement, ...]:
-        """The computing elements that were found, without doubles, in the order of the report."""
+        """The computing elements that were found, each once, in the order of the report."""
         return tuple(each.element for each in self.sightings)
 
     @property
     def unheard(self) -> tuple[Visit, ...]:
-        """The servers that gave no answer: they were late, failed, or rest after a failure."""
+        """The servers without an answer: they were late, failed, or were not asked because they had failed shortly before."""
         return tuple(each for each in self.visits if each.outcome in UNHEARD)
 
 
@@ -78,9 +78,9 @@ class _Server(msgspec.Struct):
 
 
 class Walk:
-    """One search through a hierarchy of servers. The caller asks the servers, and reports what became of each.
+    """One search through a hierarchy of servers. The caller asks the servers, and calls `answered` or `failed` for each.
 
-    A server of which nothing is reported is late.
+    A server for which neither was called counts as late in the report.
     """
 
     def __init__(self, bounds: Bounds) -> None:
@@ -90,15 +90,15 @@ class Walk:
         self._elements = 0
 
     def begin(self, roots: Sequence[Address]) -> list[Address]:
-        """Return those of these root servers that may be asked, each once."""
+        """Start at these root servers; return those that are to be asked, each once."""
         return self._led(roots, None, ())
 
     def answered(
         self, address: Address, told: ServerAnswer, outcome: Outcome, age_seconds: float = 0.0
     ) -> list[Address]:
-        """Store the answer of a server, and return further servers to ask.
+        """Store the answer of a server, and return the further servers that are to be asked.
 
-        `outcome` says whether the answer is new or remembered, `age_seconds` how old it is.
+        `outcome` says whether the answer is new, remembered or stale. `age_seconds` is the age of the answer.
         """
         server = self._servers[address.key]
         server.outcome, server.age = outcome, age_seconds
@@ -109,7 +109,7 @@ class Walk:
         return self._led(told.leads, address, server.place)
 
     def _bounded(self, server: _Server, told: ServerAnswer) -> ServerAnswer:
-        """Return the answer, without its elements if the search has too many by now."""
+        """Return the answer; without its elements if they bring the search over its limit on elements."""
         self._elements += len(told.elements)
         if self._elements <= self._bounds.elements:
             return told
@@ -117,7 +117,7 @@ class Walk:
         return ServerAnswer(leads=told.leads)
 
     def failed(self, address: Address, outcome: Outcome, why: str) -> None:
-        """Store that a server gave no answer, with the outcome and the reason."""
+        """Store that a server gave no answer, with the outcome ("failed" or "resting") and the reason."""
         server = self._servers[address.key]
         server.outcome, server.why = outcome, why
 
@@ -131,12 +131,12 @@ class Walk:
         return found
 
     def _is_full(self) -> bool:
-        """Return whether no further server or refusal is kept: an index may lead to thousands of others."""
+        """Return whether the search has reached its limits on servers and on refused addresses. An index may name thousands of them."""
         most = self._bounds.servers
         return len(self._servers) >= most and len(self._nowhere) >= most
 
     def _lead(self, lead: Address, by: Address | None, place: tuple[int, ...]) -> Address | None:
-        """Return the address if it may be asked and is new in this search; else None."""
+        """Return the address if it may be asked and is new in this search; else None. Store a new server, or the refusal of its address."""
         known = self._servers.get(lead.key)
         if known is not None:
             if place < known.place:
@@ -163,7 +163,7 @@ class Walk:
         return ""
 
     def report(self) -> Found:
-        """Return the computing elements found so far, and what became of each server, in the order of their places."""
+        """Return the computing elements found so far and the outcome of each server, both in the order of the servers' places."""
         servers = sorted(self._servers.items(), key=lambda each: each[1].place)
         seen: dict[tuple[str, str], ElementSighting] = {}
         doubles: list[ElementSighting] = []
