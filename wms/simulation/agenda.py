@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Agenda:
-    """A virtual clock, `now` in seconds, and the events to come. It stands still during an event and jumps to the next.
+    """The events to come and a virtual clock, `now` in seconds. The clock stands still during an event and jumps to the time of the next.
 
     Events at the same time happen in the order in which they were added.
     """
@@ -20,7 +20,7 @@ class Agenda:
         self._noted = 0
 
     def after(self, seconds: float, act: Callable[[Any], None], argument: Any) -> None:
-        """Let `act(argument)` be called `seconds` seconds from now, by the virtual clock."""
+        """Add an event: `act(argument)` is called when the virtual clock is `seconds` seconds later than now."""
         self._noted += 1
         heappush(self._due, (self.now + seconds, self._noted, act, argument))
 
@@ -30,6 +30,6 @@ class Agenda:
         return self._due[0][0] if self._due else inf
 
     def step(self) -> None:
-        """Set the clock to the next event, which must exist, and call its function."""
+        """Set the clock to the time of the next event, and call that event's function. Raise IndexError if there is no event."""
         self.now, _, act, argument = heappop(self._due)
         act(argument)

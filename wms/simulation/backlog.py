@@ -1,4 +1,4 @@
-"""The waiting jobs of a simulation, by kind of work, and which computing elements fit each kind. That is computed once."""
+"""The waiting jobs of a simulation, by kind of work. Which computing elements fit each kind is computed once, at the start."""
 
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from wms.site import ComputingElement
 
 
 class Queue:
-    """A task queue of the simulation: its requirements, which computing elements fit them, and how many of its jobs wait."""
+    """A task queue of the simulation: its requirements, the computing elements that fit them, and how many jobs wait in it."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
 
@@ -32,12 +32,12 @@ class Queue:
         self.cpu_segment = requirements.cpu_segment
 
     def cores(self, element: ComputingElement) -> int:
-        """Return how many cores a job of the queue takes in a pilot of this computing element."""
+        """Return how many cores a job of the queue uses in a pilot of this computing element: at most all cores of the pilot."""
         return min(self.processors, element.cores_per_pilot)
 
 
 class WaitingWork:
-    """The task queues of a simulation, and how many jobs wait of each kind. Queues that differ only in owner and group are one kind."""
+    """The task queues of a simulation, and how many jobs wait of each kind. Queues that differ only in owner and group are of one kind."""
 
     def __init__(self, asked: Iterable[Requirements], elements: Sequence[ComputingElement]) -> None:
         asked = list(dict.fromkeys(asked))
@@ -75,7 +75,7 @@ class WaitingWork:
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
     def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
-        """Return the queues with waiting jobs that fit no computing element, each with the reasons."""
+        """Return the queues with waiting jobs that fit no computing element, each with the reasons why not."""
         return [
             (queue, self.unservable[queue.kind.requirements].reasons)
             for queue in self.queues

@@ -43,11 +43,11 @@ METRICS: dict[str, Callable[[Figures], float]] = {
     "attempts": lambda f: f.attempts,
     "pilots": lambda f: f.pilots,
 }
-"""How each compared figure is taken from the figures of a simulation, by its name. Waits and makespan are in seconds."""
+"""The compared figures by name, each with the function that reads it from the figures of a simulation. Waits and makespan are in seconds."""
 
 
 class Value(Struct, frozen=True, kw_only=True):
-    """One figure of a scenario: its mean over the seeds, and how it compares with that of the first scenario."""
+    """One figure of a scenario: its mean over the seeds, and whether it differs from the first scenario's by more than chance."""
 
     mean: float
     spread: float | None = None
@@ -70,9 +70,9 @@ def compare(
     seeds: int = 1,
     tell: Callable[[int], None] = lambda _: None,
 ) -> list[ScenarioResult]:
-    """Simulate the workload under all scenarios, with `seeds` seeds each, and compare each scenario with the first.
+    """Simulate the workload under all scenarios, with `seeds` seeds each, and compare the figures of each scenario with those of the first.
 
-    `tell` is called with the number of jobs simulated so far in all simulations.
+    `tell` is called from time to time with the number of jobs that have arrived so far in all simulations.
     """
     played: list[list[Figures]] = []
     jobs = len(workload.arrivals)
@@ -104,9 +104,9 @@ def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, Val
 
 
 def judge(first: Sequence[float], other: Sequence[float]) -> Verdict:
-    """Return whether chance may explain the differences between pairs of figures: "noise" or "differs".
+    """Return "noise" if chance may explain the differences between `first` and `other`, and "differs" if not. Their n-th values are a pair.
 
-    It is "same" without differences, and "unknown" with one pair.
+    Return "same" if all differences are 0, and "unknown" if there is one pair.
     """
     apart = [b - a for a, b in zip(first, other, strict=True)]
     if not any(apart):

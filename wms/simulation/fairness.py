@@ -1,12 +1,13 @@
 """Fairness: what each group used, compared with what its share entitles it to.
 
 Time is cut into periods. In a period, a group *used* some core seconds. It *wanted* these and the core seconds that its waiting jobs would
-have used. The use of all groups is divided again by weighted max-min. Each group gets a part by its share, but no more than it wanted; the
-rest is divided among the other groups by their shares. The result is the *entitlement* of a group.
+have used. To find what was fair, the core seconds that all groups used are divided anew by weighted max-min. Each group gets a part by its
+share, but no more than it wanted; the rest is divided among the other groups by their shares. The result is the *entitlement* of a group.
 
-The *deviation* of a group is its use minus its entitlement, as a fraction of the use of all groups. Jain's index is of use divided by
-entitlement: 1 if it is the same for all groups, 1/n if one of n groups used everything. The mean over periods is weighted by use. The
-figures ignore *where* jobs may run: a group whose work fits only a crowded site seems to get too little.
+The *deviation* of a group is its use minus its entitlement, as a fraction of the use of all groups. Jain's index is computed over each
+group's use divided by its entitlement: 1 if this ratio is the same for all groups, 1/n if one of n groups used everything. The index of a
+simulation is the mean over its periods, weighted by use. The figures ignore *where* jobs may run: a group whose work fits only a crowded
+site seems to get too little.
 """
 
 from typing import TypeAlias
@@ -19,7 +20,7 @@ Floats: TypeAlias = NDArray[np.float64]
 
 
 class Fairness(Struct, frozen=True):
-    """Jain's index of use by entitlement, the fraction of all use that went beyond entitlements, and the deviation of each group."""
+    """Jain's index of use by entitlement, the fraction of all use that exceeded entitlements, and each group's deviation from its entitlement."""
 
     jain: float
     deviation: float
@@ -27,16 +28,16 @@ class Fairness(Struct, frozen=True):
 
 
 def spent(begins: Floats, ends: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return the core seconds used in each period. Interval n uses `cores[n]` cores from `begins[n]` to `ends[n]`.
+    """Return the core seconds used in each period by intervals, the n-th of which used `cores[n]` cores from `begins[n]` to `ends[n]`.
 
-    `edges` are the times between which the periods lie. All times are in seconds.
+    The times `edges` separate the periods, so there is one edge more than periods. All times are in seconds.
     """
     within: Floats = np.diff(_until(begins, cores, edges) - _until(ends, cores, edges))
     return within
 
 
 def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
-    """Return, for each edge, the core seconds up to it if the n-th interval begins at `times[n]` and never ends."""
+    """Return, for each edge, the core seconds used before it, if `cores[n]` cores are used from `times[n]` on, without end."""
     order = np.argsort(times)
     sorted_times, sorted_cores = times[order], cores[order]
     count = np.searchsorted(sorted_times, edges)
@@ -47,9 +48,9 @@ def _until(times: Floats, cores: Floats, edges: Floats) -> Floats:
 
 
 def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
-    """Return how many core seconds each group was entitled to in one period: the use of all, divided by weighted max-min.
+    """Return how many core seconds each group was entitled to in one period: the use of all groups, divided by weighted max-min.
 
-    `used`, `wanted` and `shares` have one value for each group.
+    `used`, `wanted` (both in core seconds) and `shares` have one value for each group.
     """
     due = np.zeros_like(used)
     left = float(used.sum())
@@ -67,9 +68,9 @@ def entitled(used: Floats, wanted: Floats, shares: Floats) -> Floats:
 
 
 def fairness(used: Floats, wanted: Floats, shares: Floats) -> Fairness:
-    """Return the fairness of a simulation.
+    """Return the fairness of a simulation, from what its groups used and wanted in each period.
 
-    `used` and `wanted` are core seconds of shape (groups, periods); `shares` has one for each group.
+    `used` and `wanted` are core seconds of shape (groups, periods). `shares` has one value for each group.
     """
     whole = used.sum(axis=0)
     total = float(whole.sum())

@@ -32,7 +32,7 @@ class Waits(Struct, frozen=True, kw_only=True):
 
 
 class OwnerFigures(Struct, frozen=True, kw_only=True):
-    """The figures of the jobs of one group, or of one owner."""
+    """The figures of the jobs of one group or of one owner: counts, waits, core hours used."""
 
     name: str
     jobs: int
@@ -40,7 +40,7 @@ class OwnerFigures(Struct, frozen=True, kw_only=True):
     waits: Waits | None
     core_hours: float
     deviation: float | None = None
-    """What the group used beyond its entitlement, as a fraction of the use of all groups; None for an owner."""
+    """The group's use minus its entitlement, as a fraction of the use of all groups; None for an owner."""
 
 
 class SiteFigures(Struct, frozen=True, kw_only=True):
@@ -50,11 +50,11 @@ class SiteFigures(Struct, frozen=True, kw_only=True):
     slots: int
     runs: int
     used: float
-    """The fraction of the time of the site's slots in which they were busy."""
+    """The fraction of the site's slots that were busy, averaged over the makespan."""
 
 
 class Never(Struct, frozen=True, kw_only=True):
-    """Jobs of one VO that fit no site at any time, and the reasons."""
+    """How many jobs of one VO fit no site at any time, and for which reasons."""
 
     vo: str
     jobs: int
@@ -69,14 +69,14 @@ class Figures(Struct, frozen=True, kw_only=True):
     failed: int
     never: int
     left: int
-    """How many jobs never ended, although they fit a site, as a limit held them to the end."""
+    """How many jobs fit a site but never ended, because a limit kept them waiting to the end of the simulation."""
     waits: Waits | None
     makespan: float
-    """Seconds from the first arrival of a job to the last end."""
+    """Seconds from the first arrival of a job to the end of the last attempt."""
     jobs_per_hour: float
-    """How many jobs were done in an hour of the makespan."""
+    """How many jobs were done for each hour of the makespan."""
     used: float
-    """The fraction of the time of all slots in which they were busy."""
+    """The fraction of all slots that were busy, averaged over the makespan."""
     attempts: int
     pilots: int
     jain: float
@@ -172,7 +172,10 @@ class _Reckoning:
         return tuple(sorted(lines, key=lambda line: (-line.core_hours, line.name)))
 
     def _fairness(self, names: list[str], numbers: Numbers) -> Fairness:
-        """Return the fairness among groups, by periods of an hour, or longer ones if these were too many."""
+        """Return the fairness among groups, over periods of an hour. A simulation of over `PERIODS_LIMIT` hours has longer periods instead.
+
+        `names` are the groups; `numbers` has for each job the index of its group.
+        """
         count = min(PERIODS_LIMIT, max(1, int(self.makespan / PERIOD_SECONDS)))
         edges = np.linspace(0.0, max(self.makespan, 1.0), count + 1)
         waited, cores = self._waited(), self._asked_cores()
@@ -185,7 +188,10 @@ class _Reckoning:
         return fairness(used, wanted, self._shares(names))
 
     def _waited(self) -> Floats:
-        """Return the time until which each job waited for its first start. For jobs that fit no site it is their arrival."""
+        """Return for each job the time until which it waited: its first start, or the end of the simulation if it never started.
+
+        For jobs that fit no site it is their arrival, so that they do not count as waiting.
+        """
         stuck = {each.requirements for each in self.record.stuck}
         never = np.array([asked in stuck for asked in self.record.asked], dtype=np.bool_)
         until = np.where(self.started == NEVER, self.makespan, self.started)
@@ -212,7 +218,7 @@ class _Reckoning:
         return tuple(sorted(found, key=lambda line: (-line.slots, line.name)))
 
     def _never(self) -> tuple[Never, ...]:
-        """Return the numbers of jobs that fit no site, by VO and reasons, the largest numbers first."""
+        """Return how many jobs fit no site, by VO and reasons. Only the `REASONS_SHOWN` largest numbers are returned, the largest first."""
         jobs: Counter[tuple[str, tuple[str, ...]]] = Counter()
         for each in self.record.stuck:
             jobs[each.requirements.vo, each.reasons] += each.jobs

@@ -1,4 +1,4 @@
-"""Limits on jobs in a simulation, counted by the matcher's own functions. A limit that is reached closes its jobs in the queue index."""
+"""Limits on jobs in a simulation, counted by the matcher's own functions. While a limit is reached, the queue index offers no job under it."""
 
 from collections.abc import Iterable
 from math import inf
@@ -19,11 +19,11 @@ from wms.queue_index.index import QueueIndex
 from wms.site import ComputingElement
 
 _AFTER_TOKEN_SECONDS = 1e-6
-"""By how many seconds a check follows the time of a new token, since sums of floats may fall slightly short of it."""
+"""How many seconds after a rate limit allows the next start it is checked. Sums of floats may make the exact time slightly too early."""
 
 
 class Limiting:
-    """The present use of each limit on jobs in a simulation, which opens and closes jobs in the queue index."""
+    """The present use of each limit on jobs in a simulation. It tells the queue index which limits are reached and which have room again."""
 
     def __init__(self, limits: Iterable[LimitRule], index: QueueIndex) -> None:
         self._limits = LimitSet(limits)
@@ -36,9 +36,9 @@ class Limiting:
         return bool(self._limits)
 
     def matched(self, requirements: Requirements, element: ComputingElement, now: float) -> float:
-        """Count a job that starts at a computing element under its limits, and close those that are reached.
+        """Count a job that starts at a computing element against its limits, and close the limits that are reached by it.
 
-        Return the seconds until a limited rate allows the next start; infinity if no rate is exhausted.
+        Return the seconds until the next start that a reached rate limit allows; infinity if no rate limit is reached.
         """
         opens = inf
         bounds = self._concerning(requirements, element)
@@ -53,7 +53,7 @@ class Limiting:
         return opens
 
     def ended(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Count a job that ended at a computing element; return whether a limit that was closed is open again."""
+        """Count that a job with these requirements ended at a computing element; return whether one of its closed limits has room again."""
         bounds = self._concerning(requirements, element)
         for key, bound in bounds.items():
             count = after(bound, self._count(key, now), 0)
@@ -61,7 +61,7 @@ class Limiting:
         return self.open_due(requirements, element, now)
 
     def open_due(self, requirements: Requirements, element: ComputingElement, now: float) -> bool:
-        """Open the limits on such jobs at a computing element that have room again; return whether there were any."""
+        """Open those closed limits on such jobs at a computing element that have room at `now`; return whether there were any."""
         bounds = self._concerning(requirements, element)
         opened = {key for key in self._closed & bounds.keys() if room(bounds[key], self._count(key, now))}
         self._closed -= opened
@@ -80,6 +80,6 @@ class Limiting:
         return count._replace(idle_seconds=now - self._counted_at[key])
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Set in the queue index which limits are closed at the sites and elements of these keys."""
+        """Tell the queue index which limits are closed at the sites and computing elements of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)

@@ -17,9 +17,9 @@ class SimulatedPilot:
     def __init__(self, squad: "Squad", ends_at: float) -> None:
         self.squad = squad
         self.cores = squad.place.element.cores_per_pilot
-        """How many of the pilot's cores are free."""
+        """How many of the pilot's cores are free now."""
         self.memory_mb = squad.place.element.memory_mb
-        """How much of the pilot's memory is free, in MB."""
+        """How much of the pilot's memory is free now, in MB."""
         self.running = 0
         self.ends_at = ends_at
         """The time after which the pilot takes no jobs, in seconds of the virtual clock."""
@@ -27,25 +27,25 @@ class SimulatedPilot:
 
 
 class Squad:
-    """The pilots of one VO at one computing element: those ordered, those running, and those that ask for a job."""
+    """The pilots of one VO at one computing element: how many are ordered and how many run, and which of them ask for a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
 
     def __init__(self, number: int, place: SimulatedElement, vo: str) -> None:
         self.number = number
-        """The number of the computing element in the simulation."""
+        """The index of the computing element in the simulation's list of elements."""
         self.place = place
         self.vo = vo
         self.coming = 0
         self.running = 0
         self.asking: dict[SimulatedPilot, None] = {}
-        """The pilots that ask for jobs, in the order in which they began to."""
+        """The pilots that have free cores and wait for a job, in the order in which they began to wait."""
         self.waiting: dict[Queue, None] = {}
         """The task queues with waiting jobs that these pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
     def resource(self, pilot: SimulatedPilot, now: float) -> Resource:
-        """Return the resource that the pilot would describe in a match request at `now`, with what it has free."""
+        """Return the resource that the pilot would send in a match request at `now`: its free cores and memory, and the time that it has left."""
         key = (pilot.cores, pilot.memory_mb)
         resource = self._resources.get(key)
         if resource is None:
@@ -56,9 +56,9 @@ class Squad:
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
 
     def fitting(self, pilot: SimulatedPilot, now: float) -> list[Queue]:
-        """Return the waiting queues whose jobs fit the time, cores and memory that the pilot has left at `now`.
+        """Return the task queues whose jobs fit the time, cores and memory that the pilot has left at `now`.
 
-        Of these, only queues of the highest CPU segment (class of CPU time) are returned.
+        Of these queues, only those of the highest CPU segment (class of CPU time) are returned.
         """
         seconds = pilot.ends_at - now
         found: list[Queue] = []
@@ -77,7 +77,7 @@ class Squad:
         return found
 
     def pilots(self) -> PilotSupply:
-        """Return the numbers of these pilots in the form that the planner of pilots takes."""
+        """Return how many of these pilots are ordered and run, and how many of their cores are free, as the planner of pilots takes it."""
         element = self.place.element
         return PilotSupply(
             site=element.site,

@@ -12,7 +12,7 @@ NEVER = -1.0
 
 
 class Attempts:
-    """All attempts of jobs in a simulation, in the order of their ends, as one array for each value."""
+    """All attempts of jobs in a simulation, in the order of their ends. Each attribute is an array with one value for each attempt."""
 
     def __init__(self) -> None:
         self.job = array("q")
@@ -25,7 +25,7 @@ class Attempts:
         return len(self.job)
 
     def add(self, job: int, element: int, started: float, ended: float, cores: int) -> None:
-        """Add an attempt that ended. `job` and `computing element` are numbers; times are in seconds of the virtual clock."""
+        """Add an attempt that ended. `job` and `element` are numbers of a job and a computing element; times are in seconds of the virtual clock."""
         self.job.append(job)
         self.element.append(element)
         self.started.append(started)
@@ -34,7 +34,7 @@ class Attempts:
 
 
 class Stuck(NamedTuple):
-    """Jobs with these requirements that fit no site at any time, and the reasons."""
+    """The number of jobs with these requirements that fit no site at any time, and the reasons."""
 
     requirements: Requirements
     jobs: int
@@ -42,13 +42,13 @@ class Stuck(NamedTuple):
 
 
 class SimulationRecord:
-    """What happened in a simulation. Jobs and computing elements are given by number; `NEVER` is the time of what did not happen."""
+    """What happened in a simulation. Jobs and computing elements are given by their index. The time of an event that never happened is `NEVER`."""
 
     def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
         self.places = places
         self.arrivals = arrivals
         self.asked: list[Requirements] = []
-        """The requirements of each job, as this scenario changed them."""
+        """The requirements of each job, after this scenario's changes to them."""
         self.first_start = array("d", [NEVER]) * len(arrivals)
         self.ended = array("d", [NEVER]) * len(arrivals)
         self.attempts = array("q", [0]) * len(arrivals)

@@ -13,7 +13,7 @@ LINE_LIMIT = 1_000_000
 
 
 class RecordedJob(msgspec.Struct, frozen=True, kw_only=True, tag="job"):
-    """One job of a recording, which ran."""
+    """A job of the real system as recorded for a simulation. Only jobs that were started are recorded."""
 
     at: float
     """When the job was submitted, in seconds since 1970."""
@@ -24,7 +24,7 @@ class RecordedJob(msgspec.Struct, frozen=True, kw_only=True, tag="job"):
 
 
 class RecordedElement(msgspec.Struct, frozen=True, kw_only=True, tag="element"):
-    """One computing element of a recording, as its ad described it."""
+    """A computing element of the real system as recorded for a simulation, with the properties that its ad gave."""
 
     element: ComputingElement
 
@@ -35,9 +35,9 @@ _DECODER: msgspec.json.Decoder[Recorded] = msgspec.json.Decoder(Recorded)
 
 
 def read(lines: Iterable[str], most: int) -> Workload:
-    """Read a recording from its lines. Return its first `most` jobs, and its computing elements, as a workload.
+    """Parse the lines of a recording. Return its first `most` jobs by submission time, and its computing elements, as a workload.
 
-    Raise Rejected, naming the line, for an invalid line, and for a recording without jobs.
+    Raise Rejected for an invalid line, with its number, and for a recording without jobs.
     """
     jobs: list[RecordedJob] = []
     elements: list[ComputingElement] = []

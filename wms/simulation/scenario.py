@@ -1,4 +1,4 @@
-"""A scenario: under which sites, shares, limits, draw, pilots and failures a workload is simulated."""
+"""A scenario: the sites, shares, limits, draw law, pilots and failures with which a workload is simulated."""
 
 from collections.abc import Iterable
 from typing import Annotated, Literal, TypeAlias
@@ -23,29 +23,29 @@ ONE_VO = "all"
 
 
 class _Section(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A table of a scenario's file. Unknown keys are errors."""
+    """A table in the TOML file of a scenario. Keys that have no field here are errors."""
 
 
 class SiteRules(_Section, frozen=True, kw_only=True):
-    """How a scenario changes a site of the workload, or a new site. A missing field leaves the site's as it is."""
+    """What a scenario changes at a site of the workload, or a new site. A site of the workload keeps its values for fields that are None."""
 
     site: str
     slots: Annotated[int, Meta(ge=0, le=10_000_000)] | None = None
     """How many slots the site has; 0 removes the site."""
     speed: Speed | None = None
-    """How fast the site's machines are, relative to those of the workload."""
+    """How fast the site's machines are: at speed 2 a job runs half as long as the workload says."""
     failure: Chance | None = None
-    """The fraction of attempts that the site loses."""
+    """The fraction of attempts, from 0 to 1, that fail because the site loses them."""
     max_cpu_time: Annotated[int, Meta(gt=0)] | None = None
     vos: tuple[str, ...] | None = None
     cores: Annotated[int, Meta(ge=1, le=1_024)] | None = None
-    """How many processors one pilot there has."""
+    """How many processors one pilot at the site has."""
     memory_mb: Annotated[int, Meta(ge=0)] | None = None
     tags: tuple[str, ...] | None = None
 
 
 class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A limit on jobs in a scenario. A `*` as site, computing element or value stands for each of them separately."""
+    """A limit on jobs in a scenario. With `*` as site, computing element or value, each of them has a limit of its own."""
 
     def __post_init__(self) -> None:
         fault = "jobs come as they came: a limit on waiting ones changes nothing here"
@@ -54,17 +54,17 @@ class LimitRules(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class PilotRules(_Section, frozen=True, kw_only=True):
-    """How pilots behave in a scenario. They are planned as the pilot submitter does, but less often."""
+    """How pilots behave in a scenario. They are planned by the pilot submitter's functions, but less often than in the real system."""
 
     plan_every_seconds: Period = 60.0
     latency_seconds: Seconds = 60.0
     """How many seconds pass from the order of a pilot until it asks for jobs."""
     idle_seconds: Seconds = 300.0
-    """After so many seconds without a job a pilot ends."""
+    """After how many seconds without a job a pilot ends."""
     lifetime_seconds: Period = 4 * DAY_SECONDS
-    """For how many seconds a pilot takes jobs, and only those whose CPU time fits into what is left."""
+    """For how many seconds after its start a pilot takes jobs. It takes only jobs whose CPU time fits into the seconds left."""
     most: Annotated[int, Meta(ge=0)] = 0
-    """How many pilots there may be at a time over all sites; 0 for as many as the sites take."""
+    """How many pilots there may be at a time at all sites together; 0 for as many as the sites allow."""
 
     @property
     def caps(self) -> Caps:
@@ -73,7 +73,7 @@ class PilotRules(_Section, frozen=True, kw_only=True):
 
 
 class Scenario(_Section, frozen=True, kw_only=True):
-    """The conditions under which a workload is simulated, as a file of TOML gives them."""
+    """The conditions under which a workload is simulated, as read from a TOML file."""
 
     name: str = "default"
     draw: Law = "dirac"
@@ -82,16 +82,16 @@ class Scenario(_Section, frozen=True, kw_only=True):
     one_vo: bool = False
     """Whether the workload's VOs become groups of one VO, so that any pilot serves all of them, by their shares."""
     load: Annotated[float, Meta(ge=1e-3, le=1e3)] = 0.5
-    """The fraction of slots that the workload keeps busy at sites whose size is unknown. It determines their size."""
+    """Which fraction of the slots the workload keeps busy at sites whose number of slots is unknown. It determines that number."""
     speed: Speed = 1.0
     failure: Chance = 0.0
     attempts: Annotated[int, Meta(ge=1, le=100)] = 3
-    """After so many attempts that sites lost, a job fails."""
+    """After how many attempts that sites lost a job fails."""
     seed: Annotated[int, Meta(ge=0)] = 1
     shares: dict[str, dict[str, GroupShare]] = {}
     """The shares of groups, by VO and group. With `one_vo` the VO is "all" and its groups are the workload's VOs."""
     limits: tuple[LimitRules, ...] = ()
-    """Limits on running jobs and on rates, by place and attribute, as `wms limits set` takes them."""
+    """Limits on running jobs and on the rate of starts, by site or computing element and job attribute, as `wms limits set` takes them."""
     pilots: PilotRules = PilotRules()
     sites: tuple[SiteRules, ...] = ()
 
@@ -119,7 +119,7 @@ class Scenario(_Section, frozen=True, kw_only=True):
 
 
 class SimulatedElement(Struct, frozen=True):
-    """A computing element of a simulation, how fast it is, and which fraction of attempts it loses."""
+    """A computing element of a simulation, its speed (1 is the workload's), and the fraction of attempts that it loses."""
 
     element: ComputingElement
     speed: float
@@ -127,9 +127,9 @@ class SimulatedElement(Struct, frozen=True):
 
 
 def places(scenario: Scenario, workload: Workload) -> list[SimulatedElement]:
-    """Return the computing elements of a scenario: those of the workload, changed by its rules, and new ones.
+    """Return the computing elements of a scenario, in the order of their names: those of the workload, changed by its rules, and new ones.
 
-    They are in the order of their names. Elements without slots are left out.
+    Elements without slots are left out.
     """
     rules = {each.site: each for each in scenario.sites}
     known = elements_for(workload, scenario.load)

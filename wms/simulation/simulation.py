@@ -1,4 +1,4 @@
-"""One simulation: jobs arrive, pilots ask for jobs, the index draws, jobs run and end. Every decision is the system's own.
+"""One simulation: jobs arrive, pilots ask for jobs, the queue index draws jobs, jobs run and end. Every decision is the real system's own.
 
 `QueueIndex.select` draws jobs, `wms.provisioning.plan` plans pilots, and `wms.job.job` decides whether a lost attempt is repeated. Only
 conditions outside of the system are modelled: run times, the latency of pilots, and the attempts that sites lose. Each purpose has its own
@@ -33,7 +33,7 @@ LOST = Reason(Code.AGENT_ERROR, "the site lost it")
 
 
 class Run(NamedTuple):
-    """One attempt of a job, given by its number, on a simulated pilot, and whether the site will lose it."""
+    """One attempt of a job (given by its index) on a simulated pilot. `lost` says whether the site will lose the attempt."""
 
     job: int
     queue: Queue
@@ -43,17 +43,17 @@ class Run(NamedTuple):
 
 
 class Watcher(Protocol):
-    """What tests implement to see the decisions of a simulation."""
+    """An observer of a simulation's decisions. Tests implement it."""
 
     def queued(self, job: int, queue: Queue) -> None:
-        """Called when a job, given by its number, begins to wait in a queue."""
+        """Called when a job, given by its index, begins to wait in a task queue."""
 
     def matched(self, job: int, resource: Resource, now: float) -> None:
-        """Called when a pilot with this resource gets a job, given by its number. `now` is the virtual time."""
+        """Called when a pilot with this resource gets a job, given by its index. `now` is in seconds of the virtual clock."""
 
 
 class Simulation:
-    """A simulation of a workload under one scenario. `run` runs it to its end and returns the record."""
+    """A simulation of a workload under one scenario. Call `run` once: it simulates all jobs and returns the record."""
 
     def __init__(self, workload: Workload, scenario: Scenario, watcher: Watcher | None = None) -> None:
         self._scenario = scenario
@@ -70,12 +70,12 @@ class Simulation:
         self._limiting = Limiting(scenario.limits, self._index)
         self._squads: dict[tuple[int, str], Squad] = {}
         self._manned: dict[Squad, None] = {}
-        """The groups of pilots that have any, even if all are still on their way."""
+        """The groups of pilots (one for each VO and computing element) that have any pilot, ordered or running."""
         self._taken = [0] * len(self._places)
-        """How many pilots there are at each computing element, of all VOs."""
+        """How many pilots there are at each computing element, ordered or running, of all VOs together."""
         self._by_vo: Counter[str] = Counter()
         self._roomy = set(range(len(self._places)))
-        """The numbers of the computing elements that can take more pilots."""
+        """The indices of the computing elements that have fewer pilots than they allow."""
         self._numbers = {place.element.ce_id: n for n, place in enumerate(self._places)}
         self._planning = False
         self._round = -1
@@ -90,7 +90,10 @@ class Simulation:
         self.record = SimulationRecord(workload.arrivals, self._places)
 
     def run(self, tell: Callable[[int], None] = lambda _: None) -> SimulationRecord:
-        """Simulate the whole workload and return the record. `tell` is now and then called with the number of jobs that have arrived."""
+        """Simulate the whole workload and return the record.
+
+        `tell` is called after each 1,000 arrivals, and at the end, with the number of jobs that have arrived.
+        """
         agenda, arrivals = self._agenda, self._arrivals
         coming = 0
         while coming < len(arrivals):
@@ -135,7 +138,10 @@ class Simulation:
                 del self._squads[number, queue.vo].waiting[queue]
 
     def _wake(self, queue: Queue) -> None:
-        """Let pilots that may run jobs of the queue ask again, in random order of their groups, until one gets a job."""
+        """Let the waiting pilots that may run jobs of the queue ask again, until one gets a job.
+
+        The groups of pilots, one for each computing element, ask in random order.
+        """
         squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
         while squads:
             at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
@@ -143,7 +149,7 @@ class Simulation:
                 return
 
     def _ask_all(self, squad: Squad) -> bool:
-        """Let the pilots of a group that want jobs ask again, of equal ones only the first. Return whether one got a job."""
+        """Let the waiting pilots of a group ask again, until one gets a job; return whether one did. Of pilots with equal resources only one asks."""
         refused: set[Resource] = set()
         for pilot in list(squad.asking):
             resource = squad.resource(pilot, self._agenda.now)
@@ -167,7 +173,7 @@ class Simulation:
         return given
 
     def _pick(self, pilot: SimulatedPilot) -> Pick | None:
-        """Draw a job for a pilot; None if no queue fits. If only one queue fits, no draw is needed."""
+        """Draw a job for a pilot from the queue index; None if no queue fits. If one queue alone fits, its first job is taken without a draw."""
         now = self._agenda.now
         fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
         if not fitting:
@@ -226,19 +232,19 @@ class Simulation:
             self._agenda.after(opens, self._refill, (queue, squad))
 
     def _refill(self, spent: tuple[Queue, Squad]) -> None:
-        """Open limits on a rate that allow the next start by now. `spent` is the queue and the pilots that used it up."""
+        """Open the rate limits that allow a start again by now, and let the site's pilots ask. `spent` is the queue and pilots of the last start."""
         queue, squad = spent
         if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
             self._wake_site(squad.place.element.site)
 
     def _wake_site(self, site: str) -> None:
-        """Let all pilots of a site that want jobs ask again."""
+        """Let all waiting pilots of a site ask again, until none gets a job."""
         for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
             while self._ask_all(squad):
                 pass
 
     def _comes_back(self, job: int) -> bool:
-        """Return whether a job waits again after a lost attempt, as the job state machine decides."""
+        """Return whether a job is queued again after a lost attempt, as the job state machine decides."""
         asked = self.record.asked[job]
         facts = Job(
             job_id=JobId(job + 1), state=State.RUNNING, epoch=Epoch(self.record.attempts[job]), event_seq=0,
@@ -248,7 +254,7 @@ class Simulation:
         return lost(facts, LOST)[-1].state is State.WAITING
 
     def _go_on(self, pilot: SimulatedPilot) -> None:
-        """Let a pilot ask for jobs. If it then has none, it waits for some time, or ends."""
+        """Let a pilot ask for jobs. If it then runs none, it ends at once after its lifetime, else after its time to idle."""
         self._ask(pilot)
         if not pilot.running:
             if self._agenda.now >= pilot.ends_at:
@@ -273,7 +279,7 @@ class Simulation:
     # --- provisioning -----------------------------------------------------------------------------
 
     def _plan_soon(self) -> None:
-        """Let pilots be planned at the next regular time, once."""
+        """Plan pilots at the next multiple of the planning period, unless that is under way already."""
         if not self._planning:
             self._planning = True
             every = self._scenario.pilots.plan_every_seconds
@@ -294,11 +300,11 @@ class Simulation:
                 self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
 
     def _is_over(self) -> bool:
-        """Return whether waiting jobs can never start: nothing runs, and any pilot or token would have come by now."""
+        """Return whether the waiting jobs can never start: no job runs, and the last pilot or rate limit that could help has had its time."""
         return not self._running and self._agenda.now > self._moved_at + self._patience
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
-        """Plan pilots, for computing elements that can take some or have free slots. No other element can get any."""
+        """Plan pilots for the waiting work. Only computing elements with free slots, or that allow more pilots, are considered."""
         useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
         kinds = [
             (kind, jobs, elements)
@@ -318,7 +324,7 @@ class Simulation:
         return orders(Demand(waiting, [], []), ads, pilots, self._scenario.pilots.caps)
 
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
-        """Return the numbers of pilots at these computing elements, and for each VO the number of its pilots at all others."""
+        """Return the numbers of pilots at these computing elements, and for each VO the number of its pilots at all other elements."""
         elsewhere = self._by_vo.copy()
         here = [squad for squad in self._manned if squad.number in reached]
         for squad in here:
@@ -327,7 +333,7 @@ class Simulation:
         return [squad.pilots() for squad in here] + rest
 
     def _man(self, squad: Squad, pilots: int) -> None:
-        """Add `pilots` to the number of a group's pilots; a negative number removes some."""
+        """Add `pilots` to the counts of a group's pilots; a negative number removes some."""
         number = squad.number
         self._taken[number] += pilots
         self._by_vo[squad.vo] += pilots
@@ -347,7 +353,7 @@ class Simulation:
         return squad
 
     def _come(self, squad: Squad) -> None:
-        """Start an ordered pilot, whose latency is over."""
+        """Start one ordered pilot of the group, and let it ask for jobs. Called when the pilot's latency is over."""
         squad.coming -= 1
         squad.running += 1
         self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
@@ -361,7 +367,10 @@ class Simulation:
 
 
 def _patience(scenario: Scenario) -> float:
-    """Return after how many seconds without an event of a job none will follow. Every pilot and token has come by then."""
+    """Return for how many seconds no job may arrive, start or end before the simulation is over.
+
+    By then, every ordered pilot has started and ended, and every rate limit has allowed another start.
+    """
     rules = scenario.pilots
     token = max((1 / limit.per_second for limit in scenario.limits if limit.per_second), default=0.0)
     return rules.latency_seconds + rules.idle_seconds + 4 * rules.plan_every_seconds + token
@@ -370,9 +379,9 @@ def _patience(scenario: Scenario) -> float:
 def _luck(
     jobs: int, scenario: Scenario, seed: np.random.SeedSequence
 ) -> Callable[[int, int], tuple[float, float]]:
-    """Return a function that gives two random numbers, from 0 to 1, for an attempt of a job.
+    """Return a function that takes the index of a job and of its attempt, and returns two random numbers in [0, 1).
 
-    The attempt is lost if the first number is below the site's failure rate. The second is the fraction of the run before the loss.
+    The attempt is lost if the first number is below the site's failure rate. It is lost after the second number's fraction of its run time.
     """
     numbers = np.random.default_rng(seed).random((scenario.attempts, jobs, 2))
 

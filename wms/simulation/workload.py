@@ -1,4 +1,4 @@
-"""A workload: the requirements, arrivals and run times of jobs, and the sites that a simulation gives them."""
+"""A workload: the requirements, arrivals and run times of jobs, and the computing elements on which they are simulated."""
 
 import math
 from collections import Counter, defaultdict
@@ -17,13 +17,13 @@ class Arrival(Struct, frozen=True, kw_only=True, gc=False):
     """One job of a workload: when it arrives, what it requires, and how long it runs."""
 
     at: float
-    """When the job arrives, in seconds after the workload begins."""
+    """When the job arrives, in seconds after the first arrival of the workload."""
     requirements: Requirements
     run_seconds: float
     """How many seconds the job runs on a machine of speed 1."""
     user_priority: float = 1.0
     site: str = ""
-    """The site where the job really ran; empty if that is unknown."""
+    """The site where the job ran in the real system; empty if that is unknown."""
 
 
 class Workload(Struct, frozen=True):
@@ -39,11 +39,11 @@ class Workload(Struct, frozen=True):
 
 
 def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
-    """Return the computing elements of a workload: the recorded ones, or others if none were recorded.
+    """Return the computing elements of a workload: the recorded ones, or computed ones, one for each site, if none were recorded.
 
-    A trace contains the site of each job, but not the size of the site. The slots of a site are its work divided by the time over which the
-    work arrived, and by `load`, the fraction that is to be busy. A site accepts the VOs that ran there. Jobs without a site share a site of
-    their own, "anywhere".
+    A trace contains the site of each job, but not the size of the site. So a site gets the slots that its jobs keep busy to the fraction `load`:
+    their core seconds divided by the time over which they arrived, and by `load`. A site accepts the VOs whose jobs ran there. Jobs without a
+    site share a site named "anywhere".
     """
     if workload.elements:
         return list(workload.elements)
@@ -63,9 +63,9 @@ def elements_for(workload: Workload, load: float) -> list[ComputingElement]:
 
 
 def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> ComputingElement:
-    """Return a computing element of at least `slots` slots, whose pilots have `cores` cores each, for jobs of any length.
+    """Return a computing element with at least `slots` slots, whose pilots have `cores` cores each. It takes jobs of any length.
 
-    It admits these VOs; empty: all.
+    It admits only these VOs; all if there are none.
     """
     return ComputingElement(
         site=site,
