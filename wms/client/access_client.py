@@ -1,4 +1,4 @@
-"""A client with the requests about access: who the user is, who ordered what, what was used, and what is revoked."""
+"""A client with the requests about access: who the user is, who gave which orders, what jobs used, and which tokens are revoked."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ USAGE_DAYS = 30
 
 
 class AccessClient(QueryClient):
-    """A user's connection to the system, with the calls about access."""
+    """A user's connection to the system, with the calls about identity, the audit trail, usage and revocations."""
 
     async def whoami(self) -> replies.WhoYouAre:
         """Return who you are to the system, as it verified your token: identity, rights, and the token's end."""
@@ -36,8 +36,8 @@ class AccessClient(QueryClient):
     ) -> AsyncIterator[replies.AuditLine]:
         """Yield the orders and refusals that you may see, the newest first, at most `limit` (None: a million).
 
-        The lines are fetched page by page. Each condition that is given must hold. `job` finds orders that named a job by
-        its id. If `refused` is True, only refusals are found.
+        The lines are fetched page by page. Only lines that meet every given condition are yielded. `job` finds orders that named a
+        job by its id. If `refused` is True, only refusals are found.
         """
         before: int | None = None
         left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
@@ -69,10 +69,10 @@ class AccessClient(QueryClient):
         since: datetime | None = None,
         until: datetime | None = None,
     ) -> AsyncIterator[replies.UsageLine]:
-        """Yield what jobs that you may see have used, the largest use first, summed up `by` some of their properties.
+        """Yield what the jobs that you may see have used, summed up by the properties `by`; the largest use comes first.
 
-        `since` is 30 days ago by default, `until` is now. Both times are extended to whole hours. The lines are fetched page
-        by page.
+        Only use from `since` (None: 30 days ago) to `until` (None: now) counts. Both times are extended to whole hours. The lines
+        are fetched page by page.
         """
         begin = since or clock.now() - timedelta(days=USAGE_DAYS)
         after: int | None = 0
@@ -112,8 +112,9 @@ class AccessClient(QueryClient):
     ) -> str:
         """Have all services refuse a token (by its `jti`), a subject or a pilot within seconds; return the state as text.
 
-        If `lift` is True, end a revocation instead. `for_seconds` is how long it holds; None: as long as the service
-        chooses. Operators may revoke anything, everybody else the token in use alone. Raise Rejected if you may not.
+        If `lift` is True, end a revocation instead. `for_seconds` is how long the revocation holds; None: as long as the service
+        chooses. Operators may revoke anything. Other users may revoke only the token that they send with this call. Raise Rejected
+        if you may not.
         """
         order = ordered.Revoke(
             command_id=CommandId(new_id()),

@@ -1,8 +1,8 @@
 """Requests of any number of clients over one connection to the broker, and their answers through one inbox.
 
-The bus may lose both. A request is sent again under the same id until its answer arrives or its time is over. A service handles each id
-once. The connection is monitored. If the broker is gone or has become another cluster, it is reopened, and all requests that wait for an
-answer are sent again. An answer reaches a request by the owner in its key, its client and its id.
+Requests and answers may be lost on the way. So a request is sent again under the same id until its answer arrives or its time is over. A
+service handles each id once. The connection is monitored. If the broker is gone, or another cluster has taken its place, the connection is
+reopened, and all requests that wait for an answer are sent again. The owner in an answer's key, its client and its id name its request.
 """
 
 import asyncio
@@ -39,7 +39,7 @@ _TOPICS = [topic for topic in SHARED if topic.name in (commands.TOPIC, queries.T
 
 
 class BrokerConnection:
-    """A connection to one cluster, until it breaks."""
+    """A connection to one Kafka cluster, with the inbox that is read over it. Its future `broken` is set when it no longer works."""
 
     def __init__(self, kafka: Kafka, inbox: Inbox[Reply]) -> None:
         self.kafka = kafka
@@ -48,12 +48,12 @@ class BrokerConnection:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def break_off(self) -> None:
-        """Mark the connection as broken, so that a new one is opened."""
+        """Mark the connection as broken. Its BrokerRequests then opens a new one."""
         if not self.broken.done():
             self.broken.set_result(None)
 
     async def close(self) -> None:
-        """Disconnect from the cluster."""
+        """Disconnect from the cluster, and mark the connection as broken."""
         self.break_off()
         self.sends.close()
         for close in (self.inbox.close, self.kafka.close):
@@ -66,18 +66,18 @@ class BrokerConnection:
 
 
 class BrokerRequests:
-    """Sends requests under the tokens of their users, and returns the answers."""
+    """Sends requests to services over one broker connection, each with its user's token, and returns the answers."""
 
     def __init__(self, settings: BrokerSettings, inbox: Topic, name: str) -> None:
-        """`inbox` is the topic of the answers, `name` what the broker knows the connection by."""
+        """Make an object without a connection. `inbox` is the topic of the answers, `name` the Kafka client id of the connection."""
         self._settings = settings
         self._inbox = inbox
         self._name = name
         self._codec: Codec[Reply] = Codec(Reply, rules=False)
         self._waiting: dict[tuple[str, str], asyncio.Future[Reply]] = {}
-        """Those who wait for an answer, by client and request id."""
+        """For each request that waits for its answer, the future of the answer, by client and request id."""
         self._keys = Counter[bytes]()
-        """The keys of the answers that are awaited; answers with another key are not looked at."""
+        """How many requests wait for an answer with each key. Answers with any other key are not decoded."""
         self._line: BrokerConnection | None = None
         self._changed = asyncio.Event()
         self._fault = Unavailable(f"no broker answers at {settings.bootstrap}")
@@ -90,12 +90,12 @@ class BrokerRequests:
         return len(self._waiting)
 
     def begin(self) -> asyncio.Task[None]:
-        """Begin to connect. Return the task that keeps the connection, which ends only by a fault or by `close`."""
+        """Begin to connect. Return the task that keeps the connection open; it ends only by an error or by `close`."""
         self._keeper = asyncio.create_task(self._keep(), name="broker requests")
         return self._keeper
 
     async def open(self, timeout: float) -> None:
-        """Connect. Unavailable: no broker answers within `timeout` seconds."""
+        """Connect. Raise Unavailable if no broker answers within `timeout` seconds."""
         self.begin()
         try:
             await self._ready(time.monotonic() + timeout)
@@ -104,7 +104,7 @@ class BrokerRequests:
             raise
 
     async def close(self) -> None:
-        """Disconnect and give up the requests that wait for an answer."""
+        """Disconnect, and cancel the requests that wait for an answer."""
         self._closing = True
         while self._keeper is not None and not self._keeper.done():
             # In a loop, since wait_for of Python 3.11 loses a cancellation that arrives together with its result.
@@ -125,7 +125,11 @@ class BrokerRequests:
         client: str,
         in_order: bool = True,
     ) -> A:
-        """Send a request of a client under its user's token until it is answered, and return the answer. Errors: see `Channel.ask`."""
+        """Send a request of `client` with its user's token until it is answered, and return the answer, which is of the type `answer`.
+
+        If `in_order` is True, the request is handled after all earlier requests of the user. Raise Rejected if the service refuses it, or if
+        a request of this id waits already. Raise Unavailable if no answer came within `timeout` seconds.
+        """
         payload = encode(request)
         key = credential.owner if in_order else request_id
         with self._expecting(credential.owner, client, request_id) as future:
@@ -143,7 +147,10 @@ class BrokerRequests:
         raise Unavailable(f"no answer within {timeout:g} s: {await self._guess()}")
 
     async def end_of(self, topic: Topic) -> Reader:
-        """Return a reader of a topic from its end on. Unavailable: the broker does not let this client read it."""
+        """Return a reader of a topic that reads only new records.
+
+        Raise Unavailable if there is no connection, or this client may not read the topic.
+        """
         line = await self._ready(time.monotonic() + CONNECT_SECONDS)
         reader = await line.kafka.reader(topic.name)
         try:
@@ -178,7 +185,7 @@ class BrokerRequests:
             line.break_off()
 
     async def _ready(self, deadline: float) -> BrokerConnection:
-        """Return the connection once it is open. Unavailable: there is none at the deadline."""
+        """Return the connection once it is open. Raise Unavailable if none is open at the deadline, in seconds of the monotonic clock."""
         while self._line is None or self._line.broken.done():
             self._changed.clear()
             try:
@@ -191,7 +198,7 @@ class BrokerRequests:
         return self._line
 
     async def _keep(self) -> None:
-        """Keep a connection open, and reopen it when it breaks, until it is closed."""
+        """Keep a connection open, and open a new one when it breaks, until `close` is called."""
         try:
             while not self._closing:
                 try:

@@ -14,19 +14,19 @@ from wms.transfer import Objects
 A = TypeVar("A", bound=msgspec.Struct)
 
 IN_FLIGHT = 16
-"""The number of requests of one call that may wait for answers at a time. The service always has the next one."""
+"""How many requests of one call may wait for answers at a time, so that the service never waits for the next request."""
 
 
 class TopicRecord(Protocol):
-    """A record of a topic."""
+    """A record of a Kafka topic, or an event that a gateway sent in its place."""
 
     @property
     def payload(self) -> bytes:
-        """The message of the record, encoded."""
+        """The message of the record, as encoded JSON."""
 
 
 class TopicReader(Protocol):
-    """A reader of a topic from its end on."""
+    """A reader of a topic that returns only records written after it was opened."""
 
     async def poll(self, timeout_seconds: float, limit: int) -> Sequence[TopicRecord]:
         """Return up to `limit` new messages; empty if none came in time. Raise Unavailable if the topic cannot be read."""
@@ -47,7 +47,7 @@ class Channel(ABC):
 
     @abstractmethod
     async def close(self) -> None:
-        """Disconnect, and give up the requests that wait for an answer."""
+        """Disconnect, and cancel the requests that wait for an answer."""
 
     @abstractmethod
     async def ask(
@@ -70,12 +70,12 @@ class Channel(ABC):
 
     @abstractmethod
     async def end_of(self, topic: Topic) -> TopicReader:
-        """Return a reader of a topic from its end on. Raise Unavailable if this client may not read the topic."""
+        """Return a reader of a topic that reads only new records. Raise Unavailable if this client may not read the topic."""
 
     def sandboxes(self, job_id: int | None) -> Objects | None:  # noqa: ARG002 - it is the other way's
         """Return the sandbox store behind this channel; None if the client reaches the store by itself.
 
-        `job_id` is the job whose output can be fetched from it; None for none.
+        `job_id` is the job whose output will be fetched; None if no output will be.
         """
         return None
 
@@ -88,7 +88,11 @@ class Channel(ABC):
         *,
         in_order: bool = True,
     ) -> list[A | Rejected | Unavailable]:
-        """Send several requests concurrently. Return the answer or the error of each, in the order of the requests."""
+        """Send several (id, request) pairs concurrently. Return the answer or the error of each, in the order of the requests.
+
+        Each answer is of the type `answer`. `timeout` bounds each request, in seconds. If `in_order` is True, each request is handled after
+        all earlier requests of the user.
+        """
         gate = asyncio.Semaphore(IN_FLIGHT)
 
         async def one(request_id: str, request: msgspec.Struct) -> A | Rejected | Unavailable:

@@ -70,10 +70,10 @@ class Client(DeadLetterClient):
         return await submit(self._exchange, self.timeout, jobs, submission_id, strict=strict, hold=hold)
 
     async def upload(self, files: Mapping[str, Path | bytes] | Iterable[str | Path]) -> SandboxRef:
-        """Upload files to the sandbox store, and return the reference for a description's `input_sandbox`.
+        """Upload files to the sandbox store as one archive, and return the archive's reference for a description's `input_sandbox`.
 
-        `files` are paths of files or directories, the latter with all their content. A mapping gives names in the sandbox,
-        each with a path or bytes. Raise Rejected if there is no file, one is missing, or they are too many or too large.
+        `files` are paths of files or of directories with all their content. A mapping gives the names in the sandbox, each with a
+        path or the content. Raise Rejected if there is no file, one is missing, or they are too many or too large.
         """
         packed = files if isinstance(files, Mapping) else await asyncio.to_thread(members, files)
         if not packed:
@@ -85,8 +85,8 @@ class Client(DeadLetterClient):
     ) -> dict[tuple[str, ...], SandboxRef]:
         """Upload the input files of single jobs: one archive for each distinct tuple of paths. Return the references by tuple.
 
-        `progress` is called with the numbers of uploaded and of all archives. Raise Rejected, and upload nothing, if a file
-        is missing or the files are too many or too large.
+        `progress` is called after each upload with the number of uploaded archives and the number of all. Raise Rejected, and
+        upload nothing, if a file is missing or the files are too many or too large.
         """
         return await upload_archives(self._store(), paths, progress)
 
@@ -95,7 +95,10 @@ class Client(DeadLetterClient):
     async def kill(
         self, selector: Selector, reason: str = "", *, id: str | None = None
     ) -> replies.Controlled:
-        """Kill the selected jobs. A job that a pilot runs ends once the pilot has stopped it."""
+        """Kill the selected jobs; return what became of them. A job that a pilot runs ends once the pilot has stopped it.
+
+        The answer names the jobs whose state forbids the action. `reason` goes into the jobs' history.
+        """
         return await self.order("kill", selector, reason, id=id)
 
     async def hold(
@@ -123,7 +126,8 @@ class Client(DeadLetterClient):
     ) -> replies.Controlled:
         """Run the selected jobs again from the beginning. Running jobs are stopped first.
 
-        `changes` are those of `edit`, made before the jobs run again. With `changes` no selected job may be with a pilot.
+        `changes` are fields of a description with new values, such as `{"memory_mb": 4096}`, and are made before the jobs run
+        again. With `changes` no selected job may be with a pilot.
         """
         return await self.order("reschedule", selector, reason, changes=changes, id=id)
 
@@ -135,7 +139,7 @@ class Client(DeadLetterClient):
         *,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Change the requirements of the selected jobs, which wait or are held.
+        """Change the requirements of the selected jobs. Only waiting and held jobs can be changed.
 
         `changes` are fields of a description with new values: `{"memory_mb": 4096, "sites": ()}`. Attributes and archives of
         `input_sandbox` are added to the present ones. An empty value clears a field. The program of a job cannot be changed.
@@ -159,10 +163,10 @@ class Client(DeadLetterClient):
         changes: Mapping[str, object] | None = None,
         id: str | None = None,
     ) -> replies.Controlled:
-        """Apply an action to the selected jobs. The answer names the jobs whose state forbids the action; they stay unchanged.
+        """Apply an action to the selected jobs. The answer names the jobs whose state forbids the action; these stay unchanged.
 
-        `changes` are fields of a description with new values, for `edit` and `reschedule`. Raise Rejected if nothing is
-        selected.
+        `changes` are fields of a description with new values, for `edit` and `reschedule`. `reason` goes into the jobs' history.
+        Raise Rejected if the selector has no condition.
         """
         if selector == Selector():
             raise Rejected("NOTHING_SELECTED", f"no job is named to {action}", "name jobs, or say everything")
@@ -193,7 +197,7 @@ class Client(DeadLetterClient):
     ) -> str:
         """Set the share of a group until it is reset, and return the share in force as text.
 
-        A parameter of None stays as it is.
+        `job_share` is the group's weight beside other groups of the VO. What is None stays as it is.
         """
         return await self._rule(
             ordered.SetShare(
@@ -225,10 +229,10 @@ class Client(DeadLetterClient):
         group_wide: bool = False,
         within_seconds: float = 3_600.0,
     ) -> str:
-        """Order `count` private pilots, and return the order as text. They run your jobs only.
+        """Order `count` private pilots, which run your jobs only. Return the order as text.
 
         If `group_wide` is True, they run the jobs of your group, which must share its jobs. `site` and `ce` restrict where
-        they are sent (empty: anywhere). Pilots that were not sent `within_seconds` are given up.
+        they are sent (empty: anywhere). Pilots that could not be sent within `within_seconds` are not sent any more.
         """
         return await self._rule(
             ordered.StartPilots(
@@ -243,14 +247,17 @@ class Client(DeadLetterClient):
         )
 
     async def stop_pilots(self, *orders: int) -> str:
-        """Withdraw orders for private pilots by their numbers, or all of yours if no number is given. Return them as text."""
+        """Withdraw the orders for private pilots with these numbers, or all of yours if none is given. Return the withdrawn orders as text."""
         client = self._exchange.client
         return await self._rule(
             ordered.StopPilots(command_id=CommandId(new_id()), orders=orders, client=client)
         )
 
     async def cancel_reservations(self, agreements: Sequence[str], reason: str = "") -> str:
-        """Cancel reservations in which no job runs, all or none, and return them as text. Their jobs are placed anew."""
+        """Cancel the reservations with these agreement ids, all or none, and return them as text. Their jobs are placed anew.
+
+        Raise Rejected if a job runs in one of them.
+        """
         client, named = self._exchange.client, tuple(map(AgreementId, agreements))
         return await self._rule(
             ordered.CancelReservations(
@@ -259,13 +266,13 @@ class Client(DeadLetterClient):
         )
 
     async def set_limit(self, limit: LimitRule) -> str:
-        """Set a limit until it is lifted or reset, and return the limit as text."""
+        """Set a limit on jobs, until it is lifted or reset to the configured one, and return the limit as text."""
         client = self._exchange.client
         said = limited.Limit(**msgspec.structs.asdict(limit))
         return await self._rule(ordered.SetLimit(command_id=CommandId(new_id()), limit=said, client=client))
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
-        """Lift a limit. If `reset` is True, return to the configured limit instead. Return the change as text."""
+        """Lift the limit of this kind and key. If `reset` is True, return to the configured limit instead. Return the change as text."""
         client, said = self._exchange.client, limited.Key(*key)
         return await self._rule(
             ordered.DropLimit(command_id=CommandId(new_id()), kind=kind, key=said, reset=reset, client=client)
@@ -329,9 +336,9 @@ class Client(DeadLetterClient):
                 yield job
 
     def events(self, selector: Selector | None = None) -> JobEvents:
-        """Return a context manager that reads events and signals state changes of the jobs with the selected ids.
+        """Return a context manager that reads job events and signals when a selected job changes its state.
 
-        If the selector is None or names no ids, changes of any job are signalled.
+        Only the ids of the selector count. If it is None or names no ids, changes of any job are signalled.
         """
         return JobEvents(self._exchange, selector.ids if selector else ())
 
@@ -357,10 +364,10 @@ class Client(DeadLetterClient):
         id: str | None = None,
         timeout: float | None = None,
     ) -> AsyncGenerator[replies.JobLine, None]:
-        """Submit a job for each value of the parameters, and yield the ended jobs in the order of the values.
+        """Submit an array with one job for each value of the parameters, and yield each ended job, in the order of the values.
 
-        The lists in `parameters` have one length. The same `id` submits nothing twice. Raise Unavailable if some jobs had
-        not ended within `timeout` seconds (None: no bound).
+        The lists in `parameters` have equal lengths. Calls with the same `id` submit nothing twice. Raise Unavailable if some jobs
+        had not ended within `timeout` seconds (None: no bound).
         """
         lists = {**description.parameters, **{name: tuple(values) for name, values in parameters.items()}}
         taken = await self.submit(msgspec.structs.replace(description, parameters=lists), id=id)
@@ -375,15 +382,16 @@ class Client(DeadLetterClient):
                     job_id = next(order, None)
 
     async def cancel(self, jobs: Selector | Submission, reason: str = "") -> replies.Controlled:
-        """Kill the jobs of a selector or a submission."""
+        """Kill the jobs of a selection or a submission. The answer names the jobs whose state forbids it."""
         return await self.kill(_selector(jobs), reason)
 
     async def outputs(
         self, jobs: Selector | Submission, dest: Path, *, overwrite: bool = False
     ) -> dict[int, Fetched | Rejected]:
-        """Fetch the output sandbox of each job into `dest`/ID, several at a time.
+        """Fetch the output sandbox of each job into the directory `dest`/ID, several at a time.
 
-        Return, by job id, the fetched output or the Rejected that says why there is none. `overwrite` is as for `output`.
+        Return, by job id, the fetched output, or the Rejected that says why there is none. If `overwrite` is True, files in an
+        existing directory are replaced; if False, an existing directory is an error of its job.
         """
         gate = asyncio.Semaphore(FETCHES_AT_ONCE)
 

@@ -17,7 +17,7 @@ REMEDY = "ask for a new one; on a machine of your own `wms token create` makes o
 
 
 class UserCredential(msgspec.Struct, frozen=True):
-    """A token with its unverified claims."""
+    """A user's token and what it claims about its owner and expiry. The claims are not verified."""
 
     token: str
     owner: str
@@ -40,7 +40,7 @@ class TokenSource(Protocol):
 
 
 class HeldToken:
-    """A token that its owner has handed over for one connection."""
+    """A token that was given to the program for one connection, and is in no file."""
 
     def __init__(self, credential: UserCredential) -> None:
         self._credential = credential
@@ -52,7 +52,7 @@ class HeldToken:
 
 
 class TokenFile:
-    """A file with a token, which may be replaced by a newer token at any time."""
+    """A file with a token. It is read anew for each request, so another process may replace the token at any time."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -83,7 +83,7 @@ class TokenFile:
 def decode(text: bytes, source: str) -> UserCredential:
     """Return a token (a JWT) with its claims, which are not verified.
 
-    Raise Rejected, naming `source`, if the text is no token.
+    Raise Rejected if the text is no JWT. `source` says in the error where the text came from.
     """
     try:
         _, payload, _ = text.split(b".")

@@ -1,4 +1,4 @@
-"""A client with operators' requests about messages that could not be handled."""
+"""A client with operators' requests about dead letters: messages that a service could not handle, kept for an operator."""
 
 from collections.abc import AsyncIterator, Sequence
 
@@ -12,7 +12,7 @@ from wms.messages import replies
 
 
 class DeadLetterClient(AccessClient):
-    """A user's connection to the system, with the calls about dead letters. All of them are for operators alone."""
+    """A user's connection to the system, with the calls about dead letters. All these calls raise Rejected for users who are no operators."""
 
     async def dead_letters(
         self,
@@ -22,9 +22,10 @@ class DeadLetterClient(AccessClient):
         before: int | None = None,
         limit: int | None = None,
     ) -> AsyncIterator[replies.DeadLetterLine]:
-        """Yield messages that could not be handled, the newest first, at most `limit`. They are fetched page by page.
+        """Yield the dead letters, the newest first, at most `limit` (None: a million). They are fetched page by page.
 
-        `consumer` yields those of one consumer alone, `replayed` also those that were handled since, `before` those with smaller numbers.
+        `consumer` yields only the letters of that consumer. If `replayed` is True, letters that have been handled since are yielded too.
+        `before` yields only letters with smaller numbers.
         """
         left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
         while left > 0:
@@ -45,12 +46,12 @@ class DeadLetterClient(AccessClient):
             left -= len(page.letters)
 
     async def dead_letter(self, number: int) -> replies.DeadLetterDetail:
-        """Return all that is kept of a message that could not be handled. Rejected: NO_SUCH_LETTER."""
+        """Return all that is kept of a dead letter. Raise Rejected (NO_SUCH_LETTER) if none has this number."""
         query = asked.ShowDeadLetter(query_id=new_id(), client=self._exchange.client, letter=number)
         return await self._ask(query, replies.DeadLetterDetail)
 
     async def replay_dead_letters(self, numbers: Sequence[int], reason: str = "") -> str:
-        """Have the consumers of these messages handle them again: all of them, or none. Return the state as text."""
+        """Have the consumers of the dead letters with these numbers handle them again: all of them, or none. Return the new state as text."""
         return await self._order(
             ordered.ReplayDeadLetters(
                 command_id=CommandId(new_id()),
@@ -61,7 +62,7 @@ class DeadLetterClient(AccessClient):
         )
 
     async def drop_dead_letters(self, numbers: Sequence[int], reason: str) -> str:
-        """Delete these messages: all of them, or none. Return the state as text."""
+        """Delete the dead letters with these numbers: all of them, or none. Return the new state as text."""
         return await self._order(
             ordered.DropDeadLetters(
                 command_id=CommandId(new_id()),
@@ -74,9 +75,10 @@ class DeadLetterClient(AccessClient):
     async def skip_message(
         self, consumer: str, topic: str, partition: int, offset: int, *, reason: str
     ) -> str:
-        """Have a consumer skip the message that comes next in a partition, and keep it as a dead letter. Return the state as text.
+        """Have a consumer skip the next message of a partition, and keep the message as a dead letter. Return the state as text.
 
-        A job manager does so within seconds, once nobody is handling the message, or writes down why it cannot. Rejected: NO_SUCH_PARTITION, or NOT_NEXT if another message comes next.
+        `offset` must be that of the next message. The job manager skips it within seconds, once nobody is handling it; if it cannot, it
+        records why. Raise Rejected (NO_SUCH_PARTITION) for an unknown partition, and (NOT_NEXT) if another message is next.
         """
         return await self._order(
             ordered.SkipMessage(

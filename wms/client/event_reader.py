@@ -1,4 +1,4 @@
-"""A reader of server-sent events: the facts about the user's own jobs, as a gateway sends them."""
+"""A reader of a gateway's server-sent events, each of which is a fact about one of the user's own jobs."""
 
 import asyncio
 from collections import deque
@@ -11,21 +11,21 @@ from wms.errors import Unavailable
 
 LINE_LIMIT = 2_000_000
 EVENTS_LIMIT = 10_000
-"""The greatest number of events that wait to be polled. Older ones are dropped, as events are only a signal."""
+"""How many received events are kept until they are polled. Older ones are dropped, since an event only signals that something changed."""
 QUIET_SECONDS = 60.0
-"""Seconds without a line after which the connection counts as dead. A gateway is never silent so long."""
+"""After how many seconds without a line the connection counts as dead. A gateway is never silent for so long."""
 _DATA = b"data: "
 
 
 class EventOfGateway(msgspec.Struct, frozen=True):
-    """One event of a gateway."""
+    """One event as a gateway sent it."""
 
     payload: bytes
-    """The fact about a job, as JSON."""
+    """The message about a job, as encoded JSON, such as `wms.job.events` has it."""
 
 
 class EventReader:
-    """A reader of the stream of events at one URL, from the time of connection on."""
+    """A reader of the stream of server-sent events at one URL. It returns events from the call of `start` on."""
 
     def __init__(self, session: aiohttp.ClientSession, url: str, headers: dict[str, str]) -> None:
         self._session = session

@@ -30,7 +30,7 @@ class Exchange(Channel):
         await self._requests.open(timeout)
 
     async def close(self) -> None:
-        """Disconnect and give up the requests that wait for an answer."""
+        """Disconnect, and cancel the requests that wait for an answer."""
         if self._requests is not None:
             await self._requests.close()
 
@@ -62,7 +62,7 @@ class Exchange(Channel):
         )
 
     async def end_of(self, topic: Topic) -> Reader:
-        """Return a reader of a topic from its end on. Unavailable: the broker does not let this client read it."""
+        """Return a reader of a topic that reads only new records. Raise Unavailable if this client may not read the topic."""
         return await self._opened().end_of(topic)
 
     def _opened(self) -> BrokerRequests:

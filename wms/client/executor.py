@@ -6,9 +6,9 @@
         print(list(executor.map(pow, [2, 3], [10, 10])))
 
 Each job should take some seconds at least; `map` with a `chunksize` makes many calls in one job. Functions and arguments are
-pickled by `cloudpickle` if it is installed, else by the standard library. The latter needs functions of modules that are at
-the site or go along by `files`. The result of a job is unpickled on this machine, so use only sites that you trust to run
-programs on it.
+pickled by `cloudpickle` if it is installed, else by the standard library. The standard library pickles only functions of modules
+that are installed at the site or are sent with `files`. The result of a job is unpickled on this machine, so use only sites that
+you trust to run programs on it.
 """
 
 import asyncio
@@ -46,12 +46,12 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 CALLS_LIMIT = 20_000
-"""The greatest number of unfinished calls."""
+"""How many calls of one executor may be unfinished at a time."""
 BATCH = 500
-"""The greatest number of calls in one submission."""
+"""How many calls are submitted as jobs in one submission at most."""
 GATHER_SECONDS = 0.02
 LOOK_SECONDS = (0.5, 10.0)
-"""Seconds between polls of unfinished jobs: while events cannot be read, and while they can."""
+"""Seconds between polls of unfinished jobs: the first while job events cannot be read, the second while they can."""
 _PYTHON = JobDescription(executable="python3")
 _open = weakref.WeakSet["Executor"]()
 Call = tuple[concurrent.futures.Future[Any], bytes]
@@ -60,10 +60,10 @@ Call = tuple[concurrent.futures.Future[Any], bytes]
 class Executor(concurrent.futures.Executor):
     """An executor that runs each function call as a job.
 
-    `description` contains the Python and the requirements; `files` are sent with each call. Each job calls
-    `initializer(*initargs)` before its function; if that raises, the call fails with its error.
+    `description` has the Python program to start and the requirements of the jobs; `files` are sent with each call. Each job calls
+    `initializer(*initargs)` before its function. If the initializer raises, the call fails with that error.
 
-    A future can be cancelled until its job has ended: the job is killed. A program that ends waits for its calls first.
+    A future can be cancelled until its job has ended; the job is then killed. A program that ends waits for its calls first.
     """
 
     def __init__(
@@ -202,7 +202,7 @@ class Executor(concurrent.futures.Executor):
                     return
 
     def _take(self) -> list[Call]:
-        """Return the next calls to submit, which stay in the list of new calls until then. Drop cancelled calls."""
+        """Return the next calls to submit, at most `BATCH`, and leave them in the list of new calls. Remove cancelled calls from it."""
         cancelled = list[Call]()
         waiting = list[Call]()
         with self._lock:
@@ -237,7 +237,7 @@ class Executor(concurrent.futures.Executor):
             self._drop(batch, job_ids)
 
     def _drop(self, batch: list[Call], job_ids: Sequence[int] = ()) -> None:
-        """Remove calls from the list of new calls. If they have jobs, put them among the submitted ones."""
+        """Remove a batch from the list of new calls. If its calls have become jobs, add them to the submitted calls."""
         with self._lock:
             self._new = self._new[len(batch) :]
             self._out.update(zip(job_ids, (future for future, _ in batch), strict=False))
@@ -283,7 +283,7 @@ class Executor(concurrent.futures.Executor):
     def _end(
         self, future: concurrent.futures.Future[Any], value: Any = None, *, fault: BaseException | None = None
     ) -> None:
-        """End a call, which must have left the lists of this executor: with its value, or with `fault` as its exception."""
+        """Set the result of a call to `value`, or its exception to `fault`. The caller has removed the call from the executor's lists."""
         with self._lock:
             self._calls -= 1
         if not future.set_running_or_notify_cancel():
@@ -301,7 +301,7 @@ def _chunks(rows: Iterable[T], size: int) -> Iterator[list[T]]:
 
 
 def _end_all() -> None:
-    """Wait for the calls of executors that the program did not shut down, as the executors of `concurrent.futures` do."""
+    """Wait for the calls of all executors that the program did not shut down, as the standard library's executors do at exit."""
     for executor in list(_open):
         executor.shutdown()
 
@@ -312,7 +312,7 @@ threading._register_atexit(_end_all)  # type: ignore[attr-defined] # noqa: SLF00
 
 
 async def _patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """Repeat a call until the system answers, and return its result."""
+    """Call until the call raises no Unavailable, with a second between two tries. Return its result."""
     while True:
         try:
             return await call()
@@ -340,7 +340,7 @@ async def _outcome(client: Client, job: JobLine) -> Outcome:
 
 
 def _selectors(job_ids: Iterable[int]) -> Iterator[Selector]:
-    """Yield selectors that together select exactly these jobs, each with as many ranges of ids as one may have."""
+    """Yield selectors that together select exactly these jobs, each with at most `RANGES_LIMIT` ranges of ids."""
     ranges = joined([(each, each) for each in job_ids])
     for start in range(0, len(ranges), RANGES_LIMIT):
         yield Selector(ids=ranges[start : start + RANGES_LIMIT])

@@ -18,7 +18,7 @@ MEMBERS_LIMIT = 10_000
 
 
 class Fetched(msgspec.Struct, frozen=True, kw_only=True):
-    """The fetched output of one job."""
+    """The output sandbox of one job, as fetched into a directory."""
 
     job_id: int
     directory: str

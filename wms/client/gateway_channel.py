@@ -1,7 +1,7 @@
 """Requests and their answers over HTTPS, through a gateway: the same messages as over Kafka, under the same ids.
 
-A request is sent again until it is answered or its time is over, as gateways and services may be restarted meanwhile. Each
-id takes effect once. Redirections are not followed, since they would carry the token elsewhere.
+A request is sent again until it is answered or its time is over, since gateways and services may be restarted meanwhile. Each
+id takes effect once. Redirections are not followed, because the token would be sent to another host.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from wms.web import body
 PATHS: Final = {queries.TOPIC: "/queries", commands.TOPIC: "/commands"}
 ANSWER_LIMIT: Final = 4_000_000
 PAUSE_SECONDS: Final = (0.2, 0.5, 1.0, 2.0)
-"""Seconds between two attempts of a request; the last value repeats."""
+"""Seconds from a failed request until it is sent again; the last value repeats."""
 
 
 class GatewayChannel(Channel):
-    """A client's channel over HTTPS."""
+    """A client's channel to the services over HTTPS, through a gateway. It sends the user's token with each request."""
 
     def __init__(self, address: GatewayAddress, tokens: TokenSource) -> None:
-        """Make a channel to a gateway. Raise Rejected if the address is none, or if the token would cross a network in clear."""
+        """Make a channel to a gateway. Raise Rejected for an invalid address, or for one that would send the token over a network without TLS."""
         self.client = uuid.uuid4().hex
         self._url = checked_url(address.url)
         self._authorities = address.authorities
@@ -49,7 +49,7 @@ class GatewayChannel(Channel):
     async def open(self, timeout: float) -> None:
         """Connect, and check that a gateway answers.
 
-        Raise Rejected if the token is invalid, Unavailable if none answers in time.
+        Raise Rejected if the token or the gateway's certificate is invalid, Unavailable if no gateway answers within `timeout` seconds.
         """
         self._tokens.read(clock.timestamp())
         connector = aiohttp.TCPConnector(limit=64, ssl=self._trusted())
@@ -88,7 +88,7 @@ class GatewayChannel(Channel):
         return reply
 
     async def end_of(self, topic: Topic) -> EventReader:
-        """Return a reader of the user's own job events. Raise Unavailable for any other topic, which a gateway does not send."""
+        """Return a reader of events about the user's own jobs. Raise Unavailable for any topic but that of job events."""
         if topic.name != events.TOPIC:
             raise Unavailable(f"a gateway does not tell of {topic.name}")
         reader = EventReader(self._opened(), f"{self._url}{PREFIX}/events", self._headers())
@@ -96,7 +96,7 @@ class GatewayChannel(Channel):
         return reader
 
     def sandboxes(self, job_id: int | None) -> GatewaySandboxes:
-        """Return the store behind the gateway, from which the output of the job `job_id` can be fetched (None: of no job)."""
+        """Return the sandbox store behind the gateway. It takes archives, and returns the output of the job `job_id` (None: of no job)."""
         return GatewaySandboxes(self._opened(), f"{self._url}{PREFIX}", self._headers(), job_id)
 
     def _opened(self) -> aiohttp.ClientSession:
@@ -118,7 +118,7 @@ class GatewayChannel(Channel):
     async def _ask_until(self, deadline: float, method: str, path: str, raw: bytes) -> bytes:
         """Send a request until it is answered, and return the body of the answer.
 
-        Raise Rejected if the request is refused, Unavailable if there is no answer at the deadline (of the monotonic clock).
+        Raise Rejected if the request is refused, Unavailable if there is no answer at the deadline, in seconds of the monotonic clock.
         """
         fault = Unavailable(f"no gateway answers at {self._url}")
         attempt = 0

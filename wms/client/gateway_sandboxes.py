@@ -1,4 +1,4 @@
-"""The sandbox store behind a gateway: archives are sent for a submission, and fetched as the output of a job."""
+"""The sandbox store behind a gateway: it takes archives of input files, and returns the output archive of a job."""
 
 import asyncio
 import hashlib
@@ -21,7 +21,7 @@ ARCHIVE: Final = "application/gzip"
 
 
 class GatewaySandboxes:
-    """The sandbox store as one user reaches it; only the output of the job `job_id` can be fetched."""
+    """The sandbox store behind a gateway, as one user reaches it. Only the output of the job `job_id` can be fetched."""
 
     def __init__(
         self, session: aiohttp.ClientSession, url: str, headers: dict[str, str], job_id: int | None
@@ -34,21 +34,21 @@ class GatewaySandboxes:
 
     @property
     def max_object(self) -> int:
-        """The size in bytes of the largest archive."""
+        """How many bytes an archive may have."""
         return MAX_OBJECT
 
     def keep(self, source: Path | bytes) -> SandboxRef:
-        """Send an archive and return its reference. The call blocks, so it runs in a thread other than the client's loop.
+        """Send an archive and return its reference. The call blocks, so it must run in another thread than the client's event loop.
 
-        Raise Rejected if the archive is refused, Unavailable if it may be sent again.
+        Raise Rejected if the archive is refused, Unavailable if it did not arrive and may be sent again.
         """
         return asyncio.run_coroutine_threadsafe(self._put(source), self._loop).result()
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        """Copy the output archive of the job to the new file `to_path`, verify its digest, and return its reference.
+        """Copy the output archive of the job to the new file `to_path`, check that its digest is `sha256`, and return its reference.
 
-        Raise Rejected if the gateway refuses, or if the archive is too large. Raise Unavailable if it did not come, and
-        TornSandbox if its digest is another.
+        Raise Rejected if the gateway refuses, or if the archive is too large. Raise Unavailable if the archive did not arrive, and
+        TornSandbox if it has another digest.
         """
         url = f"{self._url}/jobs/{self._job_id}/output"
         try:
@@ -89,7 +89,7 @@ async def _pieces(source: Path) -> AsyncIterator[bytes]:
 
 
 async def _written(pieces: AsyncIterator[bytes], to_path: Path) -> SandboxRef:
-    """Write the pieces to a new file and return its reference. Raise Rejected if they are larger than a sandbox may be."""
+    """Write the pieces to a new file and return its reference. Raise Rejected if they are together larger than a sandbox may be."""
     hasher, size = hashlib.sha256(), 0
     with to_path.open("xb") as file:
         async for piece in pieces:

@@ -1,4 +1,4 @@
-"""The description of a single job; for a job of an array, with the parameter values of that job."""
+"""The description of a single job, made from its details. For a job of an array it has the parameter values of that job."""
 
 import msgspec
 

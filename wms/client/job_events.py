@@ -1,7 +1,7 @@
 """Events of jobs as a signal: when a job changes its state, a client that waits for it polls at once.
 
-Events are only a signal; the client always requests the states. So a lost or late event costs time, and never shows a wrong
-state. A client that may not read the topic polls at intervals instead.
+The client takes states from its polls alone, never from an event. So a lost or late event costs time, but never shows a wrong
+state. A client that may not read the topic of events polls at intervals instead.
 """
 
 import asyncio
@@ -24,7 +24,10 @@ Ranges = tuple[tuple[int, int], ...]
 
 
 class JobEvents:
-    """A context manager that reads the topic of events and signals state changes of jobs in its ranges of ids."""
+    """A context manager that reads the topic of job events and signals state changes of jobs in these ranges of ids.
+
+    Without ranges it signals changes of any job.
+    """
 
     def __init__(self, exchange: Channel, ranges: Ranges) -> None:
         self._exchange = exchange
@@ -46,7 +49,7 @@ class JobEvents:
             await asyncio.wait([self._task])
 
     async def moved(self, within: float) -> bool:
-        """Wait at most `within` seconds for a state change since the last call; return whether there was one."""
+        """Wait at most `within` seconds for a state change since the last call of `moved`; return whether there was one."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._moved.wait()
@@ -86,7 +89,7 @@ class JobEvents:
 
 
 def concerns(fact: Fact, ranges: Ranges) -> bool:
-    """Return whether a fact is a state change of a job in these ranges of ids. Without ranges any job counts."""
+    """Return whether a message of the events topic is a state change of a job in these ranges of ids. Without ranges any job counts."""
     if isinstance(fact, WaitReason | ElementState):
         return False
     if isinstance(fact, JobsMoved):

@@ -1,4 +1,4 @@
-"""Input files of single jobs of an array: `data/{sample}.root` is another file in each job.
+"""Input files that differ from job to job of an array, as `data/{sample}.root` does.
 
 Each distinct set of files becomes one archive in the sandbox store. The array stays one description: its parameter
 `wms_input` names the archive of each job.
@@ -29,7 +29,7 @@ Progress: TypeAlias = Callable[[int, int], None]
 
 
 def is_own(path: str, description: JobDescription) -> bool:
-    """Return whether the path names another file in each job of the description."""
+    """Return whether the path depends on the job: whether it has a placeholder for a parameter or the index of the array."""
     known = {*description.parameters, INDEX} if is_array(description) else set[str]()
     return any(name in known for _, name in PLACEHOLDER.findall(path))
 
@@ -71,7 +71,8 @@ async def upload_archives(
 ) -> dict[tuple[str, ...], SandboxRef]:
     """Upload one archive for each distinct tuple of paths, and return the references by tuple.
 
-    `progress` is called after each upload (None: not called). Raise Rejected as `archives` does; nothing is uploaded then.
+    `progress` is called after each upload with the number of uploaded archives and the number of all (None: not called). Raise
+    Rejected, and upload nothing, if a file is missing, or if the archives together are too many or too large.
     """
     packed = await asyncio.to_thread(archives, paths)
     gate = asyncio.Semaphore(UPLOADS_AT_ONCE)
@@ -88,7 +89,7 @@ async def upload_archives(
 
 
 def with_archives(description: JobDescription, refs: Sequence[SandboxRef]) -> JobDescription:
-    """Return the description of an array with one archive for each job, in the order of the jobs.
+    """Return the description of an array with one of the archives `refs` for each job, in the order of the jobs.
 
     Raise Rejected if the description is no array, or has a parameter of the name `wms_input`.
     """

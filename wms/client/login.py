@@ -1,8 +1,8 @@
 """Logging in at an OpenID provider by the device flow (RFC 8628): a code that the user confirms in a browser of any machine.
 
 The access token goes into the token file, and the refresh token into a file beside it. Both are readable by their owner
-alone. Providers exchange refresh tokens at each use. So one process at a time renews, and the others take the token that it
-got.
+alone. Many providers invalidate a refresh token at its first use. So one process at a time renews the tokens, and the others read the
+new access token from the file.
 """
 
 import asyncio
@@ -30,17 +30,17 @@ SCOPES: Final = "openid offline_access"
 ANSWER_BYTES: Final = 65_536
 CALL_SECONDS: Final = 15.0
 RENEW_SECONDS: Final = 120.0
-"""Seconds before a token's end from which on it is renewed."""
+"""How many seconds before its expiry an access token is renewed."""
 LOOK_SECONDS: Final = 30.0
 SLOWER_SECONDS: Final = 5.0
-"""Seconds by which the pause between two requests grows when the provider says that they come too fast."""
+"""How many seconds are added to the pause between two requests for the token when the provider answers `slow_down` (RFC 8628)."""
 DEVICE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 
 A = TypeVar("A", bound=msgspec.Struct)
 
 
 class OpenIdEndpoints(msgspec.Struct, frozen=True):
-    """The members of a provider's discovery document that logging in needs."""
+    """The endpoints in a provider's OpenID discovery document that logging in needs."""
 
     issuer: Line
     token_endpoint: Line
@@ -49,7 +49,7 @@ class OpenIdEndpoints(msgspec.Struct, frozen=True):
 
 
 class DeviceCode(msgspec.Struct, frozen=True):
-    """A provider's answer to the request to log in: the code, where the user confirms it, and how often to ask for the token."""
+    """A provider's answer to a request to log in: the code, the page where the user confirms it, and how often to ask for the token."""
 
     device_code: Text
     user_code: Line
@@ -60,7 +60,7 @@ class DeviceCode(msgspec.Struct, frozen=True):
 
 
 class IssuedTokens(msgspec.Struct, frozen=True):
-    """Tokens that a provider issued; `repr` does not show them."""
+    """The access token and refresh token that a provider issued. `repr` does not show them."""
 
     access_token: Annotated[str, msgspec.Meta(min_length=1, max_length=LIMIT)]
     refresh_token: Annotated[str, msgspec.Meta(max_length=LIMIT)] = ""
@@ -70,15 +70,15 @@ class IssuedTokens(msgspec.Struct, frozen=True):
 
 
 class Login(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A login at an OpenID provider, as its file keeps it."""
+    """A login at an OpenID provider, as kept in a file beside the token: the provider, what was requested, and the refresh token."""
 
     issuer: Line
     client_id: Line
     scope: Line = SCOPES
     audience: Line = ""
-    """The audience to request for the token, if the provider needs it as `audience`; empty for none."""
+    """The audience to request for the token, sent as the parameter `audience`; empty if the provider needs none there."""
     resource: Line = ""
-    """The audience to request for the token, if the provider needs it as `resource` (RFC 8707); empty for none."""
+    """The audience to request for the token, sent as the parameter `resource` (RFC 8707); empty if the provider needs none there."""
     authorities: Line = ""
     refresh_token: Annotated[str, msgspec.Meta(max_length=LIMIT)] = ""
 
@@ -92,12 +92,12 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 async def log_in(login: Login, token_file: Path, tell: Callable[[DeviceCode], None]) -> UserCredential:
-    """Log in at a provider, write the token and the login to their files, and return the token.
+    """Log in at a provider, write the access token and the login to their files, and return the access token.
 
-    `tell` shows the user the code and where to confirm it; the call waits until that is done.
+    `tell` shows the user the code and the page where to confirm it; the call waits until the user has done so.
 
-    Raise Rejected if the provider refuses (LOGIN_REFUSED), is none (ISSUER_INVALID) or nobody confirms in time
-    (LOGIN_EXPIRED). Raise Unavailable if the provider does not answer.
+    Raise Rejected if the provider refuses (LOGIN_REFUSED), the address is no OpenID provider (ISSUER_INVALID), or the user did not
+    confirm in time (LOGIN_EXPIRED). Raise Unavailable if the provider does not answer.
     """
     async with _session(login) as session:
         provider = await _discovered(session, login)
@@ -113,9 +113,9 @@ async def log_in(login: Login, token_file: Path, tell: Callable[[DeviceCode], No
 
 
 async def renew(token_file: Path, now: float, *, within: float = RENEW_SECONDS) -> bool:
-    """Renew the token of a login if it ends `within` so many seconds after `now`. Return whether it was renewed.
+    """Renew the access token of a login if it expires less than `within` seconds after `now`. Return whether it was renewed.
 
-    Raise Rejected (LOGIN_ENDED) if the provider refuses to renew it, Unavailable if the provider does not answer.
+    `now` is in seconds since 1970. Raise Rejected (LOGIN_ENDED) if the provider refuses, Unavailable if the provider does not answer.
     """
     if read_login(token_file) is None or not _ends(token_file, now + within):
         return False
@@ -141,7 +141,7 @@ async def renew(token_file: Path, now: float, *, within: float = RENEW_SECONDS) 
 
 
 async def keep_fresh(token_file: Path, now: Callable[[], float]) -> None:
-    """Renew the token of a login whenever it is about to end, until cancelled. Return if the token is not of a login.
+    """Renew the access token of a login whenever it is about to expire, until cancelled. Return if the token is not of a login.
 
     `now` returns the time in seconds since 1970. Raise Rejected (LOGIN_ENDED) if the provider refuses to renew.
     """
@@ -152,9 +152,10 @@ async def keep_fresh(token_file: Path, now: Callable[[], float]) -> None:
 
 
 async def log_out(token_file: Path) -> Login:
-    """Have the provider revoke the refresh token, if it answers, and delete both files. Return the login that was ended.
+    """End a login: delete its file and the token file, and return the login that was ended.
 
-    Raise Rejected (NOT_LOGGED_IN) if the token is not of a login.
+    The provider is asked to revoke the refresh token; a provider that does not answer is ignored. Raise Rejected (NOT_LOGGED_IN) if the
+    token is not of a login.
     """
     login = read_login(token_file)
     if login is None:
@@ -168,12 +169,15 @@ async def log_out(token_file: Path) -> Login:
 
 
 def login_file(token_file: Path) -> Path:
-    """Return the path of the login's file, which is in the directory of the token file."""
+    """Return the path of the file that keeps the login of a token file. It is in the same directory."""
     return token_file.with_name(LOGIN_FILE)
 
 
 def read_login(token_file: Path) -> Login | None:
-    """Return the login that made a token; None if there is none. Raise Rejected (LOGIN_INVALID) if its file cannot be used."""
+    """Return the login that a token file belongs to; None if the token is not of a login.
+
+    Raise Rejected (LOGIN_INVALID) if the login's file is readable by others or cannot be parsed.
+    """
     path = login_file(token_file)
     try:
         with path.open("rb") as file:
@@ -189,7 +193,7 @@ def read_login(token_file: Path) -> Login | None:
 async def _confirmed(
     session: aiohttp.ClientSession, provider: OpenIdEndpoints, login: Login, code: DeviceCode
 ) -> IssuedTokens:
-    """Ask for the token until the user has confirmed the code, and return it.
+    """Ask for the tokens until the user has confirmed the code, and return them.
 
     Raise Rejected (LOGIN_EXPIRED) if the code has expired, or _Refused if the provider refuses.
     """
@@ -213,7 +217,7 @@ async def _confirmed(
 
 
 def _patience(refused: "_Refused") -> float:
-    """Return by how many seconds the pause grows after a refusal that says to ask again. Raise any other refusal."""
+    """Return how many seconds longer to wait before the next request, after a refusal that allows one. Raise any other refusal."""
     match refused.error:
         case "authorization_pending":
             return 0.0
@@ -260,7 +264,7 @@ def _ends(token_file: Path, at: float) -> bool:
 
 @contextmanager
 def _alone(token_file: Path) -> Iterator[None]:
-    """Hold the lock of a login, so that one process at a time renews it. The lock is free when the process ends."""
+    """Hold the lock of a login in the `with` block, so that one process at a time renews it. A process that dies frees the lock."""
     with token_file.with_name(f".{LOGIN_FILE}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -270,7 +274,7 @@ def _alone(token_file: Path) -> Iterator[None]:
 
 
 class _Refused(Rejected):
-    """The error of a refusal by the provider, with its reason as text and as its error code."""
+    """A refusal by the provider, with its explanation (`why`) and its OAuth error code (`error`)."""
 
     def __init__(self, fault: _Fault) -> None:
         self.why = shown(fault.error_description or fault.error or "it does not say why")
@@ -299,7 +303,10 @@ async def _discovered(session: aiohttp.ClientSession, login: Login) -> OpenIdEnd
 
 
 async def _post(session: aiohttp.ClientSession, url: str, form: Mapping[str, str], answer: type[A]) -> A:
-    """Return the provider's answer to a form. Raise _Refused if it refuses, Unavailable if it does not answer."""
+    """Post a form to the provider and return the answer, of the type `answer`.
+
+    Raise _Refused if the provider refuses, Unavailable if it does not answer or fails.
+    """
     status, body = await _send(session, url, form)
     if status >= 500:
         raise Unavailable(f"{url} answers {status}")

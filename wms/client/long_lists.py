@@ -1,4 +1,4 @@
-"""Long lists of parameter values, cut into chunks of a thousand jobs that are sent before their description."""
+"""Parameter lists of job arrays that are too long for one message. They are cut into chunks and sent before the description."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,19 +11,20 @@ from wms.jobdesc.description import JobDescription
 from wms.messages.commands import AddChunks
 
 INLINE_BYTES = 400_000
-"""The largest size in bytes of a description with its lists. The lists of a larger one are sent before it."""
+"""The largest size in bytes of a description that is sent with its parameter lists. The lists of a larger one are sent before it."""
 APART_BYTES = 800_000
 
 Chunk = dict[str, msgspec.Raw]
-"""The parameter values of at most a thousand jobs: a JSON list for each parameter name."""
+"""The parameter values of up to a thousand consecutive jobs: a JSON list for each parameter name."""
 
 _encoder = msgspec.json.Encoder()
 
 
 def apart(description: JobDescription, prefix: str, client: str) -> Iterator[AddChunks]:
-    """Yield the messages with the lists of a description, each with as many chunks as fit.
+    """Yield the messages with the parameter lists of a description, each with as many chunks as fit.
 
-    Their ids begin with `prefix`. Raise Rejected if the lists of a thousand jobs are too large for a message.
+    The ids of the messages begin with `prefix`. `client` is the id of the client that gets the answers. Raise Rejected if the lists of a
+    thousand jobs are too large for a message.
     """
     chunks = _cut(description)
     start = size = 0
@@ -56,5 +57,5 @@ def _message(chunks: Sequence[Chunk], start: int, end: int, prefix: str, client:
 
 
 def _size(chunk: Chunk) -> int:
-    """Return the size in bytes of a chunk as JSON, with its separator."""
+    """Return the size in bytes of a chunk within a JSON list, with the comma after it."""
     return sum(len(name) + len(bytes(values)) + len('"":,') for name, values in chunk.items()) + len("{},")

@@ -1,4 +1,4 @@
-"""Calls of functions as bytes that a job can run, and the outcomes that jobs return."""
+"""Function calls pickled for a job to run, and the pickled outcomes that jobs send back."""
 
 import importlib
 import pickle
@@ -11,11 +11,11 @@ from wms.errors import Rejected
 
 CALL_BYTES = 32 * 1024 * 1024
 Outcome = tuple[bool, Any, str]
-"""Whether a call has returned, its result or its exception, and the traceback of an exception."""
+"""Whether a call returned without an exception, its result or its exception, and the traceback of the exception."""
 
 
 class EachOf:
-    """A function that one job calls many times: with each of a list of tuples of arguments."""
+    """A function that one job calls many times, once for each tuple of arguments in a list."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self.function = function
@@ -68,7 +68,10 @@ def _dumped(call: object) -> bytes:
 
 
 def unpickled(raw: bytes, job_id: int) -> Outcome:
-    """Return the outcome that a job has sent; unpickling runs code that the job chose. Raise Rejected if it cannot be read."""
+    """Return the outcome that a job has sent; unpickling runs code that the job chose.
+
+    Raise Rejected, with `job_id` in its text, if the outcome cannot be unpickled.
+    """
     try:
         returned, value, trace = pickle.loads(raw)  # noqa: S301 - the executor's page says it
         if not (returned or isinstance(value, BaseException)):

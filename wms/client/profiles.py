@@ -1,4 +1,4 @@
-"""The profiles of a user: systems under names, each in a directory with its settings, its token and its login.
+"""A user's profiles: named directories, each with the settings, the token and the login of one system.
 
 A profile is a data directory that is found by a name. Its `client.toml` names a gateway, and how the user logs in.
 """
@@ -29,7 +29,7 @@ from wms.gateway.address import checked_url
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """A profile as it is listed."""
+    """A profile as it is listed: its system, and whose token it has."""
 
     name: str
     directory: str
@@ -37,11 +37,11 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     """The address of the gateway; empty if the settings name brokers."""
     issuer: str = ""
     owner: str = ""
-    """Who its token says that the user is; empty without a token that is good."""
+    """The owner that the profile's token claims; empty if there is no valid token."""
     expires_at: float | None = None
-    """When the token ends, in seconds since 1970."""
+    """When the token expires, in seconds since 1970; None if there is no valid token."""
     trouble: str = ""
-    """Why its settings cannot be used; empty if they can."""
+    """Why the profile's settings cannot be used; empty if they can."""
 
 
 def write_profile(
@@ -50,9 +50,10 @@ def write_profile(
     login: LoginSettings,
     environment: Mapping[str, str] = os.environ,
 ) -> Path:
-    """Make a profile, or change the one of that name; its token stays. Return its directory.
+    """Write the settings of the profile `name`, new or existing, and return its directory. An existing token is kept.
 
-    Raise Rejected for what is no name, or an address or a text that no settings may have.
+    `environment` has the variables that say where profiles are. Raise Rejected for an invalid name or address, or a setting that is too long
+    or not printable.
     """
     place = profile_directory(name, environment)
     checked_url(gateway.url)
@@ -66,7 +67,7 @@ def write_profile(
 
 
 def _check(name: str, told: dict[str, Any]) -> None:
-    """Hold settings that were built here to the bounds of those that are read."""
+    """Raise Rejected if a setting that was built here would be refused when read from a file: too long, or not printable."""
     try:
         msgspec.convert(told, ClientSettings)
     except msgspec.ValidationError as error:
@@ -77,7 +78,10 @@ def _check(name: str, told: dict[str, Any]) -> None:
 
 
 def profiles(now: float, environment: Mapping[str, str] = os.environ) -> list[Profile]:
-    """Return the user's profiles by name. `now` is the time in seconds since 1970; a token that has ended counts for none."""
+    """Return the user's profiles in the order of their names. `now` is in seconds since 1970; an expired token counts as none.
+
+    `environment` has the variables that say where profiles are.
+    """
     place = profiles_directory(environment)
     found = sorted(path.parent for path in place.glob(f"*/{FILE}"))
     return [_listed(each, now) for each in found]

@@ -46,11 +46,11 @@ PAGES_LIMIT = 1_000
 FETCHES_AT_ONCE = 8
 DESCRIPTIONS_LIMIT = 1_000
 SWEEPS_PAGE = 50
-"""The number of sweeps in a page. It is small, since counting the jobs of large sweeps takes long."""
+"""How many sweeps (job arrays) a page has. The number is small because counting the jobs of large sweeps takes long."""
 
 
 class QueryClient:
-    """A user's connection to the system, with the calls that change nothing. `Client` adds the calls with changes."""
+    """A user's connection to the system, with the calls that only read. `Client` adds the calls that change something."""
 
     def __init__(self, settings: ClientSettings, exchange: Channel, timeout: float) -> None:
         self.settings = settings
@@ -66,7 +66,7 @@ class QueryClient:
         timeout: float = TIMEOUT_SECONDS,
         patience: float = CONNECT_SECONDS,
     ) -> AsyncIterator[Self]:
-        """Connect to the system of these settings or of a data directory; by default, of the usual data directory.
+        """Connect to the system that `settings` describes, or whose data directory is given (None: the usual one).
 
         `timeout` bounds each call of the client, in seconds. The connection is tried for `patience` seconds, since a broker
         may be restarting. Raise Rejected if no system is set up there, or if the token is missing or has expired. Raise
@@ -93,7 +93,7 @@ class QueryClient:
         """Yield the selected jobs by ascending id, at most `limit` of them (None: all).
 
         They are fetched page by page, so that any number can be listed. If `newest` is True, the ids descend. If `alone` is
-        True, only jobs that belong to no sweep are listed.
+        True, only jobs that belong to no sweep (job array) are listed.
         """
         after: int | None = None
         left = limit
@@ -117,10 +117,10 @@ class QueryClient:
         group: str | None = None,
         since: datetime | None = None,
     ) -> AsyncIterator[replies.SweepLine]:
-        """Yield the sweeps with a job in one of the states (none: any state), each with its number of jobs by state.
+        """Yield the sweeps (job arrays) with a job in one of `states` (none: any state), each with its number of jobs by state.
 
-        The order is by ascending id, or descending if `newest` is True. Each other condition that is given must hold. At
-        most `limit` sweeps are listed (None: all).
+        The order is by ascending id, or descending if `newest` is True. Only sweeps that meet every other given condition are
+        listed: the owner, the job group, submitted or changed `since`. At most `limit` sweeps are listed (None: all).
         """
         after: int | None = None
         left = limit
@@ -154,7 +154,7 @@ class QueryClient:
         return (await self._ask(query, replies.JobCounts)).counts
 
     async def reasons(self, selector: Selector) -> dict[str, Counts]:
-        """Return for each reason the number of selected jobs by state."""
+        """Return the number of selected jobs by state, separately for each reason that jobs have for their state."""
         query = asked.CountJobs(
             query_id=new_id(), client=self._exchange.client, selector=normalised(selector), by_reason=True
         )
@@ -206,7 +206,7 @@ class QueryClient:
     async def predictions(
         self, by: Literal["site", "predictor", "both"] = "both"
     ) -> tuple[replies.CalibrationLine, ...]:
-        """Return how well the broker's predictions came true, by site, by predictor or by both."""
+        """Return how well the broker's predictions of jobs' ends came true, summed up by site, by predictor or by both."""
         query = asked.ListPredictions(query_id=new_id(), client=self._exchange.client, by=by)
         return (await self._ask(query, replies.Calibrations)).lines
 
@@ -222,8 +222,8 @@ class QueryClient:
     ) -> AsyncIterator[replies.ReservationLine]:
         """Yield the reservations that you may see, the newest first, at most `limit` (None: a million).
 
-        They are fetched page by page. Each condition that is given must hold. Without `states` only reservations that have
-        not ended are listed.
+        They are fetched page by page. Only reservations that meet every given condition are listed. Without `states`, those that
+        have ended are left out.
         """
         after: asked.ReservationCursor | None = None
         left = PAGES_LIMIT * asked.PAGE_LIMIT if limit is None else limit
@@ -272,12 +272,15 @@ class QueryClient:
         return tuple(each for page in pages for each in page.queues)
 
     async def sites(self) -> tuple[replies.SiteLine, ...]:
-        """Return the computing elements that advertise themselves."""
+        """Return the computing elements that advertise themselves, one line for each."""
         pages = await self._pages(asked.ListSites, replies.Sites)
         return tuple(each for page in pages for each in page.sites)
 
     async def site(self, site: str, ce: str = "") -> replies.SiteDetail:
-        """Return a site, or one of its elements (`ce`): its state, history, canaries, and the planner's decision on it."""
+        """Return the state, history, canaries and planner's decision of a site, or of its computing element `ce`.
+
+        Raise Rejected if there is no such site.
+        """
         query = asked.ShowSite(query_id=new_id(), client=self._exchange.client, site=site, ce=ce)
         return await self._ask(query, replies.SiteDetail)
 
@@ -287,7 +290,7 @@ class QueryClient:
         return tuple(each for page in pages for each in page.plans)
 
     async def pilots(self, *, ended: bool = False) -> tuple[replies.PilotLine, ...]:
-        """Return the pilots that have not ended. If `ended` is True, the ended pilots follow them."""
+        """Return the pilots that have not ended. If `ended` is True, pilots that have ended follow them."""
         pages = await self._pages(partial(asked.ListPilots, ended=ended), replies.Pilots)
         return tuple(each for page in pages for each in page.pilots)
 
@@ -310,7 +313,7 @@ class QueryClient:
         return tuple(each for page in pages for each in page.shares)
 
     async def limits(self) -> replies.LimitList:
-        """Return the limits in force, with the used amount of each."""
+        """Return the limits on jobs in force, and how far each is used up."""
         first, *others = await self._pages(asked.ListLimits, replies.LimitList)
         limits = (*first.limits, *(each for page in others for each in page.limits))
         counts = (*first.counts, *(each for page in others for each in page.counts))
@@ -320,7 +323,7 @@ class QueryClient:
         return await self._exchange.ask(asked.TOPIC, query.query_id, query, answer, self.timeout)
 
     async def _pages(self, query: Callable[..., asked.PagedQuery], answer: type[P]) -> list[P]:
-        """Return all pages of a list, at most PAGES_LIMIT."""
+        """Return all pages of a list, at most PAGES_LIMIT. `query` makes the request of a page, `answer` is the type of the pages."""
         pages: list[P] = []
         after: int | None = 0
         while after is not None and len(pages) < PAGES_LIMIT:
@@ -345,6 +348,6 @@ class QueryClient:
 
 
 def _channel(settings: ClientSettings) -> Channel:
-    """Return the channel to the system: over its gateway if the settings name one, else over its broker."""
+    """Return a channel to the system: through its gateway if the settings name one, else over its broker."""
     tokens = TokenFile(Path(settings.auth.token_file))
     return GatewayChannel(settings.gateway, tokens) if settings.gateway else Exchange(settings.kafka, tokens)

@@ -1,6 +1,6 @@
-"""The program of a job of `wms.client.executor`: loads a pickled call, runs it, and writes its result or its error.
+"""The program of a job of `wms.client.executor`: loads a pickled call, runs it, and writes its result or its error to a file.
 
-It is sent with the job as a file and imports nothing of wms, so that any Python can run it.
+This file is sent with the job and imports nothing of wms, so that any Python can run it.
 """
 
 import os
@@ -25,16 +25,19 @@ def load(path: str) -> tuple:  # type: ignore[type-arg]
 def called(
     function: Callable[..., object], arguments: Sequence[Any], named: "dict[str, object] | None"
 ) -> object:
-    """Return the result of a call. If `named` is None, call the function with each of `arguments`; return the list of results."""
+    """Return the result of calling the function with `arguments` and the keyword arguments `named`.
+
+    If `named` is None, each item of `arguments` is the tuple of one call; return the list of all results.
+    """
     if named is None:
         return [function(*each) for each in arguments]
     return function(*arguments, **named)
 
 
 def outcome() -> "tuple[bool, object, str]":
-    """Run the initializer, if there is one, and the call.
+    """Run the initializer, if the job has one, and then the call.
 
-    Return whether it succeeded, its result or exception, and the traceback.
+    Return whether both succeeded, the result or the exception, and the traceback (empty on success).
     """
     sys.path.insert(0, ".")
     try:
@@ -46,7 +49,10 @@ def outcome() -> "tuple[bool, object, str]":
 
 
 def packed(returned: bool, value: object, trace: str) -> bytes:  # noqa: FBT001
-    """Return the pickled outcome. If it cannot be pickled, return a pickled error that says why."""
+    """Return the pickled outcome of a call: whether it `returned`, its result or exception, and the traceback.
+
+    If the result or exception cannot be pickled, return a pickled error that says why.
+    """
     try:
         raw = pickle.dumps((returned, value, trace))
         if not returned:

@@ -1,4 +1,4 @@
-"""Selectors of jobs from a user's input: `7`, `100-200`, `1,5,9-12`, and the names of states."""
+"""Builds selectors of jobs from a user's input: `7`, `100-200`, `1,5,9-12`, and the names of states."""
 
 import difflib
 import re
@@ -86,7 +86,7 @@ def states(names: Iterable[str]) -> tuple[State, ...]:
 
 
 def normalised(selector: Selector) -> Selector:
-    """Return the selector with its ranges of ids in order. Ranges that touch or overlap are joined."""
+    """Return the selector with its ranges of ids in ascending order. Ranges that touch or overlap are joined."""
     return msgspec.structs.replace(selector, ids=joined(selector.ids))
 
 

@@ -18,12 +18,12 @@ from wms.runtime.config import Section, read
 FILE = "client.toml"
 VARIABLE = "WMS_DATA"
 PROFILE_VARIABLE = "WMS_PROFILE"
-"""The environment variable with the name of a profile, which stands for its directory."""
+"""The environment variable with the name of a profile. It selects that profile's directory as the data directory."""
 TOKEN_FILE = "user.token"  # noqa: S105 - a name
 PLACE = Path(".local/share/wms")
 """The default data directory, relative to the home directory."""
 PROFILES = Path("wms/profiles")
-"""The directory with one directory for each profile, relative to the user's directory of configuration."""
+"""The directory that holds a directory for each profile, relative to the user's configuration directory (`~/.config`)."""
 _PROFILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -32,7 +32,7 @@ class TokenSettings(Section, frozen=True, kw_only=True):
 
     token_file: str
     jwks: str = ""
-    """The file of the issuers' public keys; a local issuer has its private keys beside it. The client needs none."""
+    """The file of the issuers' public keys; a local issuer has its private keys in the same directory. Clients do not need the file."""
 
 
 class StoreSettings(Section, frozen=True, kw_only=True):
@@ -47,56 +47,56 @@ class StoreSettings(Section, frozen=True, kw_only=True):
 
 
 class OperatorSettings(Section, frozen=True, kw_only=True):
-    """The address of the database. Only operators need it, to see services and dead letters."""
+    """The URL of the Postgres database. Only operators' commands that look at services and dead letters need it."""
 
     url: str
 
 
 class GatewayAddress(Section, frozen=True, kw_only=True):
-    """The address of a gateway, for clients that reach neither broker nor database."""
+    """The address of a gateway, for clients that cannot reach the broker and the database."""
 
     url: Line
-    """`https://host:port`. Without TLS, `http://`, only to this machine."""
+    """The URL, `https://host:port`. `http://` is allowed only for a gateway on this machine."""
     authorities: Line = ""
-    """A file with the certificates of trusted authorities; empty for the authorities that this machine trusts."""
+    """A file with the CA certificates that the client trusts; empty for those that this machine trusts."""
 
 
 class LoginSettings(Section, frozen=True, kw_only=True):
-    """How the user of a profile logs in: `wms login --profile NAME` without an address does it again."""
+    """How the user of a profile logs in. `wms login --profile NAME`, without an address, uses these settings."""
 
     issuer: Line
-    """The address of the OpenID provider."""
+    """The URL of the OpenID provider."""
     client_id: Line = "wms-cli"
     scope: Line = "openid offline_access"
     audience: Line = ""
     resource: Line = ""
     authorities: Line = ""
-    """A file with the certificates of the authorities that the provider's certificate is judged by; empty for those of this machine."""
+    """A file with the CA certificates by which the provider's certificate is checked; empty for those that this machine trusts."""
 
 
 class DashboardAddress(Section, frozen=True, kw_only=True):
-    """The address of a gateway that serves the dashboard, for clients that do not speak with a gateway themselves."""
+    """The address of a gateway that serves the dashboard, for users whose client connects to the broker and not to a gateway."""
 
     url: Line
-    """`https://host:port`; without TLS only on this machine."""
+    """The URL, `https://host:port`. `http://` is allowed only for a gateway on this machine."""
 
 
 class ClientSettings(Section, frozen=True, kw_only=True):
-    """The settings of a client."""
+    """The settings of a client, as read from `client.toml`: how to reach the system, and the files of the token."""
 
     auth: TokenSettings
     kafka: BrokerSettings = BrokerSettings()
     sandboxes: StoreSettings | None = None
     postgres: OperatorSettings | None = None
     gateway: GatewayAddress | None = None
-    """With a gateway the client speaks HTTPS with it alone."""
+    """The gateway through which the client sends all requests. None: it connects to the broker."""
     login: LoginSettings | None = None
     dashboard: DashboardAddress | None = None
-    """What `wms open` opens; without it the gateway."""
+    """The gateway whose dashboard `wms open` opens; None for the gateway in `gateway`."""
 
 
 def data_directory(given: Path | None = None, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the data directory: the given one, else `WMS_DATA`, else that of `WMS_PROFILE`, else `~/.local/share/wms`.
+    """Return the absolute data directory: `given`, else that of `WMS_DATA`, else that of `WMS_PROFILE`, else `~/.local/share/wms`.
 
     Raise Rejected if the environment names both a data directory and a profile.
     """
@@ -116,7 +116,7 @@ def profiles_directory(environment: Mapping[str, str] = os.environ) -> Path:
 
 
 def profile_directory(name: str, environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the directory of a profile, which need not exist. Raise Rejected for what is no name."""
+    """Return the directory of a profile, which need not exist. Raise Rejected if `name` is no valid profile name."""
     if not _PROFILE_NAME.fullmatch(name):
         raise Rejected(
             "BAD_PROFILE",
@@ -127,7 +127,10 @@ def profile_directory(name: str, environment: Mapping[str, str] = os.environ) ->
 
 
 def check_one_system(profile: str, data: object, environment: Mapping[str, str] = os.environ) -> None:
-    """Raise Rejected if a data directory or `WMS_URL` is given beside a profile: its token must go to no other system."""
+    """Raise Rejected if a data directory or `WMS_URL` is given together with a profile.
+
+    The token of the profile must not be sent to another system.
+    """
     other = f"the data directory {data}" if data else URL_VARIABLE if environment.get(URL_VARIABLE) else ""
     if other:
         raise Rejected(
@@ -146,8 +149,8 @@ def read_settings(
     """Return the settings of the system in a data directory (None: the usual one).
 
     If `WMS_URL` of the environment names a gateway, only the token comes from the directory. Variables such as
-    `WMS_KAFKA__BOOTSTRAP` override the file. The token's file is `token`, else the path in `WMS_TOKEN`, else that in the
-    settings, relative to the directory. Raise Rejected, with the remedy, if the directory has no system.
+    `WMS_KAFKA__BOOTSTRAP` override the file. The token file is `token`, else the path in `WMS_TOKEN`, else the one that the
+    settings name, relative to the directory. Raise Rejected, with the remedy, if the directory has no system.
     """
     place = data_directory(directory, environment)
     path = place / FILE
@@ -167,7 +170,7 @@ def read_settings(
 
 
 def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Path | None) -> ClientSettings:
-    """Return the settings for the gateway at `url`. The data directory `place` then has the token at most."""
+    """Return the settings for the gateway at `url`. Of the data directory `place` only the token is used."""
     said = environment.get(TOKEN_VARIABLE)
     chosen = token or (Path(said) if said else place / TOKEN_FILE)
     gateway = GatewayAddress(url=url, authorities=environment.get(AUTHORITIES_VARIABLE, ""))
@@ -175,9 +178,9 @@ def _of_gateway(url: str, place: Path, environment: Mapping[str, str], token: Pa
 
 
 def write_client_directory(place: Path, settings: ClientSettings, token: str) -> None:
-    """Write a directory with which another user reaches the system: its address and a token, without an operator's secrets.
+    """Write a data directory for another user, with the system's addresses and that user's token. It has no operator's secrets.
 
-    Raise Rejected if the directory is an operator's own.
+    Raise Rejected if `place` is an operator's own directory.
     """
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:

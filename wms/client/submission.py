@@ -1,4 +1,4 @@
-"""The messages of a submission: as few as can carry the descriptions, each with an id derived from the submission's id."""
+"""The messages of a submission. There are as few as can carry the descriptions, each with an id derived from the submission's id."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
     warnings: tuple[str, ...] = ()
     """Warnings about the jobs, as text."""
     foreseen: tuple[Foreseen, ...] = ()
-    """The obstacles for jobs that could run nowhere at the time of submission."""
+    """For jobs that could run nowhere at the time of submission, why not."""
 
     @property
     def count(self) -> int:
@@ -60,7 +60,7 @@ _kinds = Kinds()
 
 
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:
-    """Return the descriptions as JSON. Raise InvalidDescription, with every problem of each, if one is invalid."""
+    """Return each description as JSON. Raise InvalidDescription, with every problem of every description, if one is invalid."""
     if not descriptions:
         raise Rejected("NO_JOBS", "there is nothing to submit", "give at least one description")
     many = len(descriptions) > 1
@@ -86,7 +86,7 @@ def _encoded(description: JobDescription) -> bytes:
 
 
 def _problems(description: JobDescription, raw: bytes, place: str) -> Sequence[Problem]:
-    """Return the problems of a description, checked in the form in which it is sent, where lists have become tuples."""
+    """Return the problems of a description. `raw` is the description as JSON, which is what is checked; `place` names it in problems."""
     try:
         told = description if description.parameters else _decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -103,7 +103,7 @@ def new_id() -> str:
 
 
 def check_id(command_id: str) -> None:
-    """Raise Rejected if an id is empty, too long for a command, or not printable."""
+    """Raise Rejected if the id of a command is empty, too long, or not printable."""
     if not 0 < len(command_id) <= ID_LIMIT or not command_id.isprintable():
         raise Rejected("BAD_ID", f"an id must be 1 to {ID_LIMIT} printable characters", "choose another")
 
@@ -125,8 +125,8 @@ def messages(
 ) -> Messages:
     """Return the messages that submit the descriptions, in their order. The same arguments give the same messages.
 
-    If `strict` is True, the system refuses jobs that could run nowhere. If `hold` is True, the jobs are held. Raise Rejected
-    if the id or a description is invalid.
+    `client` is the id of the client that gets the answers. If `strict` is True, the system refuses jobs that could run nowhere. If
+    `hold` is True, the jobs are Held until released. Raise Rejected if the id or a description is invalid.
     """
     check_id(command_id)
     values: list[AddChunks] = []
@@ -155,9 +155,9 @@ def messages(
 def _divided(
     description: JobDescription, whole: bytes, prefix: str, client: str
 ) -> tuple[bytes, list[AddChunks]]:
-    """Return a description in the form in which it is sent, and the messages that carry its lists.
+    """Return a description as it is sent, and the messages that carry its parameter lists, with ids that begin with `prefix`.
 
-    Only lists that are too long for the description itself are sent apart.
+    `whole` is the description as JSON. If it is short enough, its lists stay in it, and there are no such messages.
     """
     if not description.parameters or len(whole) <= long_lists.INLINE_BYTES:
         return whole, []
@@ -165,7 +165,7 @@ def _divided(
 
 
 class _Part:
-    """The content of one Submit message."""
+    """The content of one Submit message, to which descriptions are added while there is room."""
 
     def __init__(self) -> None:
         self.jobs: list[msgspec.Raw] = []
@@ -178,7 +178,7 @@ class _Part:
         return fits and len(self.jobs) < SUBMIT_LIMIT
 
     def add(self, raw: bytes, count: int, lists: list[CommandId]) -> None:
-        """Add a description of `count` jobs, with the ids of the messages that carry its lists."""
+        """Add a description, `raw` as JSON, of `count` jobs. `lists` are the ids of the messages that carry its parameter lists."""
         if lists:
             self.lists.append(LongLists(len(self.jobs), tuple(lists)))
         self.jobs.append(msgspec.Raw(raw))
@@ -187,7 +187,7 @@ class _Part:
 
 
 def rehearsals(parts: Iterable[Submit]) -> list[Submit]:
-    """Return messages that check whether these parts would be accepted, and submit nothing."""
+    """Return messages that ask whether these Submit messages would be accepted, without submitting anything."""
     return [
         msgspec.structs.replace(part, command_id=CommandId(f"{part.command_id}/rehearsal"), rehearsal=True)
         for part in parts

@@ -1,4 +1,4 @@
-"""The sending of a submission: long lists of parameters first, then its messages, with one result for all of them."""
+"""Sends a submission: first the messages with long parameter lists, then those with the descriptions. Returns one result for all."""
 
 from collections.abc import Sequence
 
@@ -20,10 +20,10 @@ async def submit(
     strict: bool,
     hold: bool,
 ) -> Submission:
-    """Submit jobs and return the result.
+    """Submit jobs and return the result. `timeout` bounds the wait for each answer, in seconds.
 
-    If `strict` is True, nothing is submitted if a job could run nowhere now. If `hold` is True, the jobs are Held. Raise
-    Rejected or Unavailable as the answers do; the text also names how much of the submission was accepted.
+    If `strict` is True, nothing is submitted if a job could run nowhere now. If `hold` is True, the jobs are Held. Raise Rejected
+    if the system refuses a part, Unavailable if a part is not answered. The error's text also says how much was accepted.
     """
     whole = messages(jobs, submission_id, exchange.client, strict=strict, hold=hold)
     return await send(exchange, timeout, whole, submission_id, strict=strict)
@@ -32,7 +32,11 @@ async def submit(
 async def send(
     exchange: Channel, timeout: float, whole: Messages, submission_id: str, *, strict: bool
 ) -> Submission:
-    """Send the messages of a submission and return the result, as `submit` does."""
+    """Send the messages of a submission and return the result. `timeout` bounds the wait for each answer, in seconds.
+
+    If `strict` is True, nothing is submitted if a job could run nowhere now. Raise Rejected if the system refuses a part, Unavailable
+    if a part is not answered. The error's text also says how much was accepted.
+    """
     await _keep_values(exchange, timeout, whole.values, submission_id)
     parts = whole.submits
     if strict and len(parts) > 1:
@@ -75,7 +79,7 @@ async def _ask_parts(
 def _partly(
     fault: WmsError, submission_id: str, taken: Sequence[replies.Submitted], parts: int
 ) -> Rejected | Unavailable:
-    """Return the error with the accepted part of the submission added to its text."""
+    """Return the error `fault`, with the number of accepted messages (of `parts`) and jobs added to its text."""
     ids = joined(each for answer in taken for each in answer.ids)
     count = sum(high - low + 1 for low, high in ids)
     so_far = f"; {len(taken)} of {parts} parts were taken, {count:,} jobs" if parts > 1 else ""

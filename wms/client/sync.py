@@ -1,4 +1,4 @@
-"""The client for programs that do not await.
+"""The client for programs without asyncio: its calls block.
 
     from wms.client.sync import Client, JobDescription, select
 
@@ -6,7 +6,7 @@
         submitted = client.submit(JobDescription(executable="hostname"))
         print(client.wait(submitted.selector()))
 
-The calls run on an event loop in a thread of the client's own, so it works inside another event loop or a notebook, too.
+The calls run on an event loop in a thread of the client's own, so the client also works inside another event loop or a notebook.
 """
 
 import asyncio
@@ -74,7 +74,7 @@ def _stepping(
 
 
 class Client:
-    """A blocking `wms.client.Client`: its methods have the same names, arguments, results and errors."""
+    """A blocking form of `wms.client.Client`, with the same methods, arguments, results and errors. Use it in a `with` block."""
 
     def __init__(
         self, settings: ClientSettings | Path | None = None, *, timeout: float = TIMEOUT_SECONDS
@@ -110,7 +110,7 @@ class Client:
             self._end()
 
     def credential(self) -> UserCredential:
-        """Return the token in use with its claims. Raise Rejected if it has expired."""
+        """Return the token in use with its claims. Raise Rejected if it is missing or has expired."""
         return self._client.credential()
 
     submit = _blocking(AsyncClient.submit)

@@ -1,4 +1,4 @@
-"""Watching of jobs: yields each change of a state until all jobs have ended."""
+"""Watching of jobs: yields each job whose state changes, until all have ended."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable
@@ -16,19 +16,19 @@ from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
 
 PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
-"""Seconds between polls while events cannot be read; the last value repeats."""
+"""Seconds between polls of the jobs while events cannot be read; the last value repeats."""
 COUNT_SECONDS = (0.2, 2.0)
-"""Seconds between polls of the counts: the first pause, and the longest."""
+"""Seconds between polls of the counts: the first pause, which then grows to the longest."""
 QUIET_SECONDS = 10.0
 """The longest pause in seconds between polls while events can be read."""
 LEAST_PAUSE = 0.05
 OVERLAP = timedelta(seconds=5)
 LONG_OVERLAP = timedelta(seconds=120)
-"""How far a poll goes back before the last one. A long transaction may date its change before a poll that did not see it."""
+"""How far before the newest change seen the next poll begins. A long transaction may commit a change after a poll, but date it before."""
 
 
 class JobWatch:
-    """A watch that yields the selected jobs as they are, then each job whose state changes, until all have ended.
+    """A watch of the selected jobs: yields them as they are now, then each job whose state changes, until all have ended.
 
     A job that changes state twice between two polls is yielded once, in its latest state. `timeout` is in seconds; None: no
     bound.
@@ -46,7 +46,10 @@ class JobWatch:
         self._newest: datetime | None = None
 
     async def changes(self) -> AsyncGenerator[JobLine, None]:
-        """Yield each job whose state has changed. Raise Unavailable if some jobs had not ended in time."""
+        """Yield the jobs as they are now, then each job whose state has changed, until all have ended.
+
+        Raise Unavailable if some jobs had not ended within the timeout.
+        """
         loop = asyncio.get_running_loop()
         deadline = None if self._timeout is None else loop.time() + self._timeout
         since, looks = None, 0
@@ -84,9 +87,9 @@ class JobWatch:
 
 
 async def pinned(client: QueryClient, selector: Selector) -> Selector:
-    """Return a selector of the ids selected now, if the given one names a state, a site or a time.
+    """Return a selector of the ids that are selected now, if the given one names a state, a site or a time; else the given one.
 
-    These may change. Raise Rejected if too many separate ids are selected.
+    State, site and time of a job may change, its id does not. Raise Rejected if the ids form too many ranges.
     """
     if not (selector.states or selector.site or selector.changed_since):
         return selector
