@@ -1,4 +1,4 @@
-"""The job agent as one file: a dispatcher sends it with its pilots, so that their nodes need a Python and nothing else of ours."""
+"""The job agent as a single Python file. A dispatcher sends it along with pilots, so that nodes need Python but no installation of wms."""
 
 import contextlib
 import hashlib
@@ -11,11 +11,11 @@ from typing import NamedTuple
 from wms.errors import Rejected
 
 SHARED = ".agent"
-"""The directory, among those of pilots, with copies of agents' files."""
+"""The name of the directory with copies of agent files, beside the directories of pilots."""
 
 
 class AgentFile(NamedTuple):
-    """A file that holds a job agent, as `python -m deploy.agent_file` builds it, and the command for Python on the nodes."""
+    """The path of a file that holds a job agent, built by `python -m deploy.agent_file`, and the name of the Python command on the nodes."""
 
     path: Path
     python: str = "python3"
@@ -31,14 +31,14 @@ class AgentFile(NamedTuple):
 
     @property
     def argv(self) -> list[str]:
-        """The command line for a node where the file lies, under its own name, in the directory in which the pilot starts."""
+        """The command line that starts the agent on a node. The file must be in the directory where the pilot starts, under its own name."""
         return [self.python, "-I", self.path.name]
 
     def shared_argv(self, directory: Path) -> list[str]:
-        """Copy the file below a directory that the nodes share, if it is not there, and return the command line for them. Blocking.
+        """Copy the file into a directory that the nodes share, unless it is there, and return the command line that starts the agent from it.
 
-        The copy has the digest in its name: pilots that were sent before keep the file with which they were sent. Raise Rejected
-        if the file cannot be read or copied.
+        The copy has the file's digest in its name, so pilots that were sent earlier keep the version they were sent with. The call blocks.
+        Raise Rejected if the file cannot be read or copied.
         """
         self.check()
         try:

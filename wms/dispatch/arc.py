@@ -1,11 +1,11 @@
 """Sends pilots as jobs to an ARC computing element (A-REX) over its REST interface.
 
-The name of a pilot's job is the pilot's id. The ids that the element gives are kept in memory. After a crash the dispatcher lists all its
-jobs and reads their names. One description submits many pilots, and one call asks for many. The state that an element reports of a job may
-be a minute old.
+The name of a pilot's job is the pilot's id. The ids that the element gives to jobs are kept in memory. After a crash the dispatcher lists
+all its jobs and reads their names. One description submits many pilots, and one call asks for many. The state that an element reports of a
+job may be a minute old.
 
-Script, configuration and token are uploaded into the job's session directory, which only the job's user can read. A-REX fails a job after
-ten minutes if its sender died before the upload.
+Script, configuration and token are uploaded into the job's session directory, which only the job's user can read. If the upload does not
+follow because the sender died, A-REX fails the job after ten minutes.
 """
 
 import asyncio
@@ -40,11 +40,11 @@ from wms.job.reasons import Code
 JOBS_AT_ONCE = 200
 """How many jobs one call to the computing element names at most."""
 FILES = ("pilot.sh", "config.toml", "token")
-"""The files that are uploaded for a pilot. The token is last, since A-REX starts the job once all are there."""
+"""The files that are uploaded for a pilot. The token is uploaded last, since A-REX starts the job once all files are there."""
 
 NAMELESS = "nameless "
 NODE_FAILURE = re.compile(r"\bnode.?fail", re.IGNORECASE)
-"""A-REX's text for a node that its batch system has lost; there is no code for it."""
+"""What A-REX writes in a job's errors when its batch system has lost the job's node. A-REX has no error code for it."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -59,10 +59,10 @@ STATES: Mapping[str, State] = {
 
 
 class ArcDispatcher:
-    """Sends pilots to one ARC element. Each is a job that runs the command `agent` with `--config FILE`.
+    """Sends pilots to one ARC element. A pilot is a job that runs the command `agent` with `--config FILE`.
 
-    `carried` is a file of this machine that is uploaded for each pilot under its own name, and that `agent` may name. `stages` says
-    whether the element stages data, so that it can move files by URL for jobs that are sent directly.
+    `carried` is a file of this machine, such as the agent's program. It is uploaded for each pilot under its own name, and `agent` may name it.
+    `stages` says whether the element stages data: it then moves files by URL for jobs that are sent directly.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class ArcDispatcher:
         self._collected: dict[PilotId, tempfile.TemporaryDirectory[str]] = {}
         """For each job sent directly, the temporary directory with its unpacked output."""
         self._unfed: set[PilotId] = set()
-        """Pilots whose jobs were created without their files. They are cancelled, since the files will not come."""
+        """Pilots whose jobs were created, but whose files could not be uploaded. `follow` kills their jobs, as they would never start."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
         """Submit pilots, many in one call, and upload their files. Return the state of each that was sent or refused."""
@@ -89,7 +89,7 @@ class ArcDispatcher:
         return [found[order.pilot_id] for order in orders if order.pilot_id in found]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots' jobs, and of those that ended, how."""
+        """Return the states of these pilots. For a pilot whose job has ended, the state also says how it ended."""
         if not pilot_ids:
             return []
         async with ArcRest(self._element) as rest:
@@ -104,12 +104,12 @@ class ArcDispatcher:
             ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Kill the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
+        """Kill the jobs of these pilots. Their job agents get SIGTERM, take no more jobs, and report before they end."""
         async with ArcRest(self._element) as rest:
             await self._ask(rest, "kill", pilot_ids)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots, whoever sent them, whose jobs the computing element lists under this account and that have not ended."""
+        """Return the pilots that have not ended, by the jobs that the element lists under this account, whoever submitted them."""
         async with ArcRest(self._element) as rest:
             listed = await self._learn_all(rest)
             # A job without a known name may be no pilot.
@@ -130,15 +130,15 @@ class ArcDispatcher:
         """Do nothing. A job at an ARC element cannot be told that its lease was renewed."""
 
     def staging_fault(self, name: str, url: str, checksum: str = "") -> str:
-        """Return why the element cannot move a file from or to a URL; empty if it can."""
+        """Return why the element cannot move the file `name` from or to a URL, or not verify its checksum; empty if it can."""
         if not self._stages:
             return "this ARC element is not configured to stage files (`staging`)"
         return arc_staging.staging_fault(name, url, checksum)
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Fetch the output of an ended job that was sent directly, and unpack it into a directory of this machine.
+        """Fetch the output of an ended job that was sent directly, and unpack it into a temporary directory of this machine.
 
-        The directory is removed by `forget`. If there is no output, or it is unsafe, the exit code is unknown.
+        `forget` removes the directory. If there is no output, or unpacking it would be unsafe, the returned exit code is None.
         """
         place = self._collected.setdefault(pilot_id, tempfile.TemporaryDirectory(prefix="wms-direct-"))
         archive, back = Path(place.name) / BACK, Path(place.name) / "back"
@@ -151,7 +151,7 @@ class ArcDispatcher:
         return end_in(back)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Let the computing element remove the session directories of these pilots, which have ended, and remove what `collect` unpacked."""
+        """Have the element remove the session directories of these pilots, which have ended. Remove what `collect` unpacked for them."""
         if not pilot_ids:
             return
         async with ArcRest(self._element) as rest:
@@ -164,7 +164,7 @@ class ArcDispatcher:
     # --- sending ----------------------------------------------------------------------------------
 
     def _fault(self, order: PilotRequest) -> str:
-        """Return why a pilot cannot be sent; empty if it can."""
+        """Return why a pilot cannot be sent, such as a request that ARC cannot express; empty if it can be sent."""
         if order.pilot_id in self._jobs:
             return "not sent: it was before"
         if order.request.constraint or order.request.gres:
@@ -191,7 +191,7 @@ class ArcDispatcher:
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=answer.job)
 
     def _files(self, order: PilotRequest) -> dict[str, bytes]:
-        """Return the files to upload for a job, by name. The call blocks."""
+        """Return the contents of the files to upload for a pilot or a direct job, by name. The call blocks."""
         if order.payload is not None:
             with tempfile.TemporaryDirectory() as place:
                 archive = Path(place) / THERE
@@ -239,15 +239,15 @@ class ArcDispatcher:
             self._unfed.difference_update(unfed)
 
     async def _known(self, rest: ArcRest, pilot_ids: Sequence[PilotId]) -> list[PilotId]:
-        """Return those of these pilots that have jobs at the computing element. If some are unknown here, read the names of all jobs first."""
+        """Return those of these pilots that have jobs at the element. If an id of ARC is missing for any, read the names of all listed jobs first."""
         if any(pilot_id not in self._jobs for pilot_id in pilot_ids):
             await self._learn_all(rest)
         return [pilot_id for pilot_id in pilot_ids if pilot_id in self._jobs]
 
     async def _learn_all(self, rest: ArcRest) -> set[str]:
-        """Return the ids of all jobs that the computing element lists under this account.
+        """Return ARC's ids of all jobs that the element lists under this account.
 
-        Remember for new ones which pilots they are.
+        Read the names of the jobs that are new here, and remember which pilots they are.
         """
         listed = await rest.jobs()
         strangers = sorted(listed - set(self._jobs.values()))

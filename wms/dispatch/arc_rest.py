@@ -1,4 +1,4 @@
-"""A client of ARC's REST interface 1.0, which later versions of ARC serve, too: the calls that pilots and ads need."""
+"""A client of ARC's REST interface 1.0, which later ARC versions also serve, with the calls that dispatchers and advertisers need."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -18,22 +18,22 @@ CALL_SECONDS = 60.0
 CONNECTIONS = 8
 _PIECE = 256 * 1024
 ANSWER_LIMIT = 64 * 1024 * 1024
-"""The most bytes that are read of an answer, or of a file whose end is wanted."""
+"""How many bytes are read at most of an answer, or of a file of which only the end is returned."""
 
 
 class ArcEndpoint(NamedTuple):
-    """An ARC element's address, and the credential for it: a proxy (one file with certificate, key and chain) or the file of a token."""
+    """An ARC element's address and the credential for it: a proxy (one file with certificate, key and chain) or a file with a token."""
 
     url: str
     queue: str = ""
     proxy: str = ""
     token: str = ""
     authorities: str = ""
-    """A file or directory with the certificates of trusted authorities. Empty: those that this machine trusts."""
+    """A file or directory with the CA certificates to trust; empty for those that this machine trusts."""
 
 
 class ArcJobStatus(NamedTuple):
-    """What the computing element answers about one job: an HTTP status code, a reason, and the rest of the answer."""
+    """The element's answer about one job: an HTTP status code, a reason, and the decoded JSON."""
 
     code: int
     reason: str
@@ -46,7 +46,7 @@ class ArcJobStatus(NamedTuple):
 
     @property
     def state(self) -> str:
-        """The state of the job in ARC's words; empty if the answer has none."""
+        """The state of the job by ARC's name for it, such as RUNNING; empty if the answer has none."""
         return str(self.body.get("state", ""))
 
     @property
@@ -60,7 +60,7 @@ class ArcJobStatus(NamedTuple):
 class ArcRest:
     """A connection to one ARC element, to be used in `async with`.
 
-    Calls raise Unavailable if the element does not answer, or if its answer is not one of ARC's.
+    Calls raise Unavailable if the element does not answer, answers with an error, or does not answer as ARC does.
     """
 
     def __init__(self, element: ArcEndpoint) -> None:
@@ -70,7 +70,7 @@ class ArcRest:
         )
 
     async def __aenter__(self) -> Self:
-        """Open the connection with the credential as it is now. Raise Unavailable if the credential cannot be read."""
+        """Read the credential's files and open the connection. Raise Unavailable if a file cannot be read."""
         trusted = await asyncio.to_thread(self._credential.context)
         self._session = aiohttp.ClientSession(
             headers={"Accept": "application/json", **self._credential.bearer()},
@@ -87,9 +87,9 @@ class ArcRest:
         await self._session.close()
 
     async def information(self, limit: int) -> tuple[bytes, str]:
-        """Return the computing element's description of itself, a GLUE 2.0 document, and its content type. XML is asked for.
+        """Return the element's description of itself, a GLUE 2.0 document, and its content type. XML is requested.
 
-        Raise Unavailable if it has more than `limit` bytes.
+        Raise Unavailable if the document has more than `limit` bytes.
         """
         # Without this header it answers in HTML. Its JSON is converted from its XML, and not all versions have it.
         async with self._asked("GET", "info", {"Accept": "application/xml"}) as answer:
@@ -107,22 +107,22 @@ class ArcRest:
         return {answer.job for answer in _answers(await self._call("GET", "jobs"))}
 
     async def ask(self, action: str, jobs: Sequence[str]) -> list[ArcJobStatus]:
-        """Carry out an action on jobs, given by ARC's ids, or ask about them. Return the answers in the same order.
+        """Apply an action to jobs, given by ARC's ids, or ask about them. Return the answers in the same order.
 
-        `action` is ARC's word: "status", "info", "kill" or "clean".
+        `action` is "status", "info", "kill" or "clean", as ARC defines them.
         """
         wanted = [{"id": job} for job in jobs]
         named = msgspec.json.encode({"job": wanted[0] if len(wanted) == 1 else wanted})
         return _answers(await self._call("POST", f"jobs?action={action}", named))
 
     async def put(self, job: str, name: str, content: bytes) -> None:
-        """Write a file with this name and content into the session directory of a job, given by ARC's id."""
+        """Write the file `name` with this content into the session directory of a job, given by ARC's id."""
         await self._call("PUT", f"jobs/{job}/session/{name}", content, "application/octet-stream")
 
     async def fetch(self, job: str, name: str, to: Path, limit: int) -> None:
-        """Copy the file `name` of a job's session directory to the path `to`, at most `limit` bytes.
+        """Copy the file `name` from the session directory of a job, given by ARC's id, to the path `to`.
 
-        If there is no such file, nothing is written.
+        The copy is cut where it would exceed `limit` bytes. A missing file is not copied, and is no error.
         """
         read = 0
         try:
@@ -173,7 +173,7 @@ class _Refused(Unavailable):
 
 
 def _answers(document: bytes) -> list[ArcJobStatus]:
-    """Read the answers for jobs. A-REX answers with an object for one job, a list for many, and null for none."""
+    """Parse ARC's answers about jobs: an object for one job, a list for many, null for none."""
     try:
         told = msgspec.json.decode(document).get("job", []) if document.strip() else []
         return [

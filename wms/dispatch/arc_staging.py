@@ -1,7 +1,7 @@
 """Files by URL that an ARC element moves itself for a job that is sent directly, by its own data staging.
 
-The element fetches inputs before it gives the job to its batch system, and sends outputs after the job has ended. Its own syntax of URLs
-has options and metadata that no other has, so that only plain URLs are passed on.
+The element fetches inputs before it gives the job to its batch system, and sends outputs after the job has ended. ARC's URLs may carry
+options and metadata in a syntax of its own. Only plain URLs are passed on, so that nobody can set these.
 """
 
 import re
@@ -12,26 +12,26 @@ from typing import Literal
 from wms.dispatch.direct import ENDED, WORK, StagedFiles, StagedInput
 
 SCHEMES = ("http", "https", "dav", "davs", "root", "gsiftp", "srm")
-"""The schemes that ARC has plugins for. An element that lacks one fails the job's stage-in or stage-out."""
+"""The URL schemes for which ARC has plugins. An element without the plugin of a scheme fails the job's stage-in or stage-out."""
 CORRUPT = "FILE_CORRUPT"
-"""The word in the job's output that says that an input is not what it must be."""
+"""The word that the job's script prints if an input has another size or checksum than it must have."""
 STAGED, LEAVING = "staged", "leaving"
-"""The names of two files in the job's directory: lists of all files by URL, and of those that are to be sent."""
+"""The names of two files in the job's directory: the list of all files moved by URL, and the list of those to send at the end."""
 
 _URL = re.compile(
     r"([a-z]+)://((?:[A-Za-z0-9.-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?)(/[A-Za-z0-9._~%/+=,?&-]*)"
 )
 _NAME = re.compile(r"[A-Za-z0-9._+-][A-Za-z0-9._+/-]*")
 _TOOLS = {"sha256": "sha256sum", "md5": "md5sum"}
-"""The tools that verify checksums on the node, by the checksum's kind."""
+"""The command that computes a checksum on the node, by the checksum's kind."""
 _FAILED = re.compile(r"failed in data staging", re.IGNORECASE)
-"""A-REX's text on a failed stage-in or stage-out; there is no code for it."""
+"""What A-REX writes in a job's errors when its stage-in or stage-out failed. A-REX has no error code for it."""
 _OWN_COPY = "cache=copy"
-"""The option of a URL by which a job gets a copy of its own of a file that the element caches."""
+"""The URL option by which a job gets its own copy of a file that the element caches, so that it may change the file."""
 
 
 def staging_fault(name: str, url: str, checksum: str = "") -> str:
-    """Return why ARC cannot move a file between this URL and the path `name`, or not verify it; empty if it can."""
+    """Return why ARC cannot move the file `name` of the working directory from or to this URL, or not verify its checksum; empty if it can."""
     found = _URL.fullmatch(url)
     if found is None or found[1] not in SCHEMES:
         return f"ARC takes plain URLs of the schemes {', '.join(SCHEMES)}"
@@ -43,7 +43,10 @@ def staging_fault(name: str, url: str, checksum: str = "") -> str:
 
 
 def staging_of(reason: str) -> Literal["", "failed", "corrupt"]:
-    """Return what A-REX's text on a job's end tells of its files by URL: see `PilotSighting.staging`."""
+    """Return what went wrong with the files by URL, by A-REX's text on a job's end: "failed", "corrupt", or empty for nothing.
+
+    "failed": one could not be fetched or sent. "corrupt": an input had a wrong size or checksum.
+    """
     if CORRUPT in reason:
         return "corrupt"
     return "failed" if _FAILED.search(reason) else ""
@@ -60,7 +63,7 @@ def output_relations(files: StagedFiles) -> str:
 
 
 def preparation(files: StagedFiles) -> str:
-    """Return shell lines that verify the inputs, and end the script if one is not what it must be."""
+    """Return shell lines that check the size and checksum of each input, and end the job's script if one is wrong."""
     if not files:
         return ""
     names = sorted({each.name for each in files.inputs} | {each.name for each in files.outputs})
@@ -76,7 +79,7 @@ def preparation(files: StagedFiles) -> str:
 
 
 def conclusion(files: StagedFiles) -> str:
-    """Return shell lines that keep the outputs from being sent unless the program ended well; its exit code is `$1`."""
+    """Return shell lines that delete the outputs unless the program succeeded, so that ARC does not send them. `$1` is its exit code."""
     if not files.outputs:
         return ""
     good = "|".join(str(each) for each in files.success_exit_codes)

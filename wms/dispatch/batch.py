@@ -1,7 +1,7 @@
 """The base of dispatchers to batch systems whose tools run on this machine and whose nodes share a file system with it.
 
 Each pilot has a directory on that file system with its configuration, its token (mode 0600), its output, and at the end its exit code. So
-the outcome is known even if the batch system has forgotten the job. A subclass submits, lists and ends jobs by its tools.
+the outcome is known even if the batch system has forgotten the job. A subclass calls the batch system's tools to submit, list and end jobs.
 """
 
 import asyncio
@@ -46,13 +46,13 @@ class SubmitRefused(Exception):  # noqa: N818 - the batch system's answer, no fa
 
 
 class BatchDispatcher(SharedDirectories, ABC):
-    """Sends pilots as jobs of a batch system. Each runs the command `agent` with `--config FILE`.
+    """Sends pilots as jobs of a batch system. Each job runs the command `agent` with `--config FILE`.
 
     The tools of the batch system get only `environment` as their environment. Pilots have their directories below `directory`.
     """
 
     system: str
-    """The name of the batch system, as people write it."""
+    """The name of the batch system as messages to users show it."""
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
         self._places = Places(directory)
@@ -61,28 +61,34 @@ class BatchDispatcher(SharedDirectories, ABC):
 
     @abstractmethod
     async def _submit(self, options: Sequence[str], script: Path) -> str:
-        """Submit a job; return its number. Raise SubmitRefused, or Unavailable if it is unknown whether the job arrived."""
+        """Submit a script as a job with these options; return the job's number in the batch system.
+
+        Raise SubmitRefused if the job was not taken, Unavailable if it is unknown whether it was.
+        """
 
     @abstractmethod
     async def _jobs(self) -> dict[PilotId, BatchJob]:
-        """Return all listed jobs under this account, ended ones included. Raise Unavailable if they cannot be listed."""
+        """Return the jobs that the batch system lists under this account, ended ones included, by pilot.
+
+        Raise Unavailable if the batch system does not answer.
+        """
 
     @abstractmethod
     async def _end(self, numbers: Sequence[str]) -> None:
-        """End the jobs with these numbers. They get time to end in order."""
+        """Cancel the jobs with these numbers. Their processes first get SIGTERM, and are killed some time later."""
 
     @abstractmethod
     def _options(self, order: PilotRequest) -> list[str]:
-        """Return the submit options of a pilot's job. Raise ValueError for a request that no job can have."""
+        """Return the submit options for a pilot's job. Raise ValueError if the batch system cannot take such a request."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit pilots, and return the state of each. Pilots that may or may not have arrived are left out."""
+        """Submit pilots, and return the state of each. A pilot is left out if it is unknown whether its job was submitted."""
         return settled(await asyncio.gather(*map(self._send, orders), return_exceptions=True))
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots, by one list of all jobs of this account.
+        """Return the states of these pilots, from one list of all jobs of this account.
 
-        For pilots that are not listed, the exit codes in their directories count.
+        For pilots that the batch system does not list, the exit codes in their directories count.
         """
         if not pilot_ids:
             return []
@@ -93,14 +99,14 @@ class BatchDispatcher(SharedDirectories, ABC):
         ]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """End those of these pilots that are alive. Their job agents get SIGTERM, and end their work in order."""
+        """Cancel the jobs of those of these pilots that are alive. Their job agents get SIGTERM, take no more jobs, and report before they end."""
         jobs = await self._jobs()
         found = [jobs[each] for each in pilot_ids if each in jobs]
         for some in batches([job.number for job in found if not job.is_over], NUMBERS_AT_ONCE):
             await self._end(some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots, whoever sent them, whose jobs are listed under this account and have not ended."""
+        """Return the pilots that have not ended, by the jobs listed under this account, whoever submitted them."""
         return [name for name, job in (await self._jobs()).items() if not job.is_over]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
@@ -110,7 +116,7 @@ class BatchDispatcher(SharedDirectories, ABC):
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove tokens and input files of these pilots, which have ended.
 
-        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        The latest directories of ended pilots are kept for their logs. Older ones are removed, whether their pilots are named or not.
         """
         alive = frozenset(await self.alive())
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
@@ -131,7 +137,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         return PilotSighting(pilot_id=order.pilot_id, state="Submitted", reference=number)
 
     def _laid_out(self, order: PilotRequest) -> Path:
-        """Make a pilot's directory with its files; return the path of its script."""
+        """Make a pilot's directory with its files; return the path of its script. Raise OSError if that fails or the directory exists."""
         place = self._places.make(order)
         path = place / "pilot.sh"
         path.write_text(self._script(order, place))
@@ -165,7 +171,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         return PilotSighting(pilot_id=pilot_id, state=state, reference=job.number, reason=why, lost=job.lost)
 
     def _left(self, pilot_id: PilotId, number: str | None = None) -> PilotSighting | None:
-        """Return how a pilot ended, by the exit code in its directory; None if there is no exit code."""
+        """Return how a pilot ended, by the exit code in its directory; None if there is no exit code. `number` is its job's number, if known."""
         try:
             code = int((self._places.of(pilot_id) / "exit").read_text())
         except (OSError, ValueError):
@@ -188,9 +194,9 @@ class BatchDispatcher(SharedDirectories, ABC):
 
 
 def raise_not_submitted(tool: str, complaint: str, *, unreachable: bool) -> None:
-    """Raise Unavailable if the batch system was `unreachable`, so that the job may have been submitted; else SubmitRefused.
+    """Raise an error for a failed submission: Unavailable if the batch system was `unreachable`, else SubmitRefused.
 
-    `tool` is the name of the submit tool that failed, `complaint` its error message.
+    When it was unreachable, the job may have been submitted nevertheless. `tool` is the name of the submit tool, `complaint` its error message.
     """
     if unreachable:
         raise Unavailable(f"{tool}: {complaint}")

@@ -1,7 +1,7 @@
-"""The files of a job that is sent directly, without a shared file system: one archive goes there, and one comes back.
+"""The files of a job that is sent directly to nodes without a shared file system: one archive of inputs, and one of what the job left.
 
-No lease can be passed on to such a job. It is cancelled when its lease is lost; where that does not reach it, it runs to its end, and what
-it reports under its old epoch has no effect.
+A lease that is renewed cannot be passed on to such a job. When its lease is lost, the job is cancelled. If the cancelling does not
+reach it, the job runs to its end, and its report under the old epoch has no effect.
 """
 
 import tarfile
@@ -12,9 +12,9 @@ from wms.dispatch.direct_script import direct_script
 from wms.errors import Rejected
 
 THERE, BACK = "work.tar", "out.tar"
-"""The names of the archives: of the input files, and of all that the job left."""
+"""The names of two archives: of the input files, and of all files that the job left."""
 BACK_LIMIT = 2 * 2**30
-"""The most bytes of the archive that comes back, packed or unpacked."""
+"""How many bytes the archive of a job's output may have, packed or unpacked."""
 MEMBERS_LIMIT = 100_000
 _BEFORE = f"touch {BACK}\nmkdir -p {WORK} && tar -xf {THERE} -C {WORK} || exit 70\n"
 _LEFT = f"{WORK} {STDOUT} {STDERR} {EXIT} {BEGAN} {USAGE} $(ls {ENDED} 2>/dev/null)"

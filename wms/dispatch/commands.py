@@ -1,4 +1,4 @@
-"""Runs the command line tools of a batch system with a given environment, within bounds of time and output."""
+"""Runs the command line tools of a batch system with a given environment. Time and output of each are bounded."""
 
 import asyncio
 import contextlib
@@ -10,7 +10,7 @@ from wms.errors import Unavailable, shown
 
 TOOL_SECONDS = 60.0
 SIZE_LIMIT = 256 * 2**20
-"""The most bytes that a tool may print. For comparison: `squeue --json` of Slurm 22.05 prints 3.4 kB a job."""
+"""How many bytes a tool may print. For comparison: `squeue --json` of Slurm 22.05 prints 3.4 kB for each job."""
 _COMPLAINT_LIMIT = 4_096
 _PIECE = 1 << 16
 _END_SECONDS = 10.0
@@ -41,9 +41,9 @@ class ToolOutput(NamedTuple):
 
 
 class Tools:
-    """Runs command line tools in a given environment, at most `at_once` at a time.
+    """Runs command line tools with the variables `environment` alone, at most `at_once` at a time.
 
-    Each may take `seconds` seconds and print `limit` bytes.
+    Each tool may run for `seconds` seconds and print `limit` bytes.
     """
 
     def __init__(
@@ -68,7 +68,10 @@ class Tools:
             return await self._run(argv, text.encode())
 
     async def ask(self, *argv: str, text: str = "") -> ToolOutput:
-        """Run a tool as `run` does. Raise Unavailable also if its exit code is not 0."""
+        """Run a tool with `text` as its standard input, and return its output.
+
+        Raise Unavailable if it cannot be run, takes too long, prints too much, or exits with another code than 0.
+        """
         said = await self.run(*argv, text=text)
         if said.code != 0:
             raise Unavailable(f"{argv[0]}: {said.complaint}")
@@ -109,7 +112,7 @@ async def _kill(process: ToolProcess) -> None:
 
 
 async def _within(reading: Awaitable[bytes], seconds: float) -> bytes:
-    """Return what was read; nothing if that takes longer than `seconds`. A process left by the tool may keep its pipes open."""
+    """Return what was read; empty if reading takes longer than `seconds`, as when a process left by the tool keeps its pipes open."""
     try:
         async with asyncio.timeout(seconds):
             return await reading

@@ -1,7 +1,8 @@
 """Direct dispatch: a job itself is sent to its computing element in place of a pilot, for sites whose nodes have no network to the outside.
 
-The sender holds the job's lease, and passes it on by a file in the job's directory. The job does not begin before the lease is renewed once
-more, and ends itself when it is not renewed. So it never runs beside another attempt, even if its sender is dead.
+The sender holds the job's lease, and passes each renewal on by a file in the job's directory. The job's script waits for the first renewal
+before it starts the program, and ends the program when the lease runs out. So the job never runs beside another attempt of it, even if its
+sender has died.
 """
 
 import re
@@ -16,45 +17,45 @@ from wms.ids import PilotId
 LEASE, EXIT, ENDED, WORK = "lease", "exit", "ended", "work"
 """The names of files in a job's directory: its lease, its exit code, why it was ended, and the directory that it runs in."""
 BEGAN, USAGE = "began", "usage"
-"""The names of two files: when the job's program began; and its processor time and the time of its end."""
+"""The names of two files: when the job's program started; and its CPU time and the time of its end."""
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
 SMALL_FILE = 1_000
 """How many bytes are read at most of a file that a job's script wrote."""
 NEVER_BEGAN = 75
-"""The exit code of a job that never began, as its lease was not renewed in time."""
+"""The exit code of a job whose program was not started, because its lease was not renewed in time."""
 
 
 class StagedInput(msgspec.Struct, frozen=True, kw_only=True):
-    """A file that the middleware fetches into the working directory of a job that is sent directly, before the job begins."""
+    """A file that the middleware (ARC) fetches from a URL into a direct job's working directory before the job begins."""
 
     name: str
-    """The path in the working directory."""
+    """The file's path in the working directory."""
     url: str
     size: int | None = None
     """The size in bytes that the file must have; None: any."""
     checksum: str = ""
-    """`sha256:` or `md5:` and the digits that the file must have, in hexadecimal; empty: any."""
+    """The checksum that the file must have, as `sha256:` or `md5:` and hexadecimal digits; empty: any."""
     executable: bool = False
 
 
 class StagedOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """A file of the working directory that the middleware sends to a URL once the job has ended well."""
+    """A file of a direct job's working directory that the middleware (ARC) sends to a URL after the job has succeeded."""
 
     name: str
-    """The path in the working directory."""
+    """The file's path in the working directory."""
     url: str
 
 
 class StagedFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The files by URL of a job that is sent directly; the middleware moves them."""
+    """The inputs and outputs of a direct job that the middleware moves from and to URLs."""
 
     inputs: tuple[StagedInput, ...] = ()
     outputs: tuple[StagedOutput, ...] = ()
     success_exit_codes: tuple[int, ...] = (0,)
-    """The exit codes with which the job has ended well: after others no output is sent."""
+    """The exit codes of the program with which the job has succeeded. After any other code no output is sent."""
 
     def __bool__(self) -> bool:
-        """Return whether there is any file."""
+        """Return whether there is any input or output."""
         return bool(self.inputs or self.outputs)
 
 
@@ -62,16 +63,16 @@ class DirectPayload(msgspec.Struct, frozen=True, kw_only=True):
     """The program of a job that is sent directly, with its arguments, environment and files."""
 
     argv: tuple[str, ...]
-    """The program and its arguments. A relative name of a file in the job's directory means that file."""
+    """The program and its arguments. If a file in the job's working directory has the program's relative name, that file is run."""
     environment: Mapping[str, str] = {}
     stdin: str = ""
-    """The name of the file in the job's directory that is its standard input; empty for none."""
+    """The name of the file in the working directory that becomes the program's standard input; empty for none."""
     cpu_seconds: int = 0
     """The CPU time in seconds that each process of the job may use; 0 for no limit."""
     inputs: Path
-    """A directory of this machine with the job's input files. The dispatcher moves or removes it."""
+    """A directory of this machine with the job's input files. The dispatcher moves it to the job, or removes it once it has packed the files."""
     staged: StagedFiles = StagedFiles()
-    """The files by URL; only a `StagingDispatcher` may be given any."""
+    """The files that the middleware moves by URL. Only a `StagingDispatcher` can be given any."""
 
 
 class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +83,7 @@ class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None
     """The program's exit code as a shell counts it: after a signal, 128 and its number. None if it is unknown."""
     ended_for: str = ""
-    """Why the job's script ended the program: `lease` (it was not renewed) or `told` (by a signal); empty if it ended by itself."""
+    """Why the job's script ended the program: `lease` (the lease ran out) or `told` (the script got a signal); empty if it did not."""
     has_begun: bool = False
     cpu_user_seconds: float = 0.0
     cpu_system_seconds: float = 0.0
@@ -90,10 +91,9 @@ class DirectEnd(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def end_in(directory: Path) -> DirectEnd:
-    """Return how a job that was sent directly ended, by the files in its directory. The call blocks.
+    """Return how a direct job ended, by the files that its script left in its directory. The call blocks.
 
-    The files were written by the job's own account, so their content is only trusted within bounds. Missing ones give 0, None or empty
-    values.
+    The job's own account can write these files, so each is read up to a limit. Missing or malformed ones give 0, None or empty values.
     """
     code, began, usage = (_read(directory / name) for name in (EXIT, BEGAN, USAGE))
     user, system = _children(usage)
@@ -120,7 +120,7 @@ _TIMES = re.compile(r"(\d{1,9})m(\d{1,2}(?:[.,]\d{1,9})?)s")
 
 
 def _children(usage: str) -> tuple[float, float]:
-    """Return the user and the system time, in seconds, of a shell's children, as its command `times` prints them."""
+    """Return the user and system CPU time of a shell's child processes, in seconds, from the output of its command `times`."""
     told = [
         60 * int(minutes) + float(seconds.replace(",", ".")) for minutes, seconds in _TIMES.findall(usage)
     ]
@@ -133,16 +133,16 @@ def _number(words: list[str]) -> float:
 
 @runtime_checkable
 class DirectDispatcher(Protocol):
-    """The further calls of a dispatcher that can send jobs directly. Its `send` takes requests with a payload."""
+    """The further calls of a dispatcher that can send jobs directly. Its `send` takes requests with a `payload`."""
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Pass on a renewed lease to a job: it may run for `seconds` seconds from now on.
+        """Pass a renewed lease on to a job: it may run for `seconds` seconds from now on.
 
-        `number` must differ with each renewal, as the job ignores a number that it knows.
+        `number` must differ from renewal to renewal, since the job takes an equal number for the same renewal.
         """
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Bring the output of an ended job to this machine; return where it is and how the job ended.
+        """Copy the output of an ended job to this machine; return the output's directory and how the job ended.
 
         Raise Unavailable if that is not possible now.
         """
@@ -150,7 +150,7 @@ class DirectDispatcher(Protocol):
 
 @runtime_checkable
 class StagingDispatcher(Protocol):
-    """What a dispatcher offers beside its port if its middleware can move files by URL for jobs that are sent directly."""
+    """The further call of a dispatcher whose middleware moves files by URL for jobs that are sent directly."""
 
     def staging_fault(self, name: str, url: str, checksum: str = "") -> str:
         """Return why the middleware cannot move a file from or to a URL; empty if it can.

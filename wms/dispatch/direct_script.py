@@ -1,4 +1,4 @@
-"""The script of a job that is sent directly: it begins under a fresh lease, watches it, and writes the exit code of the program."""
+"""The shell script of a job that is sent directly. It waits for a renewed lease, runs the program while the lease lasts, and writes its exit code."""
 
 import shlex
 
@@ -86,7 +86,7 @@ exec env -i HOME="$PWD" PWD="$PWD" TMPDIR="${{PWD%/*}}/tmp" {variables} "$progra
 """
 
 PATIENCE_SECONDS = 90
-"""For how many seconds a started job waits for its lease to be renewed. After that it never begins."""
+"""How many seconds the script waits for the first renewal of the lease. Without one in that time, it never starts the program."""
 
 
 def direct_script(
@@ -98,11 +98,11 @@ def direct_script(
     before: str = "",
     after: str = "",
 ) -> str:
-    """Return the shell script of a job that is sent directly. `name` is written into it for people.
+    """Return the shell script of a job that is sent directly. `name` stands in a comment of the script.
 
-    `place` is the job's directory, quoted for a shell at the computing element; by default the one where the script starts. Without
-    `leased` the job begins at once, and watches no lease. `before` and `after` are shell lines that bring its files and take its output
-    away.
+    `place` is the job's directory, quoted for a shell at the computing element; by default the directory where the script starts. If `leased`
+    is False, the program starts at once, and no lease is watched. `before` and `after` are shell lines that run before the program and at the
+    end; they unpack the job's files and pack its output.
     """
     stdin = f"{WORK}/{payload.stdin}" if payload.stdin else "/dev/null"
     lease = LEASED if leased else UNLEASED

@@ -1,4 +1,4 @@
-"""Divides a job's requirements at a computing element: some its ad decides, some its batch system is asked for, the node decides the rest.
+"""Divides a job's requirements at a computing element: its ad decides some, its batch system is asked for some, the node decides the rest.
 
 The planner of pilots and `wms why` call the same function, so the explanation agrees with the plan.
 """
@@ -33,7 +33,7 @@ _LONGEST, _LARGEST = 255, 2**53
 
 
 class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How the endpoint of a computing element requests hosts: what all its pilots ask for, and the site's rules for asking for more."""
+    """How hosts are requested at a computing element: what all its pilots request, and the site's rules for requesting more."""
 
     kind: Kind
     rules: Mapping[str, str] = {}
@@ -42,15 +42,15 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     gres: str = ""
     attributes: Mapping[str, str] = {}
     script: MappingScript | None = None
-    """What the site's mapping script, a program that chooses batch options, may decide; None without a script."""
+    """The attributes that the site's mapping script (a program that chooses batch options) decides, and the options it may give; None: no script."""
     answers: Mapping[str, Outcome] = {}
-    """The last answers of the mapping script, by question."""
+    """The latest answers of the mapping script, by the JSON text of the question."""
 
     def mapping(self, answers: Mapping[str, Outcome] | None = None) -> HostMapping:
         """Return the rules that turn requirements on hosts into options of the batch system.
 
-        If `answers` is given, it replaces the stored answers of the mapping script, and may grow later. Raise Rejected for a malformed
-        rule.
+        If `answers` is given, it is used in place of the stored answers of the mapping script; its owner may add answers later. Raise Rejected for a
+        malformed rule.
         """
         if self.script is None:
             return HostMapping(self.kind, self.rules)
@@ -58,7 +58,7 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
         return ScriptedMapping(self.kind, self.rules, self.script, answers)
 
     def usual(self, element: ComputingElement) -> Request:
-        """Return what every pilot asks the computing element for: the cores and memory in its ad, for the lifetime of a pilot."""
+        """Return what every pilot requests at the computing element: the cores and memory in its ad, for the lifetime of a pilot."""
         return Request(
             cores=element.cores_per_pilot,
             memory_mb=element.memory_mb,
@@ -70,15 +70,15 @@ class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Forwarded(Struct, frozen=True, kw_only=True):
-    """The requirements of a job at one computing element, divided by who decides them."""
+    """The requirements of a job at one computing element, divided by who decides them. `request` is what its pilot requests there."""
 
     request: Request
     decided: tuple[str, ...] = ()
-    """The terms of the requirements that are true by the computing element's ad."""
+    """The conjuncts of the requirements that the computing element's ad already makes true."""
     hosts: PilotClass | None = None
-    """The pilot class, that is the kind of host to ask for, for the other terms; None if usual pilots suffice."""
+    """The pilot class (kind of host to request) that the other conjuncts need; None if a usual pilot suffices."""
     question: str = ""
-    """The question to which the site's mapping script must give an answer first; empty: none."""
+    """The question that the site's mapping script must answer before a pilot can be sent; empty: none."""
     avoided: str = ""
     """Why no pilots are sent for these requirements, in words; empty: pilots are sent."""
 
@@ -88,8 +88,8 @@ def forward(
 ) -> Forwarded:
     """Divide the requirements of jobs that may run at a computing element, by who decides them.
 
-    `usual` is what all pilots there ask for; `mapping` has the rules for asking for more, None if the element is asked for no hosts. Raises
-    Rejected if the requirements grow too large.
+    `usual` is what all pilots there request. `mapping` has the rules for requesting more; None if hosts cannot be requested at the element.
+    Raise Rejected if the requirements grow too large.
     """
     resource = element.pilot_resource(vo=requirements.vo)
     known = resource_sketch(resource) or Sketch(resource_ad(resource), frozenset())
@@ -121,9 +121,9 @@ def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
 
 
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
-    """Return the attributes of a node that meets these bounds, as far as they say more than the computing element's ad `ad`.
+    """Return those attributes of a node that meets these bounds which the computing element's ad does not guarantee already.
 
-    As in an ad, a number means at least so much; it means at most so much if only that was asked for.
+    A number stands for a lower bound, as in an ad. If only an upper bound was requested, it stands for that.
     """
     # Lower bounds come last and win, since most expressions compare with them.
     ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))
@@ -136,7 +136,7 @@ def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
 
 
 def _is_usual(value: Plain) -> bool:
-    """Return whether a pilot can report such a value of its node."""
+    """Return whether a text is short enough, or a number small enough, for a pilot to report it as an attribute of its node."""
     return len(value) <= _LONGEST if isinstance(value, str) else abs(value) < _LARGEST
 
 
@@ -146,7 +146,7 @@ def _value(ad: Ad, name: str) -> Any:
 
 
 def _granted(bound: HostTerm, said: Any) -> Value | None:
-    """Return a value that meets a bound; None if `said`, the value in the ad, meets it already."""
+    """Return a value that meets a bound; None if `said`, the value in the element's ad, already meets it."""
     value = bound.value
     if bound.relation == "member":
         names = tuple(str(each) for each in said) if isinstance(said, tuple) else ()
@@ -160,7 +160,7 @@ def _granted(bound: HostTerm, said: Any) -> Value | None:
 
 
 def _beyond(value: float, relation: str) -> int | float:
-    """Return the number nearest to `value` that meets a bound with this relation."""
+    """Return the number nearest to `value` that meets a bound with this relation, such as ">"."""
     step = {">": 1, "<": -1}.get(relation, 0)
     if isinstance(value, int) or not step:
         return value + step
@@ -168,7 +168,7 @@ def _beyond(value: float, relation: str) -> int | float:
 
 
 class Ways:
-    """How host requirements are asked for at each computing element. `terms` has the terms of endpoints (`DoorTerms`) as JSON."""
+    """The rules of all computing elements for requesting hosts. `terms` has the `DoorTerms` of each element as JSON."""
 
     def __init__(self, terms: Mapping[CeId, str]) -> None:
         self._terms = terms
@@ -176,7 +176,7 @@ class Ways:
     def forward(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
         """Divide the requirements of jobs that may run at a computing element, by who decides them; None if they grow too large.
 
-        An element without known terms is asked for no hosts.
+        At an element without an entry in `terms`, no hosts can be requested.
         """
         text = self._terms.get(element.ce_id)
         terms, mapping = _door(text) if text else (None, None)
@@ -192,7 +192,10 @@ class Ways:
 
 @lru_cache(maxsize=1_024)
 def _door(text: str) -> tuple[DoorTerms | None, HostMapping | None]:
-    """Return the decoded terms of an endpoint, and its rules for host requirements. Both are None if this version cannot read them."""
+    """Decode the terms of a computing element; return them and the rules for requesting hosts.
+
+    Both are None if they cannot be decoded, as when a newer version of the program wrote them.
+    """
     try:
         terms = msgspec.json.decode(text, type=DoorTerms)
         return terms, terms.mapping()

@@ -1,8 +1,8 @@
 """Sends pilots as jobs to an HTCondor pool, by its command line tools.
 
 The ad of a pilot's job has the attribute `WmsPilot` with the pilot's id. So one `condor_q` finds all pilots, and one `condor_history` those
-that have left the queue. One `condor_submit` submits many; it reads their description from standard input. Configuration and token are
-files of the job. The description and the job's ad hold no secret.
+that have left the queue. One `condor_submit` reads the description of many pilots from standard input and submits them. Configuration and
+token are files of the job. The description and the job's ad hold no secret.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ from wms.job.reasons import Code
 
 JOBS_AT_ONCE = 100
 HELD_SECONDS = 600
-"""After so many seconds HTCondor removes a pilot's job that it holds."""
+"""After how many seconds HTCondor removes a pilot's job that is in HTCondor's state Held."""
 FILES = ("pilot.sh", "config.toml", "token")
 ATTRIBUTES = "WmsPilot,ClusterId,ProcId,JobStatus,ExitCode,ExitBySignal,ExitSignal,HoldReason,RemoveReason"
 UNREACHABLE = re.compile(
@@ -38,7 +38,7 @@ COMMAND = re.compile(r"\+?[A-Za-z][A-Za-z0-9_.]*")
 OURS = {"queue", "executable", "arguments", "output", "error", "log", "initialdir", "universe", "+wmspilot"}
 
 REMOVED, COMPLETED, HELD = 3, 4, 5
-"""HTCondor's numbers of these job states. 1 is idle; a job in any other state is alive."""
+"""HTCondor's numbers of three job states. A job in state 1 is idle; a job in any other state counts as running."""
 
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
@@ -64,10 +64,10 @@ class CondorPool(NamedTuple):
 
 
 class HTCondorDispatcher:
-    """Sends pilots as jobs to an HTCondor pool. Each runs the command `agent` with `--config FILE`.
+    """Sends pilots as jobs to an HTCondor pool. Each job runs the command `agent` with `--config FILE`.
 
     HTCondor's tools get only `environment` as their environment. Pilots have their directories below `directory`. `carried` is a file of
-    this machine that is transferred for each pilot under its own name, and that `agent` may name.
+    this machine, such as the agent's program. It is transferred for each pilot under its own name, and `agent` may name it.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class HTCondorDispatcher:
         return [sighting for sighting in found.values() if sighting is not None]
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots, by one list of all jobs of this account, and by the history for others."""
+        """Return the states of these pilots, from one list of all jobs of this account. Jobs that have left the queue are found in the history."""
         if not pilot_ids:
             return []
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
@@ -107,7 +107,7 @@ class HTCondorDispatcher:
         return [self._seen(each, ads[each]) if each in ads else self._lost(each) for each in pilot_ids]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Remove the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
+        """Remove the jobs of these pilots from the queue. Their job agents get SIGTERM, take no more jobs, and report before they end."""
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
         for some in batches([_number(ads[each]) for each in pilot_ids if each in ads], JOBS_AT_ONCE):
             await self._tools.run("condor_rm", *self._where, *some)
@@ -118,13 +118,13 @@ class HTCondorDispatcher:
         return [name for name, ad in ads.items() if _state(ad) in ("Waiting", "Running")]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
-        """Return the end of each pilot's output, which came back with its job. Pilots without output are absent."""
+        """Return the end of each pilot's output, which HTCondor transfers back when the job ends. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove tokens and input files of these pilots, which have ended.
 
-        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        The latest directories of ended pilots are kept for their logs. Older ones are removed, whether their pilots are named or not.
         """
         alive = await self._query("condor_q", "WmsPilot =!= undefined")
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
@@ -133,13 +133,13 @@ class HTCondorDispatcher:
         """Do nothing. A job in an HTCondor pool cannot be told that its lease was renewed."""
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Unpack the output that came back with an ended job; return where it is and how the job ended."""
+        """Unpack the output that HTCondor transferred back for an ended direct job; return the output's directory and how the job ended."""
         return await asyncio.to_thread(_came_back, self._places.of(pilot_id))
 
     # --- sending ----------------------------------------------------------------------------------
 
     def _prepare(self, order: PilotRequest) -> PilotSighting | None:
-        """Make a pilot's directory and files. Return a failed state if that is impossible, else None."""
+        """Make a pilot's directory and files. Return None, or the state Failed with the reason if that is impossible."""
         wrong = [
             each for each in order.request.attributes if not COMMAND.fullmatch(each) or each.lower() in OURS
         ]
@@ -246,7 +246,7 @@ def _number(ad: Mapping[str, Any]) -> str:
 
 
 def _range(said: str) -> list[str]:
-    """Read the numbers of all jobs in the output of `condor_submit -terse`, which is `7.0 - 7.41`."""
+    """Return the numbers of all submitted jobs, such as 7.0 and 7.1, from the output of `condor_submit -terse`, such as `7.0 - 7.41`."""
     first, _, last = said.strip().splitlines()[-1].partition(" - ")
     cluster, _, low = first.strip().partition(".")
     high = last.strip().partition(".")[2] or low
@@ -264,12 +264,12 @@ def _resources(request: Request) -> dict[str, str]:
 
 
 def _line(value: str) -> str:
-    """Return a value as one line of a description, since a second line would be another command."""
+    """Return a value on one line. A line break in it would begin another command of the submit description."""
     return " ".join(value.split())
 
 
 def _text(value: str) -> str:
-    """Return a text as a ClassAd literal; for ASCII the rules are those of JSON."""
+    """Return a text as a ClassAd string literal. For ASCII text the quoting is that of JSON."""
     return msgspec.json.encode(value).decode()
 
 

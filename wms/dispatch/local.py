@@ -1,7 +1,7 @@
 """Starts pilots as processes of this machine, each with a directory of its own.
 
 The directory holds the agent's configuration and token (mode 0600), its log, and a file with the pid and the start time of the process. By
-that file a later dispatcher finds the process again, and never takes another one for it.
+that file a later dispatcher finds the process again, and does not mistake another process with the same pid for it.
 """
 
 import asyncio
@@ -35,9 +35,9 @@ class _Mark(msgspec.Struct, frozen=True):
 
 
 class LocalDispatcher(SharedDirectories):
-    """Starts pilots as processes of this machine. Each runs the command `agent` with `--config FILE`.
+    """Starts pilots as processes of this machine. Each process runs the command `agent` with `--config FILE`.
 
-    Pilots get only `environment` as their environment, and have their directories below `directory`.
+    Pilots get only `environment` and a few variables of their own as their environment. Their directories are below `directory`.
     """
 
     def __init__(self, directory: Path, agent: Sequence[str], environment: Mapping[str, str]) -> None:
@@ -51,11 +51,11 @@ class LocalDispatcher(SharedDirectories):
         return await asyncio.to_thread(lambda: [self._start(order) for order in orders])
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots, by their processes or the exit codes that these left."""
+        """Return the states of these pilots, by their processes, or by the exit codes of processes that have ended."""
         return await asyncio.to_thread(lambda: [self._look(pilot_id) for pilot_id in pilot_ids])
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Send SIGTERM to the processes of these pilots; their job agents end their work in order."""
+        """Send SIGTERM to the processes of these pilots. Their job agents take no more jobs, and report before they end."""
         for pilot_id in pilot_ids:
             process = self._process(pilot_id)
             if process is not None:
@@ -68,7 +68,7 @@ class LocalDispatcher(SharedDirectories):
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove tokens and input files of these pilots, which have ended.
 
-        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        The latest directories of ended pilots are kept for their logs. Older ones are removed, whether their pilots are named or not.
         """
         for pilot_id in pilot_ids:
             if self._exit_code(pilot_id) is not None:
@@ -78,7 +78,7 @@ class LocalDispatcher(SharedDirectories):
         )
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots with directories here whose processes are alive, whoever started them."""
+        """Return the pilots whose processes are alive, of all that have directories here. A pilot started by an earlier dispatcher counts, too."""
         return await asyncio.to_thread(self._alive)
 
     def _alive(self) -> list[PilotId]:
@@ -153,9 +153,9 @@ class LocalDispatcher(SharedDirectories):
 
 
 def _bearing(pilot_id: PilotId, jobs: Path) -> psutil.Process | None:
-    """Return a living process with this pilot's id and its directory of jobs in its environment; None if there is none.
+    """Return the living process whose environment names this pilot and the directory `jobs`; None if there is none.
 
-    The id alone might be another system's.
+    The pilot's id alone does not suffice, since another wms on this machine may use it, too.
     """
     for process in psutil.process_iter():
         try:

@@ -1,7 +1,7 @@
 """Sends pilots as jobs to an LSF cluster, by its command line tools.
 
-The name of a pilot's job is the pilot's id, so one `bjobs -a` finds all pilots. The description of the job has the policy requirements of
-the pilot's jobs (`bjobs -o description`). `bsub` reads the script from standard input; it holds no secret.
+The name of a pilot's job is the pilot's id, so one `bjobs -a` finds all pilots. The job's description (`bjobs -o description`) shows
+administrators what the pilot's jobs require. `bsub` reads the script from standard input; the script holds no secret.
 """
 
 import asyncio
@@ -26,9 +26,12 @@ UNREACHABLE = re.compile(
 NOTHING_THERE = re.compile(r"\bNo (unfinished )?job\b|is not found", re.IGNORECASE)
 LONGEST_VALUE = 1_000
 ALLOWED = {"app", "C", "D", "F", "G", "g", "gpu", "jsdl", "m", "p", "sla", "sp", "U", "v"}
-"""Further options of bsub that a request for resources may give, without their hyphen."""
+"""The options of bsub that a pilot's request may name in its `attributes`, without their hyphen."""
 CLAUSES = {"order", "affinity", "cu", "same"}
-"""Further sections of bsub's option -R that a request may give. Its fields `constraint` and `gres` make select and rusage."""
+"""The sections of bsub's option -R that a request may name in its `attributes`.
+
+The sections select and rusage are made from the request's fields `constraint` and `gres`.
+"""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PEND", "PSUSP", "WAIT"), "Waiting"),
@@ -50,7 +53,7 @@ class LsfCluster(NamedTuple):
 
 
 class LsfDispatcher(BatchDispatcher):
-    """Sends pilots as jobs to an LSF cluster."""
+    """Sends pilots as jobs to an LSF cluster, and follows and cancels them there."""
 
     system = "LSF"
 
@@ -105,7 +108,7 @@ class LsfDispatcher(BatchDispatcher):
 
 
 def requirement(request: Request) -> str:
-    """Return the text of bsub's option -R for a request: which hosts, one host a job, and what is reserved on it."""
+    """Return the value of bsub's option -R for a request: which hosts, one host for each job, and what is reserved on it."""
     memory = f"mem={request.memory_mb}MB" if request.memory_mb else ""
     aside = ":".join(each for each in (memory, *request.gres.split(",")) if each)
     sections = {
@@ -118,7 +121,7 @@ def requirement(request: Request) -> str:
 
 
 def jobs_of(printed: str) -> dict[PilotId, BatchJob]:
-    """Read the output of `bjobs`: the jobs, by the pilots that their names are. Of two jobs with one name the later counts."""
+    """Parse the output of `bjobs` into jobs by pilot; a job's name is the pilot's id. Of two jobs with one name the later counts."""
     fields = (line.split("|", 4) for line in printed.splitlines())
     listed = sorted((each for each in fields if len(each) == 5), key=lambda each: (len(each[0]), each[0]))
     return {PilotId(each[4].strip()): _job(*each[:4]) for each in listed}

@@ -1,4 +1,4 @@
-"""Maps requirements on hosts to a batch system: options of sbatch, qsub and bsub, relations of xRSL, commands of HTCondor.
+"""Maps requirements on hosts to a batch system's options: of sbatch, qsub and bsub, relations of xRSL, commands of HTCondor.
 
 A mapping has a *rule* for each attribute of a host that can be asked for. A rule is an option and a text in which `{value}`
 stands for the bound's value, and `{value*60}` or `{value/1024}` for the value in other units. Sites add rules, and replace the
@@ -10,9 +10,9 @@ built-in ones, in TOML:
 
 Subsets of the nodes of PBS and LSF are written as in their manuals: `-l nodes=1:{value}`, `-l select=1:{value}=true`,
 `-R "select[{value}]"`, `-R "rusage[{value}=1]"`. A rule whose key is a name alone serves lower bounds, equal texts, members of
-lists, and attributes that must be true; a rule for another relation names it. Values come from anyone's job. So only numbers get
-into a text, and words of letters, digits and `_.+/-` that begin with a letter or digit. In HTCondor's expressions values are
-ClassAd texts and may have blanks.
+lists, and attributes that must be true; a rule for another relation names the relation. Values come from anyone's job. So a value is put
+into a text only if it is a number, or a word of letters, digits and `_.+/-` that begins with a letter or digit. In HTCondor's expressions
+values are ClassAd texts and may have blanks.
 """
 
 import math
@@ -36,7 +36,7 @@ _WORDS = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.+/ -]{0,99}")
 NUMBER_LIMIT = 2**31 - 1
 _KEY = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]{0,254})\s*(>=|<=|==|member)?\s*")
 _SECTION = re.compile(r"""-R\s+(["']?)\s*([a-z]+)\[(.*)\]\s*\1""")
-"""The form of an option with a section of LSF's resource requirement, such as `-R "rusage[mem=1]"`."""
+"""A pattern for bsub options with one section of a resource requirement, such as `-R "rusage[mem=1]"`."""
 _TEMPLATE = re.compile(r"(?:--|-l\s+)?([+-]?[A-Za-z][A-Za-z0-9_-]*)\s*=\s*(\S.*)")
 _VALUE = re.compile(r"\{value(?:\s*([*/])\s*([1-9][0-9]{0,8}))?\}")
 _NUMBERED = re.compile(r"(\(?.*=)\s*([0-9]{1,10})(M?\)?)")
@@ -78,7 +78,10 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
         "rusage": ("gres", 1),
     },
 }
-"""Options of each middleware that are fields of a request, each with the field and its unit: how many units of the field make one."""
+"""The options of each middleware that set a field of a request, each with the field and a factor.
+
+The option's value times the factor is the field's value: Slurm's `time` is in minutes, the field in seconds, the factor is 60.
+"""
 _OPTIONS = {
     kind: {field: (option, unit) for option, (field, unit) in names.items()} for kind, names in NAMES.items()
 }
@@ -117,51 +120,51 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
         "GlueHostArchitectureSMPSize": "-R select[ncpus>={value}]",
     },
 }
-"""Built-in rules by middleware. Constraints of Slurm, properties of PBS and resources of LSF have none, as each site names its own."""
+"""The built-in rules by middleware. Slurm's constraints, PBS's properties and LSF's resources have none, since their names differ by site."""
 
 
 class Rule(NamedTuple):
-    """How one attribute of a host is asked for, by an option of the middleware.
+    """By which option of the middleware a host with some attribute is requested.
 
-    `field` is the field of the request that the option sets, or "" if it has none; `factor` converts the value to the field's unit.
+    `field` is the field of the request that the option sets; "" if there is none. `factor` converts the bound's value to the field's unit.
     """
 
     option: str
     field: str
     text: str
-    """The text of the option, with `{}` where the value goes."""
+    """The option's value, with `{}` in place of the bound's value."""
     factor: Fraction
 
 
 class Asked(Struct, frozen=True):
-    """A request for resources that was extended by bounds on hosts: what it asks for, and what it does not ask for and why."""
+    """A request extended by bounds on hosts. `asked` says in words which bounds it expresses, `unasked` which it does not and why."""
 
     request: Request
     asked: tuple[str, ...] = ()
     unasked: tuple[Unasked, ...] = ()
     bounds: tuple[HostTerm, ...] = ()
-    """The bounds for which the request asks."""
+    """The bounds that the request expresses."""
     question: str = ""
-    """The question to which the site's mapping script must give an answer first; empty: none."""
+    """The question that the site's mapping script must answer before a pilot can be sent; empty: none."""
     avoided: str = ""
     """Why no pilot can be sent now, in words; empty if one can."""
 
 
 class HostMapping:
-    """The rules by which one computing element is asked for hosts. `kind` is its middleware."""
+    """The rules by which hosts with certain attributes are requested at one computing element. `kind` is its middleware."""
 
     def __init__(self, kind: Kind, own: Mapping[str, str] | None = None) -> None:
-        """Read the built-in rules, and the site's rules `own`, which replace them. Raise Rejected for a malformed rule."""
+        """Parse the built-in rules of the middleware, and the site's rules `own`, which take precedence. Raise Rejected for a malformed rule."""
         self._kind = kind
         self._rules = {key_of(key): self._rule(key, text) for key, text in BUILT_IN[kind].items()}
         self._rules |= {key_of(key): self._rule(key, text) for key, text in (own or {}).items()}
         names = {key_of(key)[0] for key in own or {}} | {key_of(key)[0] for key in BUILT_IN[kind]}
         policies = {name for name in names if not name.startswith(("gluehost", "gpu"))}
         self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
-        """Attributes, in lower case, that are asked for even if the element's ad decides them: built-in ones of hosts, and the site's."""
+        """Attributes, in lower case, that are requested even if the element's ad decides them: those of built-in rules on hosts, and the site's."""
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return `base`, what a pilot asks for anyway, extended by those bounds for which there are rules."""
+        """Return `base`, a usual pilot's request, extended by those bounds for which there are rules. The result also names the others."""
         asked, said, unasked, met = base, list[str](), list[Unasked](), list[HostTerm]()
         for bound in bounds:
             try:
@@ -174,9 +177,9 @@ class HostMapping:
         return Asked(asked, tuple(said), tuple(unasked), tuple(met))
 
     def option(self, text: str) -> tuple[Rule, int | None]:
-        """Read an option with a fixed value, such as `--tmp=2`. Return its rule, and its number in the field's unit, None without one.
+        """Parse an option with a fixed value, such as `--mem=2`. Return its rule, and the number in the unit of the rule's field.
 
-        Raise Rejected for a text that is no option, CannotAsk for a number that is too large.
+        The number is None if the option sets no numeric field. Raise Rejected for a text that is no option, CannotAsk for too large a number.
         """
         if numbered := _NUMBERED.fullmatch(text):
             rule = self._rule(text, f"{numbered[1]}{{value}}{numbered[3]}")
@@ -185,13 +188,13 @@ class HostMapping:
         return self._rule(text, text), None
 
     def option_name(self, text: str) -> str:
-        """Return the name of the option that a text such as `--constraint` means. Raise Rejected if it is none."""
+        """Return the bare name of an option, `constraint` for `--constraint`. Raise Rejected if the text is no option."""
         return self._rule(text, f"{text}={{value}}").option
 
     def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
-        """Return the request with an option added, and the option's text. `number` None: the option has no number.
+        """Return the request with an option added, and the option's text. `number` is the option's value in the field's unit, None without one.
 
-        Raise CannotAsk if another value is asked for already.
+        Raise CannotAsk if the request has another value for the option already.
         """
         return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
@@ -245,7 +248,7 @@ class HostMapping:
         )
 
     def _with(self, request: Request, rule: Rule, text: str) -> tuple[Request, str]:
-        """Return the request with an option added that is no number, and the option's text."""
+        """Return the request with an option added that has a text as its value, and the option as people write it."""
         match rule.field:
             case "constraint":
                 changed = replace(request, constraint=self._constraint(request.constraint, text))
@@ -256,7 +259,7 @@ class HostMapping:
         return changed, self._spelt(rule.option, text)
 
     def _more(self, request: Request, rule: Rule, number: int) -> tuple[Request, str]:
-        """Return the request with at least `number` in the rule's field, and the text of the option for it."""
+        """Return the request with the field of the rule raised to `number`, if it is lower, and the text of the option for it."""
         most = max(getattr(request, rule.field), number)
         changes: dict[str, Any] = {rule.field: most}
         option, unit = _OPTIONS[self._kind][rule.field]
@@ -264,7 +267,7 @@ class HostMapping:
         return replace(request, **changes), self._spelt(option, f"{-(-most // unit)}{unit_said}")
 
     def _spelt(self, option: str, text: str) -> str:
-        """Return an option with its value as people write it for this middleware."""
+        """Return an option and its value in the middleware's syntax, such as `--mem=2000M` for Slurm."""
         match self._kind:
             case "slurm":
                 return f"--{option}={text}"
@@ -301,14 +304,17 @@ class HostMapping:
 
 
 class CannotAsk(Exception):  # noqa: N818 - no error: it is told, and the node is looked at instead
-    """No option can ask for this bound; the text has the reason."""
+    """No option of the middleware can express a bound on hosts; the text says why."""
 
 
 _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "member"}
 
 
 def _is_plain(bound: HostTerm) -> bool:
-    """Return whether a rule without a relation serves this bound. An equal number counts as a lower bound."""
+    """Return whether a rule whose key names no relation serves this bound: a lower bound, an equal or listed text, or "must be true".
+
+    A number that must be equal is requested as a lower bound.
+    """
     match bound.value:
         case bool():
             return bound.value
@@ -319,7 +325,10 @@ def _is_plain(bound: HostTerm) -> bool:
 
 
 def key_of(key: str) -> tuple[str, str]:
-    """Read the key of a rule: the attribute, in lower case, and the relation, "" if it has none. Raise Rejected for a malformed key."""
+    """Parse the key of a rule, such as `Name >=`, into the attribute in lower case and the relation ("" if there is none).
+
+    Raise Rejected for a malformed key.
+    """
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -329,7 +338,10 @@ def key_of(key: str) -> tuple[str, str]:
 
 
 def _number(bound: HostTerm, factor: Fraction) -> int:
-    """Return the whole number to ask for: the least that meets a lower bound, or the greatest that meets an upper one."""
+    """Return the whole number to request, converted by `factor`: the least that meets a lower bound, or the greatest that meets an upper one.
+
+    Raise CannotAsk if the bound's value is no number, or too large.
+    """
     if isinstance(bound.value, str) or not math.isfinite(bound.value):
         raise CannotAsk("its value is no number")
     exact = Fraction(bound.value)
@@ -339,7 +351,7 @@ def _number(bound: HostTerm, factor: Fraction) -> int:
 
 
 def number_of(exact: Fraction | int) -> int:
-    """Return the number, rounded up, as a submit option takes it.
+    """Return the number rounded up to a whole one, as submit options need it.
 
     Raise CannotAsk if it is negative or above `NUMBER_LIMIT`.
     """
@@ -357,7 +369,10 @@ def _joined(before: str, text: str) -> str:
 
 
 def _chunk(before: str, text: str) -> str:
-    """Add a property to the properties of a PBS node. Of two numbers the larger counts, and no other property appears twice."""
+    """Return the `:`-separated properties of a PBS node with one more. A property with a number keeps the larger one.
+
+    Raise CannotAsk if the text would begin another node, or a property has another value already.
+    """
     if "+" in text:
         raise CannotAsk("+ would begin another node")
     found = dict(each.partition("=")[::2] for each in before.split(":") if each)

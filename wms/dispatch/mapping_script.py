@@ -29,9 +29,9 @@ from wms.errors import Rejected, shown
 from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
 
 ANSWER_LIMIT = 16_384
-"""The most bytes that a mapping script may print."""
+"""How many bytes a mapping script may print."""
 QUESTION_LIMIT = 16_384
-"""The most characters of a question to a mapping script, without the names of site and computing element."""
+"""How many characters a question to a mapping script may have, without the names of site and computing element."""
 OPTIONS_LIMIT = 16
 OPTION_LENGTH = 200
 ASKED_LIMIT = 100
@@ -46,26 +46,29 @@ _MORE_SIGNS: Mapping[tuple[Kind, str], str] = {
     ("lsf", "gres"): ",",
     ("htcondor", "constraint"): '&|<>!*?()" ',
 }
-"""More signs that an option's text may have, by middleware and field. Alternatives (`|`) could loosen the element's own constraint;
-they are allowed in HTCondor's expressions alone, which are joined in brackets."""
+"""Further characters that a script may use in an option's value, by middleware and field of the request.
+
+Alternatives (`|`) could weaken the element's own constraint. So they are allowed for HTCondor alone, where each constraint is put into
+brackets.
+"""
 
 ANSWERS_TOLD = 200
-"""How many of a script's latest answers are stored for explanations."""
+"""How many of a script's latest answers are stored, so that `wms why` can explain by them."""
 WAITS = "its mapping script is asked first"
 OTHERWISE = "the site's mapping script asks for no host by it"
 
 
 class MappingScript(Struct, frozen=True, kw_only=True):
-    """Which attributes of hosts a site's mapping script decides, and which options it may give."""
+    """Which attributes of hosts a site's mapping script decides, and which batch options it may give."""
 
     attributes: tuple[str, ...]
-    """The attributes of hosts that the script maps to options, in place of rules."""
+    """The attributes of hosts whose bounds the script turns into options. Rules do not apply to them."""
     options: tuple[str, ...]
     """The names of the options that the script may give."""
 
 
 class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
-    """The answer that a mapping script prints: options of the batch system, and the requirements that they ask for."""
+    """The answer that a mapping script prints: options of the batch system, and the requirements that these options express."""
 
     options: Annotated[
         tuple[Annotated[str, Meta(max_length=OPTION_LENGTH)], ...], Meta(max_length=OPTIONS_LIMIT)
@@ -73,11 +76,11 @@ class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Annotated[
         tuple[Annotated[str, Meta(max_length=_REQUIREMENT_LENGTH)], ...], Meta(max_length=ASKED_LIMIT)
     ]
-    """The `text` of each requirement that the hosts meet that the options ask for."""
+    """The `text` of each requirement that every host requested with these options meets."""
 
 
 Outcome: TypeAlias = ScriptAnswer | str
-"""The answer of a mapping script, or, as a text, why there is none."""
+"""The valid answer of a mapping script, or a text that says why there is none."""
 
 
 class _Requirement(Struct, frozen=True):
@@ -98,7 +101,7 @@ _ANSWER = msgspec.json.Decoder(ScriptAnswer)
 
 
 class ScriptedMapping(HostMapping):
-    """The rules by which one computing element is asked for hosts, and the answers that its mapping script has given."""
+    """The rules for requesting hosts at one computing element, together with the answers that its mapping script has given."""
 
     def __init__(
         self,
@@ -107,9 +110,9 @@ class ScriptedMapping(HostMapping):
         script: MappingScript,
         answers: Mapping[str, Outcome],
     ) -> None:
-        """Take the site's rules `own`, and the script's `answers` by question, which may grow later.
+        """Make a mapping from the site's rules `own`, and the script's `answers` by question. The caller may add answers later.
 
-        Raise Rejected for malformed attributes or options.
+        Raise Rejected for malformed rules, attributes or options, and for an attribute that has a rule and is also the script's.
         """
         super().__init__(kind, own)
         self._attributes = frozenset(each.lower() for each in script.attributes)
@@ -122,9 +125,9 @@ class ScriptedMapping(HostMapping):
         self.forwarded |= self._attributes
 
     def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
-        """Return `base`, what a pilot asks for anyway, extended by bounds: by the rules, and by the script's answers so far.
+        """Return `base`, a usual pilot's request, extended by bounds: by the rules, and by the script's answers so far.
 
-        If an answer is missing, the result has the question.
+        If the script has not answered a question yet, the result names the question, and no pilot may be sent.
         """
         bounds = tuple(bounds)
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
@@ -140,7 +143,7 @@ class ScriptedMapping(HostMapping):
         return replace(found, unasked=(*found.unasked, *odd))
 
     def read(self, question: str, printed: bytes) -> Outcome:
-        """Check the bytes that the script printed in answer to a question. Return the answer, or a text on what is wrong with it."""
+        """Parse and check what the script printed in answer to a question. Return the answer, or a text that says what is wrong with it."""
         try:
             answer = _ANSWER.decode(printed)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -152,7 +155,10 @@ class ScriptedMapping(HostMapping):
         return added if isinstance(added, str) else answer
 
     def _answered(self, ruled: Asked, plain: Sequence[HostTerm]) -> Asked:
-        """Return the request that the rules made, extended by the script's answer."""
+        """Return the request that the rules made, extended by the script's answer about the bounds `plain`.
+
+        Without a valid answer, the result says why no pilot is sent, and names the question.
+        """
         question = self._question(ruled.request, plain)
         if len(question) > QUESTION_LIMIT:
             return replace(
@@ -180,7 +186,7 @@ class ScriptedMapping(HostMapping):
         return msgspec.json.encode(_Question(self._kind, ordered, request), order="deterministic").decode()
 
     def _with_all(self, request: Request, options: Iterable[str]) -> tuple[Request, list[str]] | str:
-        """Return the request with the script's options added, and their texts; or a text on why one is refused."""
+        """Return the request with all options of the script added, and their texts. If one is refused, return a text that says why."""
         words = []
         try:
             for each in options:
@@ -194,7 +200,7 @@ class ScriptedMapping(HostMapping):
         return request, words
 
     def _check(self, rule: Rule, number: int | None) -> None:
-        """Raise CannotAsk for an option that the script may not give, or whose text could be more than one option."""
+        """Raise CannotAsk for an option that the script may not give, or whose value has characters that could begin another option."""
         if rule.option not in self._options:
             raise CannotAsk(f"{shown(rule.option, 40)} is not among the script's options")
         signs = _SIGNS.union(_MORE_SIGNS.get((self._kind, rule.field), ""))
@@ -208,9 +214,9 @@ _ATTRIBUTE = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,254}")
 
 
 def why_avoided(outcome: Outcome | None) -> str:
-    """Return why a computing element is sent no pilots, by the outcome of its mapping script; empty if that is an answer.
+    """Return why no pilots are sent to a computing element, by the outcome of its mapping script; empty if the outcome is an answer.
 
-    None means that the script has not been asked yet.
+    `outcome` is None if the script has not been asked yet.
     """
     match outcome:
         case None:

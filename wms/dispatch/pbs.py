@@ -1,7 +1,7 @@
 """Sends pilots as jobs to a PBS server, Torque or PBS Pro (OpenPBS), by its command line tools.
 
 A pilot's job has the pilot's id as its name and as the variable `WMS_PILOT`. So one `qstat -f` finds all pilots, even if the server cuts
-names. The variables also hold the policy requirements of the pilot's jobs, for the administrators of the server.
+names. The job's variables also show the server's administrators what the pilot's jobs require.
 
 A command line holds no secret, and plain words alone, since the `qsub` of Slurm's Torque commands passes its arguments through a shell.
 """
@@ -30,17 +30,17 @@ UNREACHABLE = re.compile(
     re.IGNORECASE,
 )
 WORD = re.compile(r"[\w.+/:=@%^-]+", re.ASCII)
-"""The form of an option's value. It has no comma, which would begin another resource in a list."""
+"""The form that an option's value must have. A comma is excluded, since it would begin another resource in a list."""
 LETTERS = ("-A", "-P", "-p", "-W", "-a", "-c")
-"""Options of qsub that a request for resources may give; -W only with the attributes in `ATTRIBUTES`."""
+"""The options of qsub that a pilot's request may name in its `attributes`; -W only with the attributes in `ATTRIBUTES`."""
 ATTRIBUTES = re.compile(r"(group_list|x|qos|run_count)=[\w.+/:=@%^,-]+", re.ASCII)
 RESOURCE = re.compile(r"[a-z][a-z0-9_]*")
 OURS = {"nodes", "select", "place", "walltime", "mem", "ncpus", "mpiprocs", "host", "block"}
 
 WAITING, LIVING, OVER = frozenset("QHWTM"), frozenset("REBSU"), frozenset("CFX")
-"""PBS's letters of job states: of waiting, running and ended jobs. A job in any other state is alive."""
+"""PBS's one-letter job states, divided into waiting, running and ended jobs. A job in any other state counts as running."""
 FIRST_SIGNAL = 256
-"""An exit status above this number stands for a signal."""
+"""An exit status of PBS above this number means that a signal ended the job: the status minus this number."""
 
 _JOB = re.compile(r"Job Id:\s*(\S+)")
 _ATTRIBUTE = re.compile(r"\s+([A-Za-z_][\w.]*) = (.*)")
@@ -55,11 +55,11 @@ class PbsServer(NamedTuple):
     queue: str = ""
     account: str = ""
     name_length: int = 230
-    """How many characters a job's name may have: only 15 at some servers."""
+    """How many characters of a job's name the server keeps: only 15 at some servers."""
 
 
 class PbsDispatcher(BatchDispatcher):
-    """Sends pilots as jobs to a PBS server."""
+    """Sends pilots as jobs to a PBS server, and follows and cancels them there."""
 
     system = "PBS"
 
@@ -108,7 +108,7 @@ class PbsDispatcher(BatchDispatcher):
 
 
 def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
-    """Read the output of `qstat -f`: the jobs of this user, by the pilots that they are."""
+    """Parse the output of `qstat -f` into the jobs of this user, by pilot."""
     found = {}
     for number, said in _records(printed):
         if said.get("Job_Owner", "").partition("@")[0] == user:
@@ -118,7 +118,10 @@ def jobs_of(printed: str, user: str) -> dict[PilotId, BatchJob]:
 
 
 def _records(printed: str) -> list[tuple[str, dict[str, str]]]:
-    """Read the number and the attributes of each job. A line that begins no attribute continues the line before without a blank."""
+    """Parse the output of `qstat -f` into the number and the attributes of each job.
+
+    A line that begins no attribute continues the line before it, without a blank between them.
+    """
     records: list[tuple[str, dict[str, str]]] = []
     last = ""
     for line in printed.splitlines():
@@ -155,7 +158,10 @@ def _ended(status: str) -> tuple[State | None, str]:
 
 
 def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """Divide the attributes of a request into options of qsub and resources."""
+    """Divide the attributes of a request into options of qsub, and resources for its option -l.
+
+    Raise ValueError for a name or value that a pilot's request may not have.
+    """
     letters = {name: value for name, value in attributes.items() if name.startswith("-")}
     resources = {name: value for name, value in attributes.items() if name not in letters}
     wrong = [name for name in letters if name not in LETTERS]
@@ -170,7 +176,7 @@ def _sorted_out(attributes: Mapping[str, str]) -> tuple[dict[str, str], dict[str
 
 
 def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> list[str]:
-    """Return the parts of qsub's option -l: the node, its properties, and the wall time."""
+    """Return the parts of qsub's option -l: the node with its properties, and the wall time. `more` are further resources."""
     memory = f"mem={request.memory_mb}mb" if request.memory_mb else ""
     chosen = request.constraint.split(":") if request.constraint else []
     if flavour == "pbspro":
@@ -184,7 +190,7 @@ def _resources(request: Request, more: Mapping[str, str], flavour: Flavour) -> l
 
 
 def _variables(order: PilotRequest) -> str:
-    """Return those variables of a job whose values are plain words, as qsub's option -v takes them. The script sets the others."""
+    """Return the environment variables of a job for qsub's option -v. It has only values that are plain words; the script sets the others."""
     said = {"WMS_PILOT": order.pilot_id, **environment(order.policy)}
     plain = {name: value.replace(",", "+") for name, value in said.items()}
     return ",".join(f"{name}={value}" for name, value in plain.items() if WORD.fullmatch(value))

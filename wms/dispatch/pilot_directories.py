@@ -1,4 +1,4 @@
-"""The directories of pilots on a file system that this machine shares with them: one a pilot, closed to other users."""
+"""The directories of pilots on a file system that this machine shares with the nodes: one for each pilot, closed to other users."""
 
 import os
 import shutil
@@ -11,7 +11,7 @@ from wms.files import write_secret
 from wms.ids import PilotId
 
 KEPT_DIRECTORIES = 100
-"""How many directories of ended pilots are kept for their logs; older ones are removed."""
+"""How many directories of ended pilots are kept for their logs. Older ones are removed."""
 
 
 class Places:
@@ -25,9 +25,9 @@ class Places:
         return self.directory / pilot_id
 
     def make(self, order: PilotRequest) -> Path:
-        """Make the directory of a pilot, with its configuration and token, or a direct job's input files. Return its path.
+        """Make the directory of a pilot, with its configuration and token, or with a direct job's input files. Return the directory's path.
 
-        Raise OSError also if the directory exists, so that no pilot is sent twice.
+        Raise OSError if that fails, and also if the directory exists, so that no pilot is sent twice.
         """
         place = self.of(order.pilot_id)
         place.mkdir(parents=True, mode=0o700)
@@ -61,7 +61,7 @@ class Places:
         (self.of(pilot_id) / "token").unlink(missing_ok=True)
 
     def known(self) -> list[PilotId]:
-        """Return the pilots that have directories here, the last changed first."""
+        """Return the pilots that have directories here, the one with the last changed directory first."""
         if not self.directory.is_dir():
             return []
         found = sorted(self.directory.iterdir(), key=_changed_at, reverse=True)
@@ -71,7 +71,7 @@ class Places:
     def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
         """Remove the tokens and working directories of these pilots, which have ended.
 
-        Whole directories are removed of all pilots that are not alive, but for the latest ones.
+        `is_alive` says of any pilot whether it still runs. Of all ended pilots, only the latest `KEPT_DIRECTORIES` directories are kept.
         """
         for pilot_id in pilot_ids:
             self.drop_token(pilot_id)

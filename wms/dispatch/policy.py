@@ -1,7 +1,7 @@
-"""The requirements of a pilot's jobs as its batch job shows them to the administrators of the batch system.
+"""What a pilot's jobs require, in the form in which its batch job shows this to the administrators of the batch system.
 
-Administrators and their scripts can query them: as environment everywhere, as a comment in Slurm, as attributes of the job's ad in
-HTCondor, in the description of the job in ARC and LSF, and as variables of the job in PBS. They name groups and numbers, but no person and
+Administrators and their scripts can query it: as environment everywhere, as a comment in Slurm, as attributes of the job's ad in
+HTCondor, in the description of the job in ARC and LSF, and as variables of the job in PBS. It names groups and numbers, but no person and
 no secret.
 """
 
@@ -13,11 +13,11 @@ VALUE_LIMIT, COMMENT_LIMIT = 200, 900
 """How many characters one value, and a whole comment, may have."""
 PREFIX = "WMS_POLICY_"
 _PUNCTUATION = frozenset(' "!%&()*+,-./:;<=>?@[]^_{|}~')
-"""Characters allowed beside ASCII letters and digits: none that ends a line or has a meaning to a shell within apostrophes."""
+"""The characters allowed beside ASCII letters and digits. None of them ends a line, or is special to a shell within single quotes."""
 
 
 class JobPolicy(Struct, frozen=True, kw_only=True):
-    """What the jobs for which a pilot is sent require, for administrators; 0 or empty where they require nothing."""
+    """What the jobs for which a pilot is sent require, as shown to administrators. 0 or empty stands for no requirement."""
 
     vo: str = ""
     owner_groups: tuple[str, ...] = ()
@@ -30,7 +30,7 @@ class JobPolicy(Struct, frozen=True, kw_only=True):
 
 
 def attributes(policy: JobPolicy) -> dict[str, str]:
-    """Return the requirements that are given, by their names in lower case.
+    """Return the requirements that are set, by name in lower case.
 
     Each value is one line of printable ASCII, at most `VALUE_LIMIT` characters.
     """
@@ -47,12 +47,12 @@ def attributes(policy: JobPolicy) -> dict[str, str]:
 
 
 def environment(policy: JobPolicy) -> dict[str, str]:
-    """Return the given requirements as environment variables: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, and so on."""
+    """Return the requirements that are set, as environment variables: `WMS_POLICY_VO`, `WMS_POLICY_CPU_SECONDS`, and so on."""
     return {f"{PREFIX}{name.upper()}": value for name, value in attributes(policy).items()}
 
 
 def comment(policy: JobPolicy) -> str:
-    """Return the given requirements on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are none."""
+    """Return the requirements that are set, on one line: `wms vo=lhcb; owner_groups=physics; cores=8`. Empty if there are none."""
     said = attributes(policy)
     return (
         f"wms {'; '.join(f'{name}={value}' for name, value in said.items())}"[:COMMENT_LIMIT] if said else ""
@@ -60,7 +60,7 @@ def comment(policy: JobPolicy) -> str:
 
 
 def of_ad(policy: JobPolicy) -> Mapping[str, str]:
-    """Return the given requirements as attributes of an HTCondor job's ad: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, and so on."""
+    """Return the requirements that are set, as attributes of an HTCondor job's ad: `WmsPolicyVo`, `WmsPolicyCpuSeconds`, and so on."""
     return {
         "WmsPolicy" + "".join(part.capitalize() for part in name.split("_")): value
         for name, value in attributes(policy).items()

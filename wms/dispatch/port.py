@@ -1,7 +1,7 @@
-"""The port to a middleware or batch system: send, follow and end pilots, many at a time, under ids that the sender chooses.
+"""The port to a middleware or batch system: sends, follows and ends pilots, many at a time, under ids that the sender chooses.
 
 A pilot has its id before it is sent. So after a crash between sending and storing, `follow` finds it again. Every dispatcher passes the
-same suite, `tests/contract/dispatch`.
+same tests, `tests/contract/dispatch`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,13 +18,13 @@ from wms.job.reasons import Code
 OUTPUT_LIMIT = 16_384
 """How many bytes of a pilot's output are fetched, from its end."""
 LAST_LINE_LIMIT = 300
-"""How many characters of a pilot's last line go into the reason of its end."""
+"""How many characters of a pilot's last line of output go into the reason for its end."""
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """The resources that a pilot asks of its computing element, for itself as a whole; 0 or "" asks for nothing.
+    """The resources that a pilot requests of its computing element, for itself as a whole. 0 or "" requests nothing.
 
-    `constraint` and `gres` are names that the element defines; `attributes` are options of its middleware, by name.
+    `constraint` and `gres` are names that the site defines, as in Slurm; `attributes` are further submit options of the middleware, by name.
     """
 
     cores: int = 1
@@ -36,7 +36,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot to be sent. `config` is the TOML configuration of its job agent, `token` its credential, which is secret."""
+    """A pilot to be sent. `config` is the TOML configuration of its job agent. `token` is its credential and must be kept secret."""
 
     pilot_id: PilotId
     site: str
@@ -46,7 +46,7 @@ class PilotRequest(msgspec.Struct, frozen=True, kw_only=True):
     token: str
     request: Request = Request()
     policy: JobPolicy = JobPolicy()
-    """What the pilot's jobs require, which the batch job shows to administrators."""
+    """What the pilot's jobs require, as its batch job shows it to administrators."""
     payload: DirectPayload | None = None
     """The program of the job that is sent in place of a pilot; None for a pilot.
 
@@ -63,16 +63,16 @@ class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
     """The id that the middleware gave the batch job; None if it is not known."""
     reason: str = ""
     lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
-    """Why the pilot counts as ended although its end was not seen. It may still run on a node out of sight. None: it does not."""
+    """Why the pilot counts as ended although nobody saw its end, so it may still run somewhere. None: it ended in sight, or has not ended."""
     staging: Literal["", "failed", "corrupt"] = ""
-    """What went wrong with the files by URL of a job that was sent directly; empty: nothing that is known.
+    """What went wrong with the files that the middleware moves by URL for a direct job; empty: nothing, as far as is known.
 
-    failed: the middleware could not fetch or send one. corrupt: an input is not what it must be, and the job did not begin.
+    failed: the middleware could not fetch or send a file. corrupt: an input had a wrong size or checksum, and the job did not begin.
     """
 
     @property
     def cause(self) -> Code | None:
-        """Why the pilot ended, if it did not end by itself; None for any other pilot."""
+        """The code for why the pilot ended, if the middleware ended it or lost it; None for any other pilot."""
         return (self.lost or Code.PILOT_DIED) if self.state in ("Failed", "Aborted") else None
 
     @property
@@ -89,22 +89,22 @@ class Output(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Dispatcher(Protocol):
-    """Sends pilots to one computing element and follows them there. All calls raise Unavailable if it cannot be reached."""
+    """Sends pilots to one computing element and follows them there. All calls raise Unavailable if the element cannot be reached."""
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Send pilots; return the state of each. One that could not be sent comes back as Failed with the reason.
+        """Send pilots; return the state of each. A pilot that could not be sent has the state Failed and the reason.
 
-        A pilot that may or may not have arrived is left out; `follow` tells later.
+        A pilot is left out if it is unknown whether it arrived. `follow` finds out later.
         """
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots. One that the middleware does not know comes back as Aborted, with `lost`.
+        """Return the states of these pilots. A pilot that the middleware does not know has the state Aborted, with `lost` set.
 
-        A pilot whose state is uncertain now is left out.
+        A pilot whose state cannot be determined now is left out.
         """
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """End these pilots. Those that have ended are left as they are."""
+        """End these pilots. Pilots that have ended already are ignored."""
 
     async def alive(self) -> list[PilotId]:
         """Return all pilots that the middleware lists as alive under this account, whoever sent them."""
@@ -117,7 +117,7 @@ class Dispatcher(Protocol):
 
 
 def settled(outcomes: Sequence[PilotSighting | BaseException]) -> list[PilotSighting]:
-    """Return the pilot states among the outcomes of several attempts to send. Attempts that raised Unavailable are left out.
+    """Return the pilot states among `outcomes`, the results and errors of several submissions. Unavailable errors are left out.
 
     Raise the first error if all attempts failed, or if an error is not Unavailable.
     """
@@ -138,10 +138,9 @@ def batches(many: Sequence[T], size: int) -> Iterator[Sequence[T]]:
 
 
 def last_line(text: str) -> str:
-    """Return the last line of an output that is not blank. Of a program that failed, it mostly says why.
+    """Return the last line of an output that is not blank; empty if there is none. After a failure it mostly says what went wrong.
 
-    Of a structured (JSON) log line, the event and the reason are returned. A long line is cut after a whole word. Empty if there is no
-    line.
+    Of a structured (JSON) log line, only the event and the reason are returned. A long line is cut after a whole word.
     """
     lines = (line.strip() for line in reversed(text.split("\n")))
     return next((_shortened(_event_of(line)) for line in lines if line), "")
@@ -162,7 +161,7 @@ def _shortened(line: str) -> str:
 
 
 class _Logged(msgspec.Struct):
-    """The fields of a structured (JSON) log line that people need."""
+    """The fields of a structured (JSON) log line from which `last_line` makes its text."""
 
     event: str
     reason: str = ""

@@ -1,16 +1,16 @@
-"""How each kind of dispatcher puts a batch job into a reservation: by an option of the job, or not at all."""
+"""How a batch job is put into a reservation, by kind of dispatcher: by a submit option, or not at all."""
 
 from collections.abc import Mapping
 from typing import Final
 
 _OPTIONS: Final[Mapping[str, str]] = {"slurm": "reservation", "lsf": "U"}
-"""The name of the option among a request's attributes, by kind of dispatcher."""
+"""The name of the submit option among a request's `attributes`, by kind of dispatcher."""
 
 RESERVING: Final = tuple(sorted(_OPTIONS))
-"""The kinds of dispatcher whose batch system keeps a job until its reservation starts. At others, the job is sent when it starts."""
+"""The kinds of dispatcher whose batch system queues a job until its reservation starts. Other kinds get the job when the reservation starts."""
 
 WITHOUT_QUEUE: Final = ("local",)
-"""The kinds of dispatcher that start each pilot at once, since their elements have no queue."""
+"""The kinds of dispatcher that start each pilot at once, without a batch queue."""
 
 
 def reservation_option(kind: str, name: str) -> dict[str, str]:

@@ -1,8 +1,8 @@
 """A sandbox for a site's program: bubblewrap, with namespaces of its own and a minimal, read-only file system.
 
-The program sees `/usr`, its own file, and the files that it is given. It has no network, environment, capability, or place to write. Its
-time, memory, output and number of processes are bounded; if it passes a bound, it is killed with all processes that it started. If this
-process is root, the program runs as another user, whose id no account has.
+The program sees `/usr`, its own file, and the files that it is given. It has no network, environment, capability, or directory to write to.
+Its time, memory, output and number of processes are bounded. A program that exceeds a bound is killed with all processes that it started.
+If this process is root, the program runs as another user, whose id no account has.
 
 Nothing runs without the sandbox: if bubblewrap is missing or forbidden, running raises Unavailable.
 """
@@ -19,7 +19,7 @@ from wms.dispatch.commands import Tools
 from wms.errors import Unavailable, shown
 
 MEMORY_BYTES = 256 * 2**20
-"""The bytes of address space that each process in the sandbox may have."""
+"""How many bytes of address space each process in the sandbox may have."""
 PROCESSES = 16
 FILE_BYTES = 2**20
 OPEN_FILES = 64
@@ -32,21 +32,21 @@ _SYSTEM = ("/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32")
 _ETC = ("/etc/alternatives", "/etc/ld.so.cache")
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 _FIRST_UID, _UIDS = 61_184, 4_000
-"""The range of user ids that systemd, too, gives to programs while they run."""
+"""The first user id for programs in the sandbox, and how many follow. systemd uses the same range for its dynamic users."""
 
 
 class Sandbox(NamedTuple):
-    """Runs one program of a site in a sandbox, for at most `seconds` seconds."""
+    """Runs one program of a site in a sandbox, each time for at most `seconds` seconds."""
 
     program: Path
     reads: Sequence[Path] = ()
     """Further files and directories that the program may read."""
     seconds: float = 5.0
     limit: int = 16_384
-    """The most bytes that the program may print."""
+    """How many bytes the program may print."""
 
     def fault(self) -> str:
-        """Return why the program cannot be run on this machine, as the end of a sentence; empty if it can. The call blocks."""
+        """Return why the program cannot be run on this machine, worded to end a sentence; empty if it can. The call blocks."""
         if not shutil.which("bwrap"):
             return _MISSING
         if not (os.access(self.program, os.X_OK) and self.program.is_file()):
@@ -75,7 +75,7 @@ class Sandbox(NamedTuple):
     async def run(self, text: str) -> bytes:
         """Run the program with `text` as its standard input, and return its standard output.
 
-        Raise Unavailable if it cannot be run, fails or passes a bound.
+        Raise Unavailable if the program cannot be run, fails, or exceeds a bound.
         """
         if not shutil.which("bwrap"):
             raise Unavailable(_MISSING)
@@ -135,7 +135,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _as_another(program: Path) -> list[str]:
-    """Return a command that runs a program of root as another user, since the number of root's processes has no bound."""
+    """Return a command prefix that runs a program of root as another user. The kernel does not bound the number of root's processes."""
     uid = _FIRST_UID + crc32(f"{os.getpid()} {program}".encode()) % _UIDS
     return [
         *("setpriv", f"--reuid={uid}", f"--regid={uid}", "--clear-groups"),

@@ -1,4 +1,4 @@
-"""The shell script that a batch system runs for a pilot: it starts the job agent in a scratch directory, and writes its exit code."""
+"""The shell script that a batch system runs for a pilot. It starts the job agent in a scratch directory, and writes the agent's exit code."""
 
 import shlex
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ def pilot_script(
 
     `config`, `token`, `exit_file` and `log_file` are paths as the shell reads them at the computing element, quoted. They may be relative
     to the directory in which the script starts. The script writes the agent's exit code to `exit_file`. It appends the output to
-    `log_file`, for batch systems that show output only at the end. An empty path means that neither is written.
+    `log_file`, for batch systems that show output only at the end. A file whose path is empty is not written.
     """
     return SCRIPT.format(
         pilot=shlex.quote(order.pilot_id),

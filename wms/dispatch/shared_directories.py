@@ -1,4 +1,4 @@
-"""Leases and ends of jobs that were sent directly to computing elements whose nodes share a file system with this machine."""
+"""Leases and ends of direct jobs at computing elements whose nodes share a file system with this machine."""
 
 import asyncio
 from pathlib import Path
@@ -14,14 +14,14 @@ class SharedDirectories:
     _places: Places
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
-        """Write a renewed lease into the job's directory: it may run for `seconds` seconds more. `number` differs each time.
+        """Write a renewed lease into a direct job's directory: the job may run for `seconds` seconds from now on.
 
-        Without such a directory nothing happens.
+        `number` must differ from renewal to renewal. If the job has no directory here, nothing happens.
         """
         await asyncio.to_thread(_write_lease, self._places.of(pilot_id), number, seconds)
 
     async def collect(self, pilot_id: PilotId) -> DirectEnd:
-        """Return the job's directory, and how the job ended by the files that its script wrote there."""
+        """Return a direct job's directory, and how the job ended by the files that its script wrote there."""
         return await asyncio.to_thread(end_in, self._places.of(pilot_id))
 
 

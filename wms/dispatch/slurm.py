@@ -2,7 +2,7 @@
 
 The name of a pilot's job is the pilot's id, so one `squeue` finds all pilots. A pilot's directory is on a file system that the cluster
 shares with this machine. It holds the configuration, the token, the output, and at the end the exit code. The token has mode 0600, and the
-agent removes it before any payload starts. By the exit code the outcome is known even if Slurm has forgotten the job and keeps no accounts
+agent removes it before any payload starts. By the exit code the outcome is known even if Slurm has forgotten the job and has no accounting
 (`sacct`). `sbatch` reads the script from standard input. The script, the command lines and the environment hold no secret.
 """
 
@@ -29,7 +29,7 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 FORMAT = "%i|%T|%r|%j"
-"""What squeue prints of a job: its number, its state, the reason of the state, and its name."""
+"""The output format of squeue: a job's number, its state, the reason for the state, and its name."""
 ACCOUNTED_DAYS = 14
 NAMES_AT_ONCE = 500
 """How many jobs one command line names at most."""
@@ -55,7 +55,7 @@ OURS = {
 State: TypeAlias = Literal["Waiting", "Running", "Done", "Failed", "Aborted"]
 
 NODE_FAILURES = ("NODE_FAIL", "BOOT_FAIL")
-"""States of a job whose node Slurm has lost. Slurm cannot know whether the job still runs."""
+"""States of a job whose node Slurm has lost. The job may or may not still run there."""
 
 STATES: Mapping[str, State] = {
     **dict.fromkeys(("PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_HOLD", "REQUEUE_FED", "RESV_DEL_HOLD"), "Waiting"),
@@ -82,7 +82,7 @@ class _Job(NamedTuple):
 
 
 class SlurmDispatcher(SharedDirectories):
-    """Sends pilots as jobs to a Slurm cluster. Each runs the command `agent` with `--config FILE`.
+    """Sends pilots as jobs to a Slurm cluster. Each job runs the command `agent` with `--config FILE`.
 
     Tools and pilots get only `environment` as their environment. Pilots have their directories below `directory`.
     """
@@ -98,14 +98,14 @@ class SlurmDispatcher(SharedDirectories):
         self._keeps_accounts = True
 
     async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        """Submit pilots, and return the state of each. Pilots that may or may not have arrived are left out."""
+        """Submit pilots, and return the state of each. A pilot is left out if it is unknown whether its job was submitted."""
         outcomes = await asyncio.gather(*map(self._submit, orders), return_exceptions=True)
         return settled(outcomes)
 
     async def follow(self, pilot_ids: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return the states of these pilots, by one list of all jobs of this account.
+        """Return the states of these pilots, from one list of all jobs of this account.
 
-        For pilots that are not listed, the exit codes in their directories and Slurm's accounts count.
+        For pilots that Slurm does not list, the exit codes in their directories count, and then Slurm's accounting (`sacct`).
         """
         if not pilot_ids:
             return []
@@ -115,14 +115,14 @@ class SlurmDispatcher(SharedDirectories):
         return [*known, *await self._look_after(vanished)]
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
-        """Cancel the jobs of these pilots. Their job agents get SIGTERM, and end their work in order."""
+        """Cancel the jobs of these pilots. Their job agents get SIGTERM, take no more jobs, and report before they end."""
         jobs = await self._jobs()
         numbers = [jobs[pilot_id].number for pilot_id in pilot_ids if pilot_id in jobs]
         for some in batches(numbers, NAMES_AT_ONCE):
             await self._tools.run("scancel", *some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots, whoever sent them, whose jobs are listed under this account and have not ended."""
+        """Return the pilots that have not ended, by the jobs listed under this account, whoever submitted them."""
         return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
@@ -132,7 +132,7 @@ class SlurmDispatcher(SharedDirectories):
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:
         """Remove tokens and input files of these pilots, which have ended.
 
-        Whole directories are removed of all pilots that ended long ago, whether they are named or not.
+        The latest directories of ended pilots are kept for their logs. Older ones are removed, whether their pilots are named or not.
         """
         alive = {name for name, job in (await self._jobs()).items() if not _is_over(job)}
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
@@ -214,7 +214,10 @@ class SlurmDispatcher(SharedDirectories):
         return ": ".join(word for word in words if word)
 
     async def _look_after(self, vanished: Sequence[PilotId]) -> list[PilotSighting]:
-        """Return how pilots ended that Slurm does not list: by exit codes, by Slurm's accounts, or as lost."""
+        """Return how pilots ended that Slurm does not list: by their exit codes, by Slurm's accounting, or else as lost.
+
+        If the accounting does not answer, pilots without an exit code are left out.
+        """
         told = [self._by_exit_code(pilot_id) for pilot_id in vanished]
         open_ids = [pilot_id for pilot_id, sighting in zip(vanished, told, strict=True) if sighting is None]
         accounts = await self._accounts(open_ids) if open_ids else {}
@@ -244,7 +247,7 @@ class SlurmDispatcher(SharedDirectories):
         )
 
     async def _accounts(self, pilot_ids: Sequence[PilotId]) -> dict[PilotId, _Job] | None:
-        """Return the jobs of these pilots in Slurm's accounts, by pilot; None if the accounts do not answer."""
+        """Return the jobs of these pilots in Slurm's accounting, by pilot; None if the accounting does not answer."""
         found: dict[PilotId, _Job] = {}
         for names in batches(pilot_ids, NAMES_AT_ONCE) if self._keeps_accounts else ():
             said = await self._tools.run(*_sacct(names))
@@ -277,7 +280,7 @@ def _resources(request: Request) -> dict[str, str]:
 
 
 def _sacct(names: Iterable[str]) -> list[str]:
-    """Return the command line that asks Slurm's accounts for the last states of jobs with these names."""
+    """Return the command line that asks Slurm's accounting for the last states of jobs with these names."""
     return [
         *("sacct", "--allocations", "--noheader", "--parsable2", "--format=JobID,State,JobName"),
         *(f"--starttime=now-{ACCOUNTED_DAYS}days", f"--name={','.join(names)}"),
