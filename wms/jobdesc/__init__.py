@@ -1,4 +1,4 @@
-"""What a user asks for: the description of a job, the rules for its fields, arrays, and a reader for each language."""
+"""Job descriptions: the fields of a job, the rules for them, job arrays, and a reader for each language."""
 
 from wms.jobdesc.array import argv, expand, jobs_in
 from wms.jobdesc.description import JobDescription, SandboxRef, digest

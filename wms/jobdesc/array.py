@@ -1,8 +1,8 @@
-"""Arrays: many jobs of one description, which differ by the index `{n}` and by lists of parameters.
+"""Job arrays: many jobs of one description, which differ by the index `{n}` and by lists of parameters.
 
 A placeholder is `{n}` or `{the name of a parameter}`. Doubled braces, `{{n}}`, give the literal `{n}`. Other texts in braces
-belong to the user and stay as they are. A description that is no array stays whole. The executable is the same for all jobs
-of an array. Arguments, environment, name, output patterns, and files by URL may differ.
+belong to the user and stay as they are, as do all texts of a description that is no array. The executable is the same for all
+jobs of an array. Arguments, environment, name, output patterns, and files by URL may differ.
 """
 
 import re
@@ -14,7 +14,7 @@ from wms.jobdesc.description import JobDescription, SandboxRef
 
 INDEX = "n"
 CHUNK = 1_000
-"""The number of jobs of an array whose values of parameters are sent and stored together."""
+"""For how many jobs of an array the values of parameters are sent and stored together."""
 ARCHIVE = re.compile(r"([0-9a-f]{64}):(0|[1-9][0-9]{0,9})")
 """The value of an input parameter: the digest and the size in bytes of an archive in the sandbox store."""
 PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0-9_]*)\}")
@@ -33,19 +33,20 @@ def jobs_in(description: JobDescription) -> int:
 
 
 def own_description(body: str, index: int | None, parameters: str | None) -> JobDescription:
-    """Return the description of one job from what is stored: its own or its array's as JSON, its index there, and its values as JSON.
+    """Return the description of one job from what the database stores of it.
 
-    `index` is None for a job of no array, and `parameters` for one without values of its own.
+    `body` is the job's or its array's description as JSON. `index` is the job's index in the array, None for no array. `parameters` are
+    the job's values of the parameters as JSON, None for none.
     """
     own = msgspec.json.decode(parameters, type=dict[str, str]) if parameters else {}
     return expand(msgspec.json.decode(body, type=JobDescription), index or 0, own)
 
 
 def expand(description: JobDescription, index: int, own: Mapping[str, str] | None = None) -> JobDescription:
-    """Return the job of that index (from 0) as a description of its own, with all placeholders replaced.
+    """Return the job with this index (from 0) as a description of its own, with all placeholders replaced.
 
     `own` are the values of this job by the names of the parameters. None: they are taken from the lists of the description.
-    A description that is no array is returned unchanged. Raise IndexError if the array has no job of that index. Raise
+    A description that is no array is returned unchanged. Raise IndexError if the array has no job with this index. Raise
     ValueError if an input parameter of the job names no archive.
     """
     if not 0 <= index < jobs_in(description):
@@ -93,7 +94,10 @@ def as_value(archive: SandboxRef) -> str:
 
 
 def argv(description: JobDescription, index: int = 0) -> tuple[str, ...]:
-    """Return the command line of the job of that index (from 0): its executable and its arguments, placeholders replaced."""
+    """Return the command line of the job with this index (from 0): its executable and its arguments, placeholders replaced.
+
+    Raise IndexError if there is no job with this index.
+    """
     one = expand(description, index)
     return (one.executable, *one.arguments)
 
@@ -115,7 +119,7 @@ def filler(index: int, own: Mapping[str, str]) -> Callable[[str], str]:
 
 
 def in_chunks(lists: Mapping[str, Sequence[str]], count: int) -> Iterator[dict[str, Sequence[str]]]:
-    """Yield the parameter lists of `count` jobs in chunks of 1,000 jobs."""
+    """Yield the parameter lists of `count` jobs in chunks: each has the values of the next 1,000 jobs, by parameter name."""
     for start in range(0, count, CHUNK):
         yield {name: values[start : start + CHUNK] for name, values in lists.items()}
 
@@ -123,6 +127,6 @@ def in_chunks(lists: Mapping[str, Sequence[str]], count: int) -> Iterator[dict[s
 def without_lists(description: JobDescription) -> JobDescription:
     """Return the description of an array with its number of jobs, but without its lists of parameters.
 
-    It is stored and sent in this form; each job has its own values beside it.
+    Arrays are stored and sent in this form, with the values of the jobs separately.
     """
     return msgspec.structs.replace(description, array=jobs_in(description), parameters={})

@@ -12,13 +12,13 @@ from wms.jobdesc.rules import Finding
 from wms.jobdesc.staged_file import Inputs, Outputs
 
 TOGETHER_LIMIT = 20
-"""The greatest number of jobs that may start together."""
+"""How many jobs of an array may be co-allocated, that is start at the same time."""
 
 
 def typed(description: JobDescription) -> JobDescription:
-    """Return the description with structs in place of plain tables in its inputs, outputs and preferences.
+    """Return the description with structs in its fields `inputs`, `outputs` and `preferences`, where it has plain tables (dicts).
 
-    A Python program may have put such tables there; a reader of documents never does.
+    Only a Python program may have put such tables there; readers of documents make structs. Raise ValidationError for a malformed table.
     """
     if description.preferences is None and not description.inputs and not description.outputs:
         return description

@@ -12,7 +12,7 @@ SCHEMES: Final = (
     "file", "http", "https", "dav", "davs", "webdav", "webdavs", "s3", "s3s", "root", "roots", "xroot", "xroots", "gsiftp", "srm",
     "lfn",
 )  # fmt: skip
-"""The schemes that URLs of files may have. Which of these a pilot supports is known at its site alone."""
+"""The schemes that URLs of files may have. A pilot may support fewer; which ones is unknown until the job runs."""
 INDEX_SCHEMES: Final = ("http", "https", "file", "archery", "dns")
 
 _NAME = rules.pattern(1_024)

@@ -1,7 +1,7 @@
-"""Changes of a description: resource requests and files of a job may change, but not its payload.
+"""Changes to the description of a submitted job: its resource requests and files may change, but not its payload.
 
-Fields are read and checked by the rules for submissions. A new value replaces the old one. Attributes and archives of the
-input sandbox are added to those of before. An empty value clears the field.
+Fields are read and checked by the rules for submissions. A new value replaces the old one. But new attributes, and archives of
+`input_sandbox`, are added to the old ones. An empty value clears the field.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from wms.jobdesc.rules import Finding, below
 from wms.jobdesc.validation import RULES, check_fields, problems, validate
 
 Changes: TypeAlias = Mapping[str, Any]
-"""Fields of a description with their new values."""
+"""The fields of a description that are to change, each with its new value."""
 
 WHAT_IT_DOES: Final = frozenset(
     {
@@ -41,7 +41,7 @@ WHAT_IT_DOES: Final = frozenset(
         "coallocate",
     }
 )
-"""The fields that say what a job runs or how it is placed. They never change."""
+"""The fields that a submitted job keeps: those that say what the job runs, its name and group, and how it is placed."""
 CHANGEABLE: Final = frozenset(RULES) - WHAT_IT_DOES
 ADDED: Final = ("attributes", "input_sandbox")
 
@@ -50,9 +50,9 @@ WORDS_LIMIT = 400
 
 
 def read_changes(said: Mapping[str, Any]) -> Changes:
-    """Return the changes that a parsed table of fields asks for.
+    """Return the checked changes from a parsed table of fields and values.
 
-    Raise InvalidDescription, with every problem, if there is one. A table without fields is a problem.
+    Raise InvalidDescription, with every problem, if a value is malformed, a field cannot be changed, or the table is empty.
     """
     fields = table_of(msgspec.json.encode(said))
     findings = [*check_fields(fields), *_fixed(fields)]
@@ -70,7 +70,7 @@ def _fixed(fields: Mapping[str, object]) -> list[Finding]:
 
 
 def changed(description: JobDescription, changes: Changes) -> JobDescription:
-    """Return the description with the changes made.
+    """Return the description with the changes applied.
 
     Raise InvalidDescription, with every problem, if the result is no valid description.
     """
@@ -92,7 +92,7 @@ def _value(description: JobDescription, name: str, value: Any) -> Any:
 
 
 def default_of(name: str) -> Any:
-    """Return the default value of the field of that name of a description."""
+    """Return the default value of the description's field `name`."""
     return getattr(_DEFAULTS, name)
 
 

@@ -1,4 +1,4 @@
-"""Conflicts between fields of a description, each of which is valid by itself."""
+"""Finds conflicts between the fields of a description, where each field is valid by itself."""
 
 import re
 from collections import Counter
@@ -21,15 +21,15 @@ NAME_LIMIT = 255
 PRIORITY_LIMIT = 10
 """The highest priority of a job among the jobs of its owner. The lowest is 0."""
 INPUTS_LIMIT = 100
-"""The greatest number of archives that are unpacked for one job."""
+"""How many archives may be unpacked for one job."""
 TEXT_LIMIT = 128 * 1024
-"""The greatest size in bytes of one job's arguments, environment and output patterns together, placeholders replaced."""
+"""How many bytes one job's arguments, environment and output patterns may have together, with placeholders replaced."""
 PARAMETERS_LIMIT = 64 * MIB
-"""The greatest size in bytes of all values of all parameters of an array."""
+"""How many bytes the values of all parameters of an array may have together."""
 ATTRIBUTES_LIMIT = 16_384
-"""The greatest number of characters of all own attributes of a job and their values."""
+"""How many characters the names and values of a job's `attributes` may have together."""
 PLAIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-"""A part of a file name that cannot lead out of a directory."""
+"""A pattern for texts that are safe in a path: no slash, and no dot at the beginning."""
 
 TOLD = {
     "setup": "setup", "jobtype": "job_type", "cputime": "cpu_time", "numberofprocessors": "processors",
@@ -44,7 +44,10 @@ TOLD = {
         "authtokengroups", "authtokenscopes", "authtokenid", "scitokensfile",
     ), ""),
 }  # fmt: skip
-"""Attributes of a job's ad that users may not set, in lower case, with the field that sets each; empty: the token sets it."""
+"""The ad attributes, in lower case, that a description's `attributes` may not set, each with the field that sets it instead.
+
+The field is empty for attributes about the user, which only the token may set.
+"""
 
 
 def across(description: JobDescription) -> list[Finding]:
@@ -235,7 +238,7 @@ def _climbing_values(description: JobDescription) -> Iterator[Finding]:
 def _paths(description: JobDescription) -> tuple[str, ...]:
     """Return the texts of a description that become paths: output patterns, and names and addresses of files.
 
-    The value of a parameter must not lead out of a directory in them.
+    A parameter's value that is used in one of them must be a plain part of a file name.
     """
     return (
         *description.output_sandbox,
@@ -283,9 +286,9 @@ def _names(text: str) -> list[str]:
 
 
 def samples(values: Sequence[str]) -> tuple[str, ...]:
-    """Return four of a parameter's values, which stand for all in checks of conflicts.
+    """Return four of a parameter's values, by which all values can be checked for conflicts.
 
-    A rule of this module that objects to any value of the list objects to one of the four.
+    They are the longest value, and for each check the first value that fails it. So a check that any value fails, one of the four fails.
     """
     longest = _longest(values)
     return (longest, *(next(filterfalse(fits, values), longest) for fits in _ASKED_OF_VALUES))

@@ -1,4 +1,4 @@
-"""The description of a job: readers of all languages make one, and every service knows a job by it alone."""
+"""The description of a job: readers of all languages make this struct, and services use no other form."""
 
 import hashlib
 from typing import Annotated, Literal, TypeAlias
@@ -28,7 +28,7 @@ INDEX_SERVERS_LIMIT = 20
 
 Plain: TypeAlias = bool | Whole | Measure | LongText
 Attribute: TypeAlias = Plain | Annotated[tuple[Plain, ...], msgspec.Meta(max_length=100)]
-"""The value of an attribute that a job's ad shows to the expressions of sites."""
+"""The value of one of a job's `attributes`, which sites' expressions can read in the job's ad."""
 Values: TypeAlias = Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=1_000_000)]
 """The values of one parameter: one for each job of an array."""
 JobIds: TypeAlias = Annotated[tuple[JobNumber | TextOfJob, ...], msgspec.Meta(max_length=1_000)]
@@ -43,7 +43,7 @@ class SandboxRef(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     size: Bytes
     """The size of the archive in bytes."""
     directory: Name = ""
-    """The directory, relative to the job's directory, into which the archive is unpacked; empty: the job's directory itself."""
+    """The directory into which the archive is unpacked, relative to the job's directory; empty: the job's directory itself."""
 
 
 class JobDescription(
@@ -51,37 +51,37 @@ class JobDescription(
 ):
     """The description of one job, or of an array of jobs that differ by index and parameters.
 
-    It does not say who owns the job: owner, group and VO come from the verified token. An empty tuple of names asks for
-    nothing: any value will do. The defaults are DIRAC's where DIRAC has one.
+    It does not say who owns the job: owner, group and VO come from the verified token. An empty tuple of names makes no demand:
+    any value will do. Where DIRAC has a default for a field, it is the default here.
     """
 
     executable: Line
-    """A path relative to the job's directory, an absolute path, or a name looked up in PATH."""
+    """The program: a path relative to the job's directory, an absolute path, or a name that is looked up in PATH."""
     arguments: Annotated[tuple[TextOfJob, ...], msgspec.Meta(max_length=10_000)] = ()
     environment: Annotated[dict[Name, TextOfJob], msgspec.Meta(max_length=1_000)] = {}
     name: Name = ""
     priority: Count = 1
-    """The priority among the jobs of one owner, 0 to 10. Jobs with 0 hardly ever go first, jobs with 10 almost always."""
+    """The priority among the jobs of one owner, 0 to 10. Jobs with a higher priority are more likely to start first."""
 
     cpu_time: CpuTime = 86_400
-    """Seconds of processor time, all processors together. It chooses the task queue, and is enforced. The default is DIRAC's."""
+    """Seconds of CPU time of all processors together. It selects the task queue, and the job is killed when it uses more."""
     wall_time: CpuTime | None = None
-    """Seconds of elapsed time that the job may run; None leaves the limit to the resource."""
+    """Seconds of elapsed time that the job may run; None: only the limit of the resource applies."""
     memory_mb: Megabytes | None = None
-    """MiB of resident memory of the whole process tree (DIRAC's MinRAM).
+    """MiB of resident memory that the job's processes need together (DIRAC's MinRAM).
 
-    A resource must have so much to be matched. It is the limit that is enforced, unless `max_memory_mb` is another.
+    Only resources with so much memory are matched. A job that uses more is killed, unless `max_memory_mb` allows it more.
     """
     max_memory_mb: Megabytes | None = None
-    """MiB that the job may use at most (DIRAC's MaxRAM). It is enforced when the job runs, and is not matched."""
+    """MiB of memory that the job may use (DIRAC's MaxRAM). It is enforced while the job runs, and has no effect on matching."""
     disk_mb: Megabytes | None = None
-    """MiB in the job's directory. A resource that tells its disk must have so much, and it is enforced when the job runs."""
+    """MiB that the job may use in its directory. It is enforced while the job runs. Resources that advertise less disk are not matched."""
     processors: Count = 1
     """The number of processors that the job needs and gets."""
     min_processors: Count | None = None
     """The least number of processors that the job needs, in place of `processors`."""
     max_processors: Count | None = None
-    """The greatest number of processors that the job can use, with `min_processors`; None: as many as there are."""
+    """The greatest number of processors that the job can use, with `min_processors`; None: as many as the pilot has."""
     whole_node: bool = False
     """Whether the job needs all processors of a node. Only pilots whose computing element offers whole nodes take it."""
 
@@ -89,12 +89,12 @@ class JobDescription(
     banned_sites: Names = ()
     grid_ces: Names = ()
     stations: Names = ()
-    """SAM stations: the job may run where the ad of the computing element names one of them."""
+    """SAM stations. The job may only run where the ad of the computing element names one of them."""
     grid_middlewares: Names = ()
-    """The middlewares by which pilots for the job may be sent. Pilots that run already take it whatever sent them."""
+    """The middlewares by which pilots may be sent for the job. Any pilot that runs already may take the job, whatever middleware sent it."""
     platforms: Names = ()
     tags: Names = ()
-    """Tags that the resource must have, all of them."""
+    """Tags, all of which the resource must have."""
     job_type: Name = "User"
     pilot_types: Names = ()
     submit_pools: Names = ()
@@ -102,9 +102,9 @@ class JobDescription(
     requirements: LongText = ""
     """A ClassAd expression that must be true of the resource, such as `other.GlueCEPolicyMaxCPUTime > 60`."""
     rank: LongText = ""
-    """A ClassAd expression whose value is a number. The job goes rather to resources where this number is greater."""
+    """A ClassAd expression whose value is a number. Of the resources that fit, the job prefers those with a greater number."""
     attributes: Annotated[dict[Name, Attribute], msgspec.Meta(max_length=100)] = {}
-    """Values that the expressions of sites may use, besides those that the other fields of this description give."""
+    """Attributes of the job's ad for the expressions of sites, in addition to those that the other fields of this description give."""
 
     max_attempts: Count = 3
     """How many times the job may be started before it fails for good."""
@@ -123,13 +123,13 @@ class JobDescription(
     outputs: Outputs = ()
     """Files that are sent to URLs after the payload has succeeded. Each appears whole at its URL or not at all."""
     stdin: Line = ""
-    """A file of the job's directory that is the standard input of the payload; empty for none."""
+    """The file of the job's directory that becomes the standard input of the payload; empty for none."""
     stdout: Line = ""
-    """A further name of the standard output in the job's directory, for `outputs` and patterns. `stdout.txt` has it as well."""
+    """A second file name for the standard output in the job's directory, for use in `outputs` and patterns. `stdout.txt` always has it."""
     stderr: Line = ""
-    """A further name of the standard error in the job's directory. `stderr.txt` has it as well."""
+    """A second file name for the standard error in the job's directory. `stderr.txt` always has it."""
     stdout_limit: Bytes = 10 * MIB
-    """Bytes of standard output that are kept. The rest is dropped, and the job's report says so."""
+    """How many bytes of standard output are kept. The rest is dropped, and the job's report says so."""
     stderr_limit: Bytes = 10 * MIB
 
     job_group: Name = ""
@@ -156,9 +156,9 @@ class JobDescription(
     """
 
     preferences: JobPreferences | None = None
-    """If given, the broker places the job: it chooses the element that completes it first, and may reserve slots there."""
+    """When the job should start or end. If given, the broker places the job at the element that is best by them, and may reserve slots there."""
     index_servers: Annotated[tuple[Line, ...], msgspec.Meta(max_length=INDEX_SERVERS_LIMIT)] = ()
-    """URLs of index servers that the broker asks for computing elements, besides those that it knows."""
+    """URLs of index servers that the broker asks for computing elements, in addition to those in its configuration."""
     dispatch: Literal["", "pilot", "direct"] = ""
     """How the job reaches its node: by `pilot`, `direct`, or, if empty, as the system chooses.
 
@@ -174,7 +174,7 @@ class JobDescription(
 
 
 def is_brokered(description: JobDescription) -> bool:
-    """Return whether the resource broker places the job, so that not the first pilot that asks gets it."""
+    """Return whether the resource broker places the job. If not, any fitting pilot that asks may get it."""
     return (
         description.preferences is not None or bool(description.index_servers) or description.dispatch != ""
     )

@@ -1,4 +1,4 @@
-"""From a parsed document to descriptions of one job or of many with defaults. All problems of all jobs are told at once."""
+"""Makes descriptions from a parsed document: one job, or many with common defaults. All problems of all jobs are reported at once."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
@@ -18,7 +18,7 @@ SIZE_LIMIT = 16 * 1024 * 1024
 DEPTH_LIMIT = 16
 DESCRIPTIONS_LIMIT = 100_000
 JOBS_LIMIT = ARRAY_LIMIT
-"""The greatest number of jobs of one document, including those of its arrays."""
+"""How many jobs one document may make, including those of its arrays."""
 
 Entry: TypeAlias = tuple[str, int | None, object]
 """One job of a document: its place, its line if known, and its parsed value."""
@@ -47,16 +47,16 @@ def text_of(data: bytes, limit: int) -> str:
 
 
 def unreadable(message: str, line: int | None = None, remedy: str = "") -> InvalidDescription:
-    """Return the exception for a document that cannot be parsed: one problem with no place but its line, if known."""
+    """Return the exception for a document that cannot be parsed. Its one problem has the line if known, and no other place."""
     return InvalidDescription([Problem(place="", message=message, remedy=remedy, line=line)])
 
 
 def read_tree(tree: object, *, series: bool = True) -> list[JobDescription]:
-    """Return the descriptions of a parsed document: a job, a list of jobs, or tables `jobs` and `defaults`.
+    """Return the descriptions of a parsed document: a job, a list of jobs, or a table with `jobs` and `defaults`.
 
-    If `series` is False, a series (start, step, count) is refused in place of a list of values: a few bytes would become
-    many. Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document makes
-    too many jobs (TOO_MANY_JOBS).
+    If `series` is False, a series (start, step, count) in place of a list of values is refused, since its few bytes can make
+    many values. Raise InvalidDescription, with every problem of every job, if there is one. Raise Rejected if the document
+    makes too many jobs (TOO_MANY_JOBS).
     """
     if isinstance(tree, Mapping) and any(key in tree for key in _MANY):
         return _read_many(tree, series=series)

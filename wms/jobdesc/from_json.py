@@ -1,8 +1,8 @@
-"""Reads JSON strictly: an object, an array of objects, or one object a line.
+"""Reads JSON strictly: an object, an array of objects, or one object on each line.
 
-Python's parser lets the last of two equal keys win, takes NaN, and recurses with the nesting of the text. So nesting is
+Python's parser keeps the last of two equal keys, accepts NaN, and recurses with the nesting of the text. So nesting is
 measured before parsing. Keys that are given twice are remembered, and become problems with their place. NaN fails every
-rule, because no field is a fraction.
+rule, because no field may be NaN.
 """
 
 import json
@@ -39,7 +39,7 @@ def read_json(data: bytes, limit: int = SIZE_LIMIT, *, series: bool = True) -> l
 
 
 def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
-    """Return the object of a JSON document of at most `limit` bytes, parsed.
+    """Parse a JSON document of at most `limit` bytes that is one object, and return this object.
 
     Raise InvalidDescription if the document is no JSON, or no object. Raise Rejected if the document is too large, or not
     UTF-8.
@@ -51,9 +51,9 @@ def table_of(data: bytes, limit: int = SIZE_LIMIT) -> Mapping[str, object]:
 
 
 def too_deep(text: str, strings: re.Pattern[str] = _STRING, limit: int = DEPTH_LIMIT) -> bool:
-    """Return whether brackets outside strings are nested deeper than the limit.
+    """Return whether brackets outside strings are nested more than `limit` levels deep.
 
-    `strings` matches what holds no brackets that count. The time is linear in the text, and nothing recurses.
+    `strings` matches the parts of the text whose brackets do not count. The time is linear in the text, and nothing recurses.
     """
     if text.count("[") + text.count("{") <= limit:
         return False

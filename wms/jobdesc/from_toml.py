@@ -1,6 +1,6 @@
-"""Reads TOML: one job as the document, or many as `[[job]]` over `[defaults]`. Problems name their line.
+"""Reads TOML: one job as the document, or many as `[[job]]` with common `[defaults]`. Problems name their line.
 
-The parser of the standard library is plain Python and tells no lines. So the size is bounded lower than that of JSON, and
+The parser of the standard library is plain Python and reports no lines. So the size limit is lower than that of JSON, and
 nesting and dotted keys are measured before parsing. Lines are looked up in the text only when there is a problem.
 """
 
@@ -80,7 +80,7 @@ def _nearest(place: str, lines: dict[str, int]) -> int | None:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the line number (from 1) of every table header and key of a TOML text, by place."""
+    """Return the line number (from 1) of each table header and key of a TOML text, by its path, such as `jobs[2].arguments`."""
     # Strings over several lines are blanked, line ends kept: their lines must not look like keys.
     flat = _QUIET.sub(lambda found: "\n" * found[0].count("\n") if "\n" in found[0] else found[0], text)
     lines, prefix, jobs, depth = dict[str, int](), "", -1, 0

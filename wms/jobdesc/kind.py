@@ -1,9 +1,9 @@
 """Kinds of jobs: jobs that differ only in arguments, values of the environment, name and priority.
 
-One job of a kind is checked whole, and of the others these fields alone. These fields and the executable come first in a
-description. Its JSON is these fields, as our encoder writes them, and a rest. All jobs of a kind have the same executable,
-names of variables and rest, byte by byte. So the rest of a job is right if that of another was. Its own fields are right if
-their texts are printable and short, and its priority is in range.
+Of all jobs of a kind, one is validated completely; of the others only these fields are checked. A description's JSON begins with the
+executable and these fields, in the form that our encoder gives them, and a rest follows. All jobs of a kind have the same executable,
+names of variables and rest, byte by byte. So the rest of a job is valid if that of another was. The fields are valid if their texts are
+printable and short, and the priority is in range.
 """
 
 import msgspec
@@ -14,9 +14,9 @@ from wms.jobdesc.conflicts import NAME_LIMIT, PRIORITY_LIMIT
 from wms.jobdesc.description import JobDescription
 
 SIZE_LIMIT = 8_192
-"""The size in bytes up to which a description may be known by its kind; larger ones are always checked whole.
+"""How many bytes a description may have to be recognised by its kind. Larger descriptions are always validated completely.
 
-In a description of this size no text but the name can be too long.
+In a description of this size only the name can be too long; all other texts are within their limits.
 """
 KINDS_LIMIT = 10_000
 
@@ -36,19 +36,19 @@ _encoder = msgspec.json.Encoder()
 
 
 class Kind(msgspec.Struct, frozen=True, eq=False):
-    """A kind of jobs: what the descriptions of these jobs share. It is hashed by identity."""
+    """What the descriptions of all jobs of one kind share. Objects are compared and hashed by identity."""
 
     description: JobDescription
-    """A description of this kind, as an example: its arguments, values of the environment, name and priority are its own."""
+    """The description of one job of this kind. Its arguments, values of the environment, name and priority are those of that job."""
     jobs: int
     """The number of jobs that each description of this kind makes."""
     is_array: bool
     called: str
-    """The name of those jobs that are given none: the file name of the executable."""
+    """The name of jobs whose description gives none: the file name of the executable."""
 
 
 class Read(msgspec.Struct, frozen=True):
-    """A description in JSON that is known to be valid, without its fields being read."""
+    """A description that is valid because its kind is known. Only its first fields were parsed."""
 
     kind: Kind
     name: str
@@ -58,23 +58,23 @@ class Read(msgspec.Struct, frozen=True):
 
 
 def kind_of(description: JobDescription) -> Kind:
-    """Return a new kind with the description as its example."""
+    """Return a new kind, whose `description` is this one."""
     called = description.executable.rpartition("/")[2][:200]
     return Kind(description, jobs_in(description), is_array(description), called)
 
 
 class Kinds:
-    """A bounded cache of the kinds whose descriptions were found valid."""
+    """A bounded cache of kinds whose descriptions were found valid."""
 
     def __init__(self) -> None:
         self._kinds = BoundedCache[tuple[str | bytes, ...], Kind](KINDS_LIMIT)
 
     def knows(self, raw: bytes) -> bool:
-        """Return whether a description in JSON is known to be valid by its kind."""
+        """Return whether a description in JSON is valid because its kind is in the cache. If False, it must be validated."""
         return self.read(raw) is not None
 
     def read(self, raw: bytes) -> Read | None:
-        """Return what a description in JSON says if its kind shows that it is valid; None if it has to be validated."""
+        """Return the kind, name and priority of a description in JSON if its kind is in the cache; None if it must be validated."""
         parts = _parts(raw)
         if parts is None:
             return None
@@ -85,7 +85,7 @@ class Kinds:
         )
 
     def remember(self, description: JobDescription) -> Kind:
-        """Store the kind of a valid description, and return this kind. The kind of an array is not stored."""
+        """Store the kind of a description that was found valid, and return it. The kind of an array is returned but not stored."""
         kind = kind_of(description)
         parts = None if kind.is_array else _parts(_encoder.encode(description))
         if parts is not None:
@@ -94,7 +94,10 @@ class Kinds:
 
 
 def _parts(raw: bytes) -> tuple[Own, bytes] | None:
-    """Return the first fields of a description in JSON, and the bytes after them; None if our encoder did not write it."""
+    """Return the first fields of a description in JSON, and the bytes after them.
+
+    Return None if the description is too large, or is not in the form that our encoder writes.
+    """
     if len(raw) > SIZE_LIMIT:
         return None
     try:

@@ -1,7 +1,7 @@
 """Loss reports: what a translation between job description languages made of each element.
 
 Each element of a source has one of three fates. Kept: the same meaning in the same words. Translated: the same meaning in
-other words, and a sentence says how. Impossible: the target cannot say it, so it is left out.
+other words, and a sentence says how. Impossible: the target language cannot express it, so it is left out.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ SENTENCE_LENGTH = 400
 
 
 class Origin(NamedTuple):
-    """The place of an element in its document."""
+    """The name and line of an element in its document."""
 
     element: str
     """The element's name in its own language, such as `jsdl-posix:Argument`."""
@@ -27,7 +27,7 @@ class Origin(NamedTuple):
 
 
 class LossEntry(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What a translation made of one element."""
+    """The fate of one element in a translation: kept, translated or impossible."""
 
     element: str
     fate: Fate
@@ -36,13 +36,13 @@ class LossEntry(msgspec.Struct, frozen=True, omit_defaults=True):
     line: int | None = None
 
     def as_problem(self) -> Problem:
-        """Return the entry as a problem of a description, for users who do not accept losses."""
+        """Return the entry as a problem, for users who ask for a translation without losses."""
         remedy = "leave it out, or accept the loss without --strict"
         return Problem(place=self.element, message=self.sentence, remedy=remedy, line=self.line)
 
 
 class LossReport(msgspec.Struct, frozen=True):
-    """The entries of all elements of a document, in their order there."""
+    """The entries of all elements of a document, in the order of the document."""
 
     entries: tuple[LossEntry, ...] = ()
 
@@ -57,46 +57,46 @@ class LossReport(msgspec.Struct, frozen=True):
         return tuple(each for each in self.entries if each.fate != "kept")
 
     def in_short(self) -> str:
-        """Return the numbers of entries by fate: `7 kept, 2 translated, 1 impossible`."""
+        """Return the number of entries for each fate, as text: `7 kept, 2 translated, 1 impossible`."""
         fates = [each.fate for each in self.entries]
         return ", ".join(f"{fates.count(fate):,} {fate}" for fate in ("kept", "translated", "impossible"))
 
 
 class LossNotes:
-    """The notes that a reader or writer makes while it works, from which the report is made at the end."""
+    """Collects notes on elements while a reader or writer works. `report` makes the loss report from them."""
 
     def __init__(self) -> None:
         self._entries = list[LossEntry]()
 
     def add(self, origin: Origin, fate: Fate, sentence: str = "") -> int:
-        """Note what became of an element. Return the number of the note, by which it can be revised."""
+        """Add a note on an element: its fate, and a sentence on how or why. Return the note's number, which `revise` takes."""
         self._entries.append(_entry(origin, fate, sentence))
         return len(self._entries) - 1
 
     def kept(self, origin: Origin, sentence: str = "") -> int:
-        """Note an element that means the same in the target. Return the number of the note."""
+        """Note that an element has the same meaning in the target language. Return the note's number."""
         return self.add(origin, "kept", sentence)
 
     def translated(self, origin: Origin, sentence: str) -> int:
-        """Note an element that the target expresses in other words. Return the number of the note."""
+        """Note that the target language expresses an element in other words; `sentence` says how. Return the note's number."""
         return self.add(origin, "translated", sentence)
 
     def impossible(self, origin: Origin, sentence: str) -> int:
-        """Note an element that is left out. Return the number of the note."""
+        """Note that an element is left out; `sentence` says why. Return the note's number."""
         return self.add(origin, "impossible", sentence)
 
     def revise(self, number: int, fate: Fate, sentence: str) -> None:
-        """Replace the note of that number, whose element has another fate after all."""
+        """Change the fate and the sentence of the note with this number, when an element turns out to have another fate."""
         before = self._entries[number]
         self._entries[number] = _entry(Origin(before.element, before.line), fate, sentence)
 
     def report(self) -> LossReport:
-        """Return the report of all notes, in the order of their lines. Notes without a line come first."""
+        """Return the report of all notes, in the order of their elements' lines. Notes without a line come first."""
         return LossReport(tuple(sorted(self._entries, key=_line)))
 
 
 def together(reports: Sequence[LossReport]) -> LossReport:
-    """Return one report with the entries of several, in order."""
+    """Return one report with the entries of several reports, in their order."""
     return LossReport(tuple(entry for report in reports for entry in report.entries))
 
 

@@ -1,4 +1,4 @@
-"""The size of the offer of a job: what can be submitted must also fit into an offer to a pilot."""
+"""Checks the size of jobs: each job that is submitted must also fit into the message that offers it to a pilot."""
 
 from collections.abc import Iterator
 
@@ -9,14 +9,16 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.rules import Finding
 
 OFFER_LIMIT = 600_000
-"""The greatest size in bytes of a job's description and its own parameters as JSON; offers of several jobs end at this size too.
-A message may be half as large again, for the rest of the offer and for characters of parameters that are escaped."""
+"""How many bytes a job's description and its own parameters may have as JSON. A message with offers of several jobs ends at this size, too.
+
+The message itself may be half as large again, for its other fields and for escaped characters of parameters.
+"""
 
 _encoder = msgspec.json.Encoder()
 
 
 def large_offers(description: JobDescription) -> Iterator[Finding]:
-    """Yield a finding if the largest offer of a job of the description exceeds `OFFER_LIMIT`."""
+    """Yield a finding if the offer of any job of the description could exceed `OFFER_LIMIT`."""
     size = len(_encoder.encode(without_lists(description)))
     size += sum(_widest(values) + len(name) for name, values in description.parameters.items())
     if size > OFFER_LIMIT:

@@ -16,23 +16,23 @@ FIELDS = ("after", "after_any", "input_from")
 RANGES_LIMIT = 1_000
 PREDECESSORS_LIMIT = 1_000_000
 OUTPUTS_LIMIT = 100
-"""The greatest number of jobs whose outputs one job gets: as many as it may have input sandboxes."""
+"""How many jobs a job may get outputs from: as many as it may have input archives."""
 ID_LIMIT = 2**62
 _RANGE = re.compile(r"([1-9][0-9]{0,18})(?:-([1-9][0-9]{0,18}))?")
 
 
 class Predecessors(msgspec.Struct, frozen=True):
-    """The predecessors of a job, as ranges of ids."""
+    """The ids of the jobs that must end before a job starts."""
 
     all: Ranges
     any_end: Ranges = ()
-    """The predecessors that may end in any state; the others must be Done."""
+    """The predecessors that may end in any state. All others must be Done."""
     outputs_of: Ranges = ()
     """The predecessors whose outputs the job gets."""
 
 
 def predecessors_of(description: JobDescription) -> Predecessors | None:
-    """Return the predecessors that a valid description names; None for a job that waits for no other."""
+    """Return the predecessors that a valid description names; None if it names none."""
     if not (description.after or description.after_any or description.input_from):
         return None
     any_end, outputs_of = ranges_of(description.after_any), ranges_of(description.input_from)
@@ -51,7 +51,7 @@ def count(ranges: Iterable[tuple[int, int]]) -> int:
 
 
 def in_words(ranges: Ranges, shown: int = 10) -> str:
-    """Return the ids as people write them, `job 7` or `jobs 7,100-200`; of many ranges the first `shown` alone."""
+    """Return the ids as text for people, `job 7` or `jobs 7,100-200`. Of many ranges only the first `shown` are given."""
     parts = [str(low) if low == high else f"{low}-{high}" for low, high in ranges[:shown]]
     more = ",..." if len(ranges) > shown else ""
     total = count(ranges)

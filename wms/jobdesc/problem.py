@@ -7,11 +7,11 @@ import msgspec
 from wms.errors import Rejected
 
 PROBLEMS_LIMIT = 1_000
-"""The number of problems after which a reader stops."""
+"""After how many problems a reader stops to look for more."""
 
 
 class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A fault of a job description."""
+    """One thing that is wrong with a job description: where, what, and how to correct it."""
 
     place: str
     """The place in the document, such as `jobs[3].arguments[2]`; empty for the document as a whole."""
@@ -28,7 +28,7 @@ class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class InvalidDescription(Rejected):
-    """The error of an invalid job description; `problems` has all its faults."""
+    """The error for an invalid job description; `problems` has everything that is wrong with it."""
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)

@@ -1,4 +1,4 @@
-"""Reads a JSON or TOML document whose language nobody named, as from standard input."""
+"""Reads a JSON or TOML document without being told which it is, as from standard input."""
 
 import re
 
@@ -11,7 +11,7 @@ _JSON = re.compile(rb"(?:\xef\xbb\xbf)?\s*(?:\{|\[\s*[{\]])")
 
 
 def looks_like_json(data: bytes) -> bool:
-    """Return whether a document begins as JSON does."""
+    """Return whether a document begins as JSON does: with `{`, or with `[` and then `{` or `]`."""
     return _JSON.match(data) is not None
 
 

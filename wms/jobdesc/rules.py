@@ -1,7 +1,7 @@
-"""The rules of single fields: type, range, length, characters. A rule names all that is wrong with a value.
+"""The rules of single fields: type, range, length, characters. A rule returns everything that is wrong with a value.
 
 A rule takes a value of any type, as a parser or a program may give it. It returns findings: (place below the value, message,
-remedy). Sizes are checked before contents. A value without faults costs little: no text is built.
+remedy). Sizes are checked before contents. For a valid value no text is built, so the check is cheap.
 """
 
 import re
@@ -22,7 +22,7 @@ Rule: TypeAlias = Callable[[object], Sequence[Finding]]
 FINE: tuple[Finding, ...] = ()
 SHOWN = 60
 IDS_LENGTH = 16_384
-"""The greatest number of characters of one list of job ids."""
+"""How many characters one text with a list of job ids may have."""
 
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 """The control characters, which no text may have."""
@@ -32,20 +32,20 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,19}")
 
 
 class Doubled(dict[str, object]):
-    """A table whose text gave keys more than once. Its parser keeps the names of these keys, but not their places."""
+    """A parsed table in whose text some keys were given more than once. It has the names of these keys, but not their places."""
 
     keys_given_twice: tuple[str, ...] = ()
 
 
 def doubled(table: object) -> Sequence[Finding]:
-    """Return a finding for each key that the text of a table gave more than once."""
+    """Return a finding for each key that was given more than once in the text of a table."""
     if not isinstance(table, Doubled):
         return FINE
     return [below(key, "the key is given twice", "keep one of them") for key in table.keys_given_twice]
 
 
 def below(key: str, message: str, remedy: str = "") -> Finding:
-    """Return a finding whose place is a key of a table."""
+    """Return a finding about the key of a table. Its place is `key`, below the place of the table."""
     return (f".{shown(key, SHOWN)}", message, remedy)
 
 
@@ -72,12 +72,12 @@ def brief(value: object) -> str:
 
 
 def truth(value: object) -> Sequence[Finding]:
-    """Return a finding if the value is no boolean."""
+    """Return a finding if the value is no boolean; empty if it is one."""
     return FINE if isinstance(value, bool) else [("", f"must be true or false, not {brief(value)}", "")]
 
 
 def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
-    """Return the rule that a value is a whole number from `low` to `high`; `unit` and `remedy` appear in its findings."""
+    """Return the rule that a value is a whole number from `low` to `high`. `unit` and `remedy` are used in the texts of its findings."""
     of = f" {unit}" if unit else ""
 
     def rule(value: object) -> Sequence[Finding]:
@@ -94,14 +94,14 @@ def number(low: int, high: int, unit: str = "", remedy: str = "") -> Rule:
 
 
 def optional(rule: Rule) -> Rule:
-    """Return the rule that a value is None or obeys another rule."""
+    """Return the rule that a value is None or obeys `rule`."""
     return lambda value: FINE if value is None else rule(value)
 
 
 def text(limit: int, *, least: int = 0) -> Rule:
-    """Return the rule that a value is a text of `least` to `limit` characters for a payload.
+    """Return the rule that a value is a text of `least` to `limit` characters, such as an argument of the payload.
 
-    Any characters, line ends and tabs may be in it, but no other control characters.
+    It may have any characters, line ends and tabs included, but no other control characters.
     """
 
     def rule(value: object) -> Sequence[Finding]:
@@ -132,7 +132,7 @@ def line(limit: int, *, least: int = 0) -> Rule:
 
 
 def word(limit: int, pattern: str, says: str) -> Rule:
-    """Return the rule that a value is a name of 1 to `limit` characters that matches a pattern.
+    """Return the rule that a value is a name of 1 to `limit` characters that matches the regular expression `pattern`.
 
     `says` describes the pattern in words, for the finding.
     """
@@ -169,9 +169,9 @@ def many(rule: Rule, limit: int, *, least: int = 0) -> Rule:
 
 
 def texts(limit: int, many_limit: int) -> Rule:
-    """Return the rule that a value is a list of 1 to `many_limit` texts for payloads.
+    """Return the rule that a value is a list of 1 to `many_limit` texts of at most `limit` characters.
 
-    Each text has at most `limit` characters. The rule is as strict as `many(text(limit), many_limit, least=1)`, and faster.
+    The rule is as strict as `many(text(limit), many_limit, least=1)`, and faster.
     """
     listed = many(text(limit), many_limit, least=1)
 
@@ -210,7 +210,10 @@ def expression(limit: int) -> Rule:
 
 
 def attribute(items: int) -> Rule:
-    """Return the rule that a ClassAd can have the value: a boolean, number or text, or a list of at most `items` of them."""
+    """Return the rule that a value can be an attribute of a ClassAd.
+
+    Such a value is a boolean, a number or a text, or a list of at most `items` of these.
+    """
     listed = many(_plain, items)
 
     def rule(value: object) -> Sequence[Finding]:
@@ -266,9 +269,9 @@ def table(key_rule: Rule, value_rule: Rule, limit: int) -> Rule:
 
 
 def record(fields: Mapping[str, Rule], *, needed: Sequence[str] = ()) -> Rule:
-    """Return the rule that a value is a table or struct with these fields, each of which obeys its rule.
+    """Return the rule that a value is a table or struct with these fields, each of which obeys its own rule.
 
-    The fields in `needed` must be there; the others may be absent, and unknown ones are findings.
+    The fields in `needed` must be there; the others may be absent. Unknown fields are findings.
     """
 
     def rule(value: object) -> Sequence[Finding]:
@@ -289,7 +292,7 @@ def record(fields: Mapping[str, Rule], *, needed: Sequence[str] = ()) -> Rule:
 
 
 def sandbox(size_limit: int) -> Rule:
-    """Return the rule that a value refers to an archive in the sandbox store of at most `size_limit` bytes."""
+    """Return the rule that a value is the reference to an archive in the sandbox store, of at most `size_limit` bytes."""
     fields = {"sha256": _digest, "size": number(0, size_limit, "bytes"), "directory": _directory}
     return record(fields, needed=("sha256", "size"))
 

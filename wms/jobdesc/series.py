@@ -1,7 +1,7 @@
-"""Series: values of a parameter by start, step and factor, as parametric jobs of DIRAC have them.
+"""Series: a parameter's values given by start, step and factor, as in DIRAC's parametric jobs.
 
 `{start = 10, step = 5, factor = 2, count = 3}` stands for 10, 25, 55: each value is the one before times the factor, plus
-the step. Documents may have a series in place of a list; a description has the list.
+the step. Documents may have a series where a list may stand; in a description it has become a list.
 """
 
 from collections.abc import Mapping

@@ -7,11 +7,11 @@ import msgspec
 from wms.bounds import Bytes, Line
 
 REPLICAS_LIMIT = 20
-"""The greatest number of URLs from which one input may be fetched."""
+"""How many URLs of replicas one input may have."""
 TARGETS_LIMIT = 5
-"""The greatest number of URLs to which one output is sent."""
+"""To how many URLs one output may be sent."""
 FILES_LIMIT = 1_000
-"""The greatest number of inputs of one job, and of its outputs."""
+"""How many inputs one job may have, and how many outputs."""
 
 Sources: TypeAlias = Annotated[tuple[Line, ...], msgspec.Meta(max_length=REPLICAS_LIMIT)]
 Targets: TypeAlias = Annotated[tuple[Line, ...], msgspec.Meta(max_length=TARGETS_LIMIT)]
@@ -23,9 +23,9 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     name: Line
     """The path of the file in the job's directory."""
     sources: Sources
-    """The URLs of equal replicas, which are tried in this order."""
+    """The URLs of identical copies of the file. They are tried in this order until one can be fetched."""
     size: Bytes | None = None
-    """The size in bytes; None if it is unknown. A file of another size is refused."""
+    """The size in bytes; None if unknown. If the fetched file has another size, it is refused."""
     checksum: Line = ""
     """`sha256:`, `md5:` or `adler32:` and the digits in hexadecimal; empty if unknown. A file with another checksum is
     refused."""
@@ -34,12 +34,12 @@ class InputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class OutputFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A file of the job's directory that is sent to each of its targets after the payload has ended."""
+    """A file of the job's directory that is sent to each of its target URLs after the payload has ended."""
 
     name: Line
     """The path of the file in the job's directory."""
     targets: Targets
-    """The URLs to each of which the file is sent."""
+    """The URLs to which the file is sent, to all of them."""
     optional: bool = False
     """Whether the job may succeed without the file. If False, a file that is missing or cannot be sent fails the attempt."""
 

@@ -1,14 +1,14 @@
-"""SAM stations: the list of a description becomes a requirement on the ad of a computing element."""
+"""SAM stations: a description's list of stations becomes a requirement on the ads of computing elements."""
 
 from wms.classad.expression import Expression
 from wms.classad.tree import Call, Literal, NameScope, Node, Reference, chain
 
 STATIONS = "StationNames"
-"""The attribute of a computing element's ad that has the names of its SAM stations."""
+"""The ad attribute with the names of a computing element's SAM stations."""
 
 
 def required_text(requirements: str, stations: tuple[str, ...]) -> str:
-    """Return the canonical ClassAd text of a job's requirements and of having one of the stations; empty for neither.
+    """Return the canonical ClassAd text that demands both the requirements and one of the stations; empty if there are neither.
 
     Raise Rejected if the requirements are no ClassAd expression, or are too long together with the stations.
     """

@@ -11,11 +11,11 @@ from wms.jobdesc.description import JobDescription
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 WIDTH = 100
-"""The greatest number of characters of a list that is written on one line."""
+"""How many characters a list may have to be written on one line."""
 
 
 def write_toml(descriptions: Sequence[JobDescription]) -> str:
-    """Return the TOML document, which `read_toml` reads as equal descriptions."""
+    """Return a TOML document with these descriptions. `read_toml` reads it as equal descriptions."""
     tables = [msgspec.to_builtins(each, builtin_types=()) for each in descriptions]
     if len(tables) == 1:
         return "\n".join(_table(tables[0], "")) + "\n"

@@ -15,9 +15,9 @@ from wms.jobdesc.rules import Finding, Rule, below
 
 YEAR = 366 * 86_400
 GROUP_LIMIT = 200
-"""The greatest number of characters of the name of a job group."""
+"""How many characters the name of a job group may have."""
 FINDINGS_LIMIT = 200
-"""The number of findings after which the check of a table stops: it is no description at all, and remedies cost time."""
+"""After how many findings the check of a table stops. A table with so many is no description, and computing remedies takes time."""
 
 TEXT_SIZE = 32 * 1024
 _TEXT = rules.text(TEXT_SIZE)
@@ -122,7 +122,7 @@ _IDENTITY = {"owner", "ownergroup", "group", "vo", "user"}
 def validate(description: JobDescription, place: str = "") -> list[Problem]:
     """Return all problems of a description; empty if it is valid.
 
-    `place` is put before the place of each problem, such as `jobs[3]`.
+    `place` is put in front of each problem's place: `jobs[3]` for a description within a list.
     """
     findings = [
         (f".{name}{sub}", message, remedy)
@@ -134,7 +134,7 @@ def validate(description: JobDescription, place: str = "") -> list[Problem]:
 
 
 def check_fields(fields: Mapping[str, object]) -> list[Finding]:
-    """Return the findings for the single fields of a parsed table, unknown keys included. Conflicts are not looked for."""
+    """Return what is wrong with each field of a parsed table by itself; unknown keys are wrong, too. Conflicts between fields are not checked."""
     findings = list(rules.doubled(fields))
     for name, value in fields.items():
         rule = RULES.get(name)
@@ -148,7 +148,7 @@ def check_fields(fields: Mapping[str, object]) -> list[Finding]:
 
 
 def problems(findings: Iterable[Finding], place: str = "", line: int | None = None) -> list[Problem]:
-    """Return the findings as problems, with `place` before the place of each, and the line (None if unknown)."""
+    """Return the findings as problems. `place` is put in front of the place of each; `line` is their line, None if unknown."""
     return [
         Problem(place=f"{place}{sub}".lstrip("."), message=message, remedy=remedy, line=line)
         for sub, message, remedy in findings
@@ -156,7 +156,7 @@ def problems(findings: Iterable[Finding], place: str = "", line: int | None = No
 
 
 def remedy_for(unknown: str, known: Sequence[str] = tuple(RULES)) -> str:
-    """Return the remedy for an unknown key: the most likely of the known keys, or to leave it out."""
+    """Return the remedy for the unknown key `unknown`: the most similar of the `known` keys, or the advice to leave it out."""
     # A hostile key may be very long, and difflib is quadratic.
     plain = re.sub(r"[^a-z0-9]", "", unknown[:64].lower())
     if plain in _IDENTITY:

@@ -1,4 +1,4 @@
-"""The rules of numbers with a fraction, times, URLs and words of a closed list."""
+"""The rules for values that are numbers with a fraction, times, URLs, or texts from a fixed set."""
 
 import re
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from wms.jobdesc.rules import FINE, Finding, Rule, brief, line
 
 
 def real(least: float, most: float, unit: str = "") -> Rule:
-    """Return the rule that a value is a number from `least` to `most`, whole or not; `unit` appears in its findings."""
+    """Return the rule that a value is a number from `least` to `most`, whole or not. `unit` is used in the texts of its findings."""
     of = f" {unit}" if unit else ""
 
     def rule(value: object) -> Sequence[Finding]:
@@ -22,7 +22,7 @@ def real(least: float, most: float, unit: str = "") -> Rule:
 
 
 def float_of(value: object) -> float:
-    """Return a number as a float; infinity if it is too large or the value is no number."""
+    """Return a number as a float; infinity if the number is too large for one, or the value is no number."""
     try:
         return float(value) if isinstance(value, int | float) else inf
     except OverflowError:
@@ -36,7 +36,7 @@ def one_of(*values: str) -> Rule:
 
 
 def moment(value: object) -> Sequence[Finding]:
-    """Return a finding if the value is no time with a zone, or of years that the database cannot hold."""
+    """Return a finding if the value is no time with a zone, or is in a year that the database cannot store."""
     remedy = "write 2026-08-11T10:00:00Z"
     if isinstance(value, str):
         try:
@@ -55,7 +55,7 @@ _CREDENTIALS = re.compile(r"[^/]*//[^/?#]*@")
 
 
 def url(schemes: Sequence[str]) -> Rule:
-    """Return the rule that a value is a URL of one of these schemes, without a user or a password."""
+    """Return the rule that a value is a URL with one of these schemes, and without a user name or password."""
     printable = line(4_096, least=1)
 
     def rule(value: object) -> Sequence[Finding]:

@@ -1,4 +1,4 @@
-"""The activity description language of EMI's execution service (EMI-ES 1.16), which ARC reads.
+"""Reads the activity description language (ADL) of EMI's execution service (EMI-ES 1.16), which ARC accepts.
 
 Times are in seconds, memory and disk in bytes. Elements in NorduGrid's own namespace are read by their local names too.
 """
@@ -57,7 +57,7 @@ def _group(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _named(node: XmlNode) -> dict[str, XmlNode]:
-    """Return the children of an element by their local names; of several with one name the first."""
+    """Return the children of an element by their local names. Of several children with one name, it is the first."""
     found = dict[str, XmlNode]()
     for child in xml.children(node):
         found.setdefault(xml.local(child), child)

@@ -1,4 +1,4 @@
-"""The catalogue of languages of job descriptions: finds the language of a document, translates it, and finds writers."""
+"""The list of job description languages: recognises the language of a document, translates the document, and finds writers."""
 
 import re
 from collections.abc import Sequence
@@ -44,7 +44,7 @@ HTCONDOR = Language(
 )
 JSDL = Language(name="jsdl", title="JSDL", looks_like=looks_like_jsdl, read=read_jsdl, write=write_jsdl)
 LANGUAGES: tuple[Language, ...] = (JSON, JSDL, ADL, XRSL, JDL, HTCONDOR, TOML)
-"""All languages, in the order in which a document is compared with them."""
+"""All languages, in the order in which `looks_like` is tried on a document."""
 
 
 def language_of(data: bytes) -> Language | None:
@@ -62,9 +62,9 @@ def translate(data: bytes) -> Translation:
 
 
 def write(descriptions: Sequence[JobDescription], name: str) -> WrittenDocument:
-    """Return a document with the descriptions, in the language of that name.
+    """Return a document with the descriptions, in the language called `name`.
 
-    Raise Rejected if no language of that name has a writer (NO_SUCH_LANGUAGE), or the language cannot hold so many jobs.
+    Raise Rejected if no such language has a writer (NO_SUCH_LANGUAGE), or the language cannot hold so many jobs.
     """
     found = next((each for each in LANGUAGES if each.name == name and each.write), None)
     if found is None or found.write is None:

@@ -26,10 +26,9 @@ def arguments(text: str) -> list[str]:
 
 
 def condor_arguments(text: str) -> list[str] | None:
-    """Return the arguments of a command line in HTCondor's new syntax; None if it is not in this syntax.
+    """Return the arguments of a command line in HTCondor's new syntax; None if the text is not in this syntax.
 
-    The whole text is in double quotes. Blanks within single quotes do not separate, and a quote in an argument is doubled. A
-    text in the old syntax is split at every blank.
+    In the new syntax the whole text is in double quotes, blanks within single quotes do not separate, and a quote in an argument is doubled.
     """
     whole = text.strip()
     if len(whole) < 2 or whole[0] != '"' or whole[-1] != '"':

@@ -37,7 +37,10 @@ _TOML_TEXT = re.compile(rb"""[=\[,]\s*(?:\"{3}|'{3})|^[ \t]*\[\[?[^\n]*\][ \t]*$
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document has a `queue` statement near its beginning or end, and no texts of TOML there."""
+    """Return whether a document is probably a submit file.
+
+    It must have a `queue` statement near its beginning or end, and there no text that only TOML has.
+    """
     ends = data[:LOOKED_AT], data[-LOOKED_AT:]
     return any(map(_QUEUE.search, ends)) and not any(map(_TOML_TEXT.search, ends))
 
@@ -45,7 +48,7 @@ def looks_like(data: bytes) -> bool:
 def read(data: bytes) -> Translation:
     """Return the translation of an HTCondor submit file.
 
-    Raise InvalidDescription if the text is no submit file, or needs what is known on the submit machine alone. Raise
+    Raise InvalidDescription if the text is no submit file, or depends on the submit machine, as conditions and includes do. Raise
     Rejected if the document is too large, not UTF-8, or makes too many jobs.
     """
     notes = LossNotes()
@@ -72,15 +75,15 @@ def _draft(queue: QueueStatement, notes: LossNotes) -> JobDraft:
 
 
 def _used_as_macros(queue: QueueStatement) -> frozenset[str]:
-    """Return the names (lower case) of commands that are used as macros by other commands of the statement."""
+    """Return the names, in lower case, of those commands of the statement whose values other commands use by `$(name)`."""
     used = macros("\n".join(each.value for each in queue.commands.values()))
     return frozenset(queue.commands.keys() & used)
 
 
 def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:
-    """Make the draft an array if the statement queues several jobs.
+    """Make the draft an array if the statement queues several jobs. A statement that queues none becomes a problem.
 
-    Return our placeholders by the names of HTCondor's macros, in lower case.
+    Return what replaces each macro of HTCondor, a placeholder of an array or a number, by the macro's name in lower case.
     """
     lists, origin = queue.items, Origin("queue", queue.line)
     jobs = queue.count * max((len(each) for each in lists.values()), default=1)
@@ -101,7 +104,7 @@ def _sweep(draft: JobDraft, queue: QueueStatement) -> dict[str, str]:
 
 
 def _parameter(variable: str) -> str:
-    """Return the name of the parameter for a variable of a `queue` statement. `n` is taken by the index, and becomes `n_`."""
+    """Return the parameter's name for a variable of a `queue` statement. The variable `n` becomes `n_`, since `{n}` is the index of a job."""
     return "n_" if variable == "n" else variable
 
 
@@ -128,9 +131,9 @@ def _text_into(field: str) -> Handler:
 
 
 def _file_into(field: str) -> Handler:
-    """Return a handler that puts the name of a file into the field.
+    """Return a handler that puts a command's file name into the field, without its directory.
 
-    The handler drops the directory, which is one of the submit machine: the file is in the job's directory.
+    The directory is one of the submit machine. On the node, the file is in the job's directory.
     """
 
     def handler(draft: JobDraft, command: Command) -> None:
@@ -145,7 +148,10 @@ def _file_into(field: str) -> Handler:
 
 
 def _executable(draft: JobDraft, command: Command) -> None:
-    """Put the program of a command into the draft: as an input file from the submit machine, unless its path is absolute."""
+    """Put the program of an `executable` command into the draft. With an absolute path it is a program of the node.
+
+    Otherwise it is a file of the submit machine, which becomes an input file of the job.
+    """
     name = command.value
     if name.startswith("/"):
         draft.put("executable", name, _origin(command), "is the program of that path on the node")
@@ -182,7 +188,7 @@ _OUTPUTS: Final = frozenset({"transfer_output_files", "transfer_output_remaps"})
 
 
 def _outputs(draft: JobDraft, commands: Mapping[str, Command]) -> None:
-    """Put the output files of the two commands into the draft.
+    """Put the files of `transfer_output_files` and `transfer_output_remaps` into the draft.
 
     A file that `transfer_output_remaps` gives a URL is sent there; the others go to the output sandbox. A remap to another
     file name is noted as impossible.

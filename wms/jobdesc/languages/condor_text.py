@@ -1,7 +1,6 @@
-"""The text of an HTCondor submit file: commands `name = value`, macros `$(name)`, and `queue` statements.
+"""Parses an HTCondor submit file: commands `name = value`, macros `$(name)`, and `queue` statements.
 
-Source: the manual of HTCondor on submit files. Conditions and includes are refused: their outcome is known on the submit
-machine alone.
+Source: the manual of HTCondor on submit files. Conditions and includes are refused, because their outcome depends on the submit machine.
 """
 
 import re
@@ -14,8 +13,7 @@ from wms.jobdesc.document import unreadable
 
 MACRO_DEPTH: Final = 10
 MACRO_LENGTH: Final = 65_536
-"""The greatest number of characters of a value after replacing macros. Macros that hold each other twice would double it again
-and again."""
+"""How many characters a value may have after its macros are replaced. Macros that use each other twice would double it again and again."""
 QUEUES_LIMIT: Final = 1_000
 ITEMS_LIMIT: Final = 1_000_000
 
@@ -31,7 +29,7 @@ _ITEMS = re.compile(
 OWN_MACROS: Final = frozenset(
     {"process", "procid", "cluster", "clusterid", "step", "row", "item", "itemindex"}
 )
-"""The names of the macros that HTCondor sets for each job, in lower case."""
+"""The names, in lower case, of the macros that HTCondor itself defines for each job."""
 
 
 class Command(msgspec.Struct, frozen=True):
@@ -48,7 +46,7 @@ class Command(msgspec.Struct, frozen=True):
 
 
 class QueueStatement(msgspec.Struct, frozen=True):
-    """A `queue` statement: the commands in force there, how often each item is queued, and the items."""
+    """A `queue` statement: the commands that are in effect at its line, how often each item is queued, and the items."""
 
     commands: Mapping[str, Command]
     count: int
@@ -60,7 +58,7 @@ class QueueStatement(msgspec.Struct, frozen=True):
 def parse(text: str) -> list[QueueStatement]:
     """Return the `queue` statements of a submit file, in order.
 
-    Raise InvalidDescription if the text is no submit file, or needs what is known on the submit machine alone.
+    Raise InvalidDescription if the text is no submit file, or depends on the submit machine, as conditions and includes do.
     """
     commands, queues = dict[str, Command](), list[QueueStatement]()
     lines = _logical_lines(text)
@@ -156,9 +154,9 @@ def _row(line: str, count: int) -> list[str]:
 
 
 def without_macros(text: str, commands: Mapping[str, Command], keep: frozenset[str], line: int) -> str:
-    """Return a value with the macros replaced that the commands define or give a default for.
+    """Return a value with those macros replaced that `commands` define or that have a default.
 
-    Macros named in `keep` (lower case) stay. `line` is named in the error. Raise InvalidDescription if a macro is not
+    Macros named in `keep` (lower case) stay. `line` is the line number for errors. Raise InvalidDescription if a macro is not
     defined, or the value grows too large.
     """
     for _ in range(MACRO_DEPTH):
@@ -183,10 +181,10 @@ def _value(found: "re.Match[str]", commands: Mapping[str, Command], keep: frozen
 
 
 def macros(text: str) -> set[str]:
-    """Return the names of the macros in a text, in lower case. A macro whose default has a macro counts as well."""
+    """Return the names of the macros in a text, in lower case, including a macro whose default contains another."""
     return {found[1].lower() for found in _MACRO_NAME.finditer(text)}
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return the text with macros replaced by the values of their names (lower case). Macros without a value stay."""
+    """Return the text with each macro replaced by its value. `values` are by names in lower case. Macros without a value stay."""
     return _MACRO.sub(lambda found: values.get(found[1].lower(), found[0]), text)

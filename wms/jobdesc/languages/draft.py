@@ -1,7 +1,7 @@
-"""Drafts: the fields of a job while a reader finds them, each with its element in the document.
+"""Drafts: the fields of a job as a reader collects them, each with the element of the document from which it came.
 
-Values are checked by the rules of descriptions when all are known. A value that breaks a rule makes its element impossible.
-If the payload would be another without the value, the job is refused.
+Values are checked by the rules of descriptions once all are there. A value that breaks a rule is left out, and its element is
+noted as impossible. If the job would do something else without the value, the job is refused.
 """
 
 import re
@@ -24,11 +24,11 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ESSENTIAL: Final = frozenset(
     {"executable", "arguments", "environment", "stdin", "inputs", "array", "parameters", "input_parameters"}
 )
-"""The fields without which a job would do something else."""
+"""The fields without which a job would do something else. If one of them is invalid, the job is refused."""
 
 
 class JobDraft:
-    """A job description in the making. Several drafts of one document may share their notes."""
+    """A job description in the making. Drafts of one document can share their notes, from which its loss report is made."""
 
     def __init__(self, notes: LossNotes | None = None) -> None:
         self.notes = LossNotes() if notes is None else notes
@@ -42,41 +42,46 @@ class JobDraft:
         self._refused = set[str]()
 
     def __contains__(self, field: str) -> bool:
-        """Return whether the field of that name was put into the draft."""
+        """Return whether the draft has a value for this field."""
         return field in self._fields
 
     def get(self, field: str, default: Any = None) -> Any:
-        """Return the value of the field of that name so far; `default` if it was not put."""
+        """Return the present value of a field; `default` if the draft has none."""
         return self._fields.get(field, default)
 
     def put(self, field: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Set a field to a value, as plain data or structs, and note the element it comes from.
+        """Set a field to a value, as plain data or structs. `origin` is the element of the source that says so, and is noted.
 
-        With a sentence, the element is noted as translated; without one, as kept.
+        If `sentence` is given, the element is noted as translated, and the sentence says how; else as kept.
         """
         self._fields[field] = value
         self._note(field, field, origin, sentence)
 
     def update(self, field: str, value: Any) -> None:
-        """Set a field that was put before to another value. Its element stays."""
+        """Replace the value of a field that was put before. The element noted for the field stays the same."""
         self._fields[field] = value
 
     def append(self, field: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Append a value to a list field, and note its element: as translated if there is a sentence, else as kept."""
+        """Append a value to a list field. `origin` is the element of the source that says so, and is noted.
+
+        If `sentence` is given, the element is noted as translated, and the sentence says how; else as kept.
+        """
         values = self._fields.setdefault(field, [])
         self._note(field, f"{field}[{len(values)}]", origin, sentence)
         values.append(value)
 
     def put_item(self, field: str, key: str, value: Any, origin: Origin, sentence: str = "") -> None:
-        """Set a key of a table field, and note its element: as translated if there is a sentence, else as kept."""
+        """Set a key of a table field to a value. `origin` is the element of the source that says so, and is noted.
+
+        If `sentence` is given, the element is noted as translated, and the sentence says how; else as kept.
+        """
         self._fields.setdefault(field, {})[key] = value
         self._note(field, f"{field}.{key}", origin, sentence)
 
     def add_input(self, name: str, source: str, origin: Origin, *, executable: bool = False) -> None:
-        """Add an input file, from a URL or from the submitter's machine, and note its element.
+        """Add the input file `name`. `source` is its URL, or its path on the submitter's machine. `origin` is the element to note.
 
-        `source` is the URL or the path. If the executable of the job has the file's name, it is this file. `executable` says
-        whether the file gets execute permission.
+        If the job's executable has this name, the input file is run. `executable` says whether the file gets execute permission.
         """
         self._carried.add(name)
         if _URL.match(source):
@@ -87,9 +92,9 @@ class JobDraft:
             self.notes.translated(origin, f"the file {source} goes with the job")
 
     def require(self, expression: str, origin: Origin, sentence: str = "") -> None:
-        """Add a ClassAd expression that must be true of the resource besides those added before, and note its element.
+        """Add a ClassAd expression to the requirements, all of which must be true of the resource. `origin` is the element to note.
 
-        `sentence` is what the note says; empty: that the element becomes this requirement.
+        `sentence` is the text of the note; empty: the note says that the element becomes this requirement.
         """
         self._required.append(f"({expression})")
         self._fields["requirements"] = " && ".join(self._required)
@@ -97,7 +102,7 @@ class JobDraft:
         self._note("requirements", "requirements", origin, said)
 
     def kept(self, origin: Origin, sentence: str = "") -> None:
-        """Note that an element is kept without a field of its own."""
+        """Note that an element keeps its meaning although no field of its own expresses it. `sentence` may say how."""
         self.notes.kept(origin, sentence)
 
     def translated(self, origin: Origin, sentence: str) -> None:
@@ -109,7 +114,7 @@ class JobDraft:
         self.notes.impossible(origin, sentence)
 
     def problem(self, origin: Origin, message: str, remedy: str = "") -> None:
-        """Note an element that prevents the job from being made: the message becomes one of `problems`."""
+        """Note an element because of which the job cannot be made. The message and the remedy are added to `problems`."""
         self.notes.impossible(origin, message)
         if len(self.problems) < PROBLEMS_LIMIT:
             self.problems.append(
@@ -117,10 +122,10 @@ class JobDraft:
             )
 
     def finished(self) -> JobDescription | None:
-        """Return the description, or None if `problems` says what prevents it.
+        """Return the description; None if there are problems, which `problems` then has.
 
-        Fields that break a rule are left out, and their elements are noted as impossible. If the payload would not be the
-        same without the field, it becomes a problem.
+        Fields that break a rule are left out, and their elements are noted as impossible. If the job would do something else
+        without the field, the broken rule becomes a problem.
         """
         self._name_own_program()
         while not self.problems:
@@ -133,9 +138,9 @@ class JobDraft:
         return None
 
     def _name_own_program(self) -> None:
-        """Write the executable as `./name` if it is the bare name of one of the job's input files.
+        """Change the executable to `./name` if it is the bare name of one of the job's input files.
 
-        A bare name would be looked up in PATH.
+        The bare name would be looked up in PATH instead of the job's directory.
         """
         name = self._fields.get("executable")
         if isinstance(name, str) and name in self._carried and "/" not in name:
@@ -176,7 +181,7 @@ def _findings(plain: dict[str, object]) -> Sequence[Finding]:
 
 
 def drafted(language: str, drafts: Iterable[JobDraft]) -> Translation:
-    """Return the translation of a document into the drafts, which share their notes.
+    """Return the translation that consists of these drafts, which share their notes. `language` is the name of the source's language.
 
     Raise Rejected if the document makes too many jobs (TOO_MANY_JOBS).
     """

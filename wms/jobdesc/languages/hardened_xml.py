@@ -1,7 +1,7 @@
-"""The one place where foreign XML is parsed. Nothing is expanded or fetched, and all is bounded before it is built.
+"""The only module that parses XML from users. No entity is expanded, nothing is fetched, and sizes are checked before the tree is built.
 
-A document type is refused where it begins, so there are no entities. The numbers of elements and attributes are bounded
-before parsing, by the signs `<` and `=` in the text. Depth is bounded by the parser, and then by this module.
+A document type declaration is refused where it begins, so there are no entities. The numbers of elements and attributes are bounded
+before parsing, by counting `<` and `=` in the text. Depth is bounded by the parser, and then by this module.
 """
 
 import re
@@ -21,7 +21,7 @@ ATTRIBUTES_LIMIT: Final = 400_000
 DEPTH_LIMIT: Final = 64
 
 XmlNode: TypeAlias = Any
-"""An element of lxml."""
+"""An element of lxml. It is Any, since lxml has no type annotations."""
 
 _ENCODING = re.compile(r"""\s*<\?xml[^>]{0,100}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
 _LOOKS = re.compile(rb"(?:\xef\xbb\xbf|\xff\xfe|\xfe\xff)?[\s\x00]*<")
@@ -31,7 +31,7 @@ _LATIN = ("iso-8859-1", "latin1", "latin-1")
 
 
 def looks_like_xml(data: bytes) -> bool:
-    """Return whether a document begins as XML does: with `<` after white space."""
+    """Return whether a document begins as XML does: with `<`, perhaps after white space."""
     return _LOOKS.match(data) is not None
 
 
@@ -44,7 +44,7 @@ def root_name(data: bytes) -> str:
 
 
 def parsed(data: bytes, limit: int = SIZE_LIMIT) -> XmlNode:
-    """Return the root element of an XML document of at most `limit` bytes, without comments and processing instructions.
+    """Parse an XML document of at most `limit` bytes. Return its root element, without comments and processing instructions.
 
     Raise InvalidDescription if the document is malformed, has a document type, or is nested too deep. Raise Rejected if the
     document is too large, or not in UTF-8, UTF-16 or Latin 1.
@@ -70,7 +70,7 @@ def namespace(node: XmlNode) -> str:
 
 
 def text_of_node(node: XmlNode) -> str:
-    """Return the text of an element, white space included."""
+    """Return the text of an element before its first child, white space included."""
     return str(node.text or "")
 
 
@@ -80,18 +80,18 @@ def word_of_node(node: XmlNode) -> str:
 
 
 def origin_of(node: XmlNode) -> Origin:
-    """Return the place of an element in its document, for the loss report."""
+    """Return the name and line of an element in its document, for the loss report."""
     prefix = f"{node.prefix}:" if node.prefix else ""
     return Origin(f"{prefix}{local(node)}", node.sourceline)
 
 
 def attribute_origin(node: XmlNode, name: str) -> Origin:
-    """Return the place of an attribute of an element in its document, for the loss report."""
+    """Return the name and line of an element's attribute in its document, for the loss report."""
     return Origin(f"{origin_of(node).element}@{etree.QName(name).localname}", node.sourceline)
 
 
 def children(node: XmlNode) -> Iterator[XmlNode]:
-    """Yield the elements directly within an element."""
+    """Yield the child elements of an element."""
     return iter(node)
 
 
@@ -114,7 +114,10 @@ def _decoded(data: bytes, encoding: str) -> str:
 
 
 def _after_prolog(text: str) -> int:
-    """Return the index after the declaration, comments and instructions at the beginning. The time is linear in the text."""
+    """Return the index of the text after the XML declaration, and after comments and instructions before the root element.
+
+    The time is linear in the text.
+    """
     at = 0
     while True:
         at = _BLANK.match(text, at).end()  # type: ignore[union-attr]  # an empty match is one

@@ -1,4 +1,4 @@
-"""The job description languages of DIRAC and of EGEE (gLite): one syntax, and mostly the same attributes.
+"""Reads the job description languages (JDL) of DIRAC and of EGEE (gLite): one syntax, and mostly the same attributes.
 
 Sources: DIRAC's JDL reference, and EGEE's «Job Description Language Attributes Specification» (EGEE-JRA1-TEC-590869).
 """
@@ -32,7 +32,7 @@ _FIRST = re.compile(
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document is a record in brackets, or begins with a statement such as `Name = value;`."""
+    """Return whether a document is a record in square brackets, or begins with a statement such as `Name = value;`."""
     head = data[:LOOKED_AT]
     return _AD.match(head) is not None or _FIRST.match(head) is not None
 
@@ -154,7 +154,7 @@ def _input_sandbox(draft: JobDraft, attribute: JdlAttribute) -> None:
 
 
 def _output_sandbox(draft: JobDraft, attribute: JdlAttribute, streams: set[str]) -> None:
-    """Put the names of the output sandbox into the draft, but not the files of the standard streams, which are always kept."""
+    """Put the file names of the output sandbox into the draft, except those in `streams`, since standard streams are always kept."""
     names = [each.lstrip("/") for each in split(attribute.texts or []) if each not in streams]
     draft.put("output_sandbox", names, _origin(attribute))
 
@@ -192,9 +192,9 @@ def _rank(draft: JobDraft, attribute: JdlAttribute) -> None:
 
 
 def _job_type(draft: JobDraft, attribute: JdlAttribute) -> None:
-    """Put DIRAC's job type into the draft, or note how gLite's type of a job is treated.
+    """Put DIRAC's job type into the draft, or note what becomes of gLite's job type.
 
-    DIRAC's type is the name of a kind of work; gLite's tells how a job runs. A type that cannot run here is a problem.
+    DIRAC's type is a name for the kind of work; gLite's says how a job is run. A type that cannot run here is a problem.
     """
     name = str(attribute.value or "")
     match name.lower():

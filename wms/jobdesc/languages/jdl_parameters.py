@@ -17,7 +17,7 @@ from wms.jobdesc.loss_report import Origin
 from wms.jobdesc.series import expanded
 
 ONLY: Final = "parameter"
-"""The name that a parameter gets if the document has only one."""
+"""The name of the parameter if the document has just one, without a name."""
 GLITES: Final = "_PARAM_"
 
 _PLACEHOLDER = re.compile(r"%\(([A-Za-z_][A-Za-z0-9_]*)\)s|%s|%n|_PARAM_")
@@ -28,15 +28,15 @@ _PARTS: Final = {"parameterstart": "start", "parameterstep": "step", "parameterf
 
 
 def is_of_parameters(attribute: JdlAttribute) -> bool:
-    """Return whether an attribute says what values the parameters have."""
+    """Return whether an attribute defines values of parameters, as `Parameters` and `ParameterStart` do."""
     return _NAME.fullmatch(attribute.key) is not None
 
 
 def lists_of(draft: JobDraft, attributes: Sequence[JdlAttribute], others: Sequence[JdlAttribute]) -> None:
-    """Make a draft an array by the attributes about parameters.
+    """Make a draft an array, from the attributes that define values of parameters.
 
-    `others` are all other attributes: those with `_PARAM_` show that the document is gLite's. Attributes without a list or a
-    number of jobs become a problem of the draft.
+    `others` are all other attributes. If one of them contains `_PARAM_`, the document is read as gLite's. A parameter without a list
+    or a number of jobs becomes a problem of the draft.
     """
     said = dict[str, dict[str, Any]]()
     for attribute in attributes:
@@ -62,7 +62,7 @@ def _part(attribute: JdlAttribute) -> dict[str, Any]:
 
 
 def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str], str]:
-    """Return the values of a parameter, and an empty text; or no values, and why there are none."""
+    """Return the values of a parameter and an empty text. If it has none, return an empty sequence and a text that says why."""
     if parts.get("list") is not None:
         return parts["list"], ""
     series = {name: value for name, value in parts.items() if name != "list"}
@@ -77,7 +77,7 @@ def _values(parts: Mapping[str, Any], *, is_glite: bool) -> tuple[Sequence[str],
 
 
 def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
-    """Return gLite's series as ours: `count` as the number of values, where gLite gives the bound that values stay below."""
+    """Return gLite's series with `count` as the number of values. In gLite's form, `count` is a bound that all values stay below."""
     start, step, bound = said.get("start", 0), said.get("step", 1), said["count"]
     if not all(isinstance(each, int) for each in (start, step, bound)) or step == 0:
         return dict(said)
@@ -85,7 +85,7 @@ def _bounded(said: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_our_placeholders(attribute: JdlAttribute) -> JdlAttribute:
-    """Return an attribute with our placeholders in its texts, in place of those of JDL."""
+    """Return the attribute with JDL's placeholders replaced by ours: `%n` by `{n}`, `%s` and `_PARAM_` by the parameter's name in braces."""
     return msgspec.structs.replace(attribute, node=_replaced(attribute.node))
 
 

@@ -1,4 +1,4 @@
-"""The text of the job description language of EGEE and DIRAC: a ClassAd, whose outer brackets DIRAC leaves out.
+"""Parses the job description language of EGEE and DIRAC: a ClassAd, whose outer brackets DIRAC leaves out.
 
 Comments begin with `#` or `//`, or stand between `/*` and `*/`.
 """
@@ -47,14 +47,14 @@ class JdlAttribute(msgspec.Struct, frozen=True):
 
     @property
     def value(self) -> Plain | None:
-        """The value if the expression is a plain text, number or truth value; else None."""
+        """The value if the expression is a literal text, number or boolean; else None."""
         return _plain(self.node)
 
     @property
     def texts(self) -> list[str] | None:
-        """The values of a list, or the single value, as texts; None if one is no plain value.
+        """The values of a list, or the single value, as texts; None if one of them is no literal.
 
-        A text may hold several names, separated by `;` or `,` as in DIRAC: they are not split.
+        DIRAC's texts of several names, separated by `;` or `,`, are not split here.
         """
         nodes = self.node.items if isinstance(self.node, ListOf) else (self.node,)
         values = [_plain(each) for each in nodes]
@@ -62,7 +62,7 @@ class JdlAttribute(msgspec.Struct, frozen=True):
 
     @property
     def records(self) -> "list[list[JdlAttribute]] | None":
-        """The nodes of a collection, each as its attributes, if the expression is a list of records; None for any other."""
+        """The nodes of a job collection, each as a list of its attributes; None if the expression is no list of records."""
         nodes = self.node.items if isinstance(self.node, ListOf) else ()
         if not nodes or not all(isinstance(each, Record) for each in nodes):
             return None
@@ -92,7 +92,7 @@ def parse(text: str) -> list[JdlAttribute]:
 
 
 def _lines(text: str) -> dict[str, int]:
-    """Return the line number (from 1) of each attribute of the outermost record, by its name in lower case."""
+    """Return the line number (from 1) of each attribute of the outermost record, by the attribute's name in lower case."""
     found, depth, before = dict[str, int](), list[str](), None
     for token in tokens(text, ""):
         if token.kind == "sign" and token.text in "[{(":
@@ -119,5 +119,5 @@ def _as_text(value: Plain) -> str:
 
 
 def split(values: Sequence[str]) -> list[str]:
-    """Return the names in the texts, each of which may hold several, separated by `,` or `;` as in DIRAC."""
+    """Return all names in these texts. A text may hold several names, separated by `,` or `;` as in DIRAC."""
     return [name for text in values for each in re.split(r"[,;]", text) if (name := each.strip())]

@@ -1,7 +1,7 @@
-"""Job preferences in XML, as in figure 3 of Elmroth and Tordsson (2005): times in minutes, objectives by their names there.
+"""Job preferences in XML, as in figure 3 of Elmroth and Tordsson (2005): times in minutes, objectives by the names used there.
 
-Names that the figure does not show are made like those that it does: StageInTime, EarliestRelativeStart,
-LatestAbsoluteStart, Reservation, FlexibleReservation.
+For preferences that the figure lacks, the names follow its style: StageInTime, EarliestRelativeStart, LatestAbsoluteStart,
+Reservation, FlexibleReservation.
 """
 
 from collections.abc import Callable, Mapping
@@ -23,7 +23,7 @@ OBJECTIVES: Final = {
 
 
 def read_preferences(draft: JobDraft, root: XmlNode) -> None:
-    """Put the preferences of a JobPreferences element into a draft. What cannot be understood is noted as impossible."""
+    """Put the preferences of a JobPreferences element into a draft. Malformed and unknown elements are noted as impossible."""
     found = dict[str, Any]()
     for section in children(root):
         if local(section) not in ("SchedulingHints", "JobRequirement"):

@@ -1,4 +1,4 @@
-"""Translations: what a reader makes of a document, what a writer makes of descriptions, and the type of a language."""
+"""Translations: what a reader returns for a document, what a writer returns for descriptions, and the type of a language."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
@@ -11,7 +11,7 @@ from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 
 
 class LocalFile(msgspec.Struct, frozen=True):
-    """A file on the submitter's machine that a job gets as an input."""
+    """A file on the submitter's machine that becomes an input file of a job."""
 
     name: str
     """The path of the file in the job's directory."""
@@ -21,16 +21,16 @@ class LocalFile(msgspec.Struct, frozen=True):
 
 
 class Translation(msgspec.Struct, frozen=True, kw_only=True):
-    """The descriptions read from a document, with what became of each element."""
+    """The descriptions read from a document, with a loss report on each element of the document."""
 
     language: str
     """The name of the document's language."""
     descriptions: tuple[JobDescription, ...] = ()
     local_files: tuple[tuple[LocalFile, ...], ...] = ()
-    """For each description the files of the submitter's machine that go with it; empty if no description has any."""
+    """For each description the files of the submitter's machine to send with it; empty if no description has any."""
     report: LossReport = LossReport()
     problems: tuple[Problem, ...] = ()
-    """What prevents jobs from being made at all, even if losses are accepted."""
+    """The reasons for which jobs cannot be made at all, even if losses are accepted."""
 
     def jobs(self, *, strict: bool) -> list[JobDescription]:
         """Return the descriptions of a document that was translated without problems.
@@ -48,7 +48,7 @@ class Translation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WrittenDocument(msgspec.Struct, frozen=True, kw_only=True):
-    """A document written from descriptions, with what became of each field."""
+    """A document written from descriptions, with a loss report on each field."""
 
     text: str
     report: LossReport = LossReport()
@@ -64,17 +64,17 @@ class WrittenDocument(msgspec.Struct, frozen=True, kw_only=True):
 
 
 LanguageReader: TypeAlias = Callable[[bytes], Translation]
-"""A function that reads a document; it raises Rejected if the document is too large or malformed."""
+"""A function that translates a document. It raises Rejected if the document is too large or malformed."""
 LanguageWriter: TypeAlias = Callable[[Sequence[JobDescription]], WrittenDocument]
 
 
 class Language(msgspec.Struct, frozen=True, kw_only=True):
-    """A language of job descriptions: how it is recognised, read and, if `write` is given, written."""
+    """A language of job descriptions: its name, and the functions that recognise, read and, except for `write` None, write it."""
 
     name: str
-    """The word for the language after the option `--to`, such as `jsdl`."""
+    """The value of the option `--to` for the language, such as `jsdl`."""
     title: str
-    """The name of the language in sentences."""
+    """The name of the language in messages to users."""
     looks_like: Callable[[bytes], bool]
     """Returns whether a document is in this language, by its content alone."""
     read: LanguageReader

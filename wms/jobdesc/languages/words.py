@@ -1,4 +1,4 @@
-"""Words that several languages share: durations and sizes with units, ClassAd texts, numbers and truth values."""
+"""Values that several languages have in common: durations and sizes with units, ClassAd expressions, numbers and booleans."""
 
 import re
 from collections.abc import Iterable
@@ -14,9 +14,9 @@ _POWERS: Final = {"k": 1, "m": 2, "g": 3, "t": 4}
 
 
 def seconds(text: str, unit: str = "seconds") -> int | None:
-    """Return the seconds of a duration such as `90`, `2 hours` or `1 day, 6 hours`; None if the text is none.
+    """Return the seconds of a duration such as `90`, `2 hours` or `1 day, 6 hours`; None if the text is no duration.
 
-    `unit` is the unit of a number without one: a word such as `seconds` or `minutes`.
+    `unit` is the unit of a number without one, as a word such as `seconds` or `minutes`.
     """
     total, at = 0.0, 0
     while at < len(text):
@@ -30,7 +30,7 @@ def seconds(text: str, unit: str = "seconds") -> int | None:
 
 
 def mebibytes(text: str, unit: str = "m") -> int | None:
-    """Return the MiB of a size such as `2000`, `2 GB` or `512K`, rounded up; None if the text is none.
+    """Return the MiB of a size such as `2000`, `2 GB` or `512K`, rounded up; None if the text is no size.
 
     `unit` is the unit of a number without one: k, m, g, t, or empty for bytes.
     """
@@ -42,17 +42,17 @@ def mebibytes(text: str, unit: str = "m") -> int | None:
 
 
 def quoted(text: str) -> str:
-    """Return a text as a literal of ClassAds: in double quotes, with backslashes where needed."""
+    """Return a text as a ClassAd string literal: in double quotes, with backslashes where needed."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def either(terms: Iterable[str]) -> str:
-    """Return the ClassAd expression that is true if any of the terms is."""
+    """Return the ClassAd expression that is true if any of the expressions `terms` is."""
     return " || ".join(terms)
 
 
 def software(name: str) -> str:
-    """Return the ClassAd expression that is true of computing elements which have installed this software."""
+    """Return the ClassAd expression that is true of computing elements whose ads list this installed software."""
     return f"member({quoted(name)}, other.GlueHostApplicationSoftwareRunTimeEnvironment)"
 
 
@@ -79,7 +79,7 @@ def real(text: str) -> float | None:
 
 
 def truth(text: str) -> bool | None:
-    """Return the truth value of a text: yes, no, true, false, 1 or 0, in any case of letters; None if it is none."""
+    """Return the boolean of a text: yes, no, true, false, 1 or 0, in upper or lower case; None for any other text."""
     return {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False}.get(
         text.strip().lower()
     )

@@ -1,4 +1,4 @@
-"""ARC's xRSL, read into descriptions.
+"""Reads ARC's xRSL into descriptions.
 
 Source: the reference manual of ARC 6 on xRSL. Times without a unit are minutes, memory and disk are megabytes.
 """
@@ -26,7 +26,7 @@ _LOOKS = re.compile(rb"(?:\xef\xbb\xbf)?(?:\s|\(\*(?:(?!\*\)).)*\*\))*[&|+]\s*\(
 
 
 def looks_like(data: bytes) -> bool:
-    """Return whether a document begins as xRSL does: with `&`, `|` or `+` before a bracket."""
+    """Return whether a document begins as xRSL does: with `&`, `|` or `+` before an opening bracket."""
     return _LOOKS.match(data) is not None
 
 
@@ -67,8 +67,8 @@ def _take(draft: JobDraft, relation: Relation) -> None:
 def _take_alternatives(draft: JobDraft, alternatives: Sequence[Relation]) -> None:
     """Put alternatives, one of which must hold, into the draft as one requirement.
 
-    Only software, hosts, queues and operating systems can be alternatives. If another attribute is among them, all are noted
-    as impossible.
+    Only software, hosts, queues and operating systems can be alternatives. If any other attribute is among them, all
+    alternatives are noted as impossible.
     """
     terms = [_TERMS[each.name](each) for each in alternatives if each.name in _TERMS]
     if len(terms) < len(alternatives):
@@ -95,7 +95,7 @@ def _texts(values: Sequence[Value]) -> list[str]:
 
 
 def _pairs(relation: Relation) -> list[tuple[str, str]]:
-    """Return the pairs of a relation's lists, such as `("a" "b")("c" "d")`. A missing second text is empty."""
+    """Return the value of a relation that is a list of pairs, such as `("a" "b")("c" "d")`. A missing second text is empty."""
     lists = [_texts(each) for each in relation.values if not isinstance(each, str)]
     return [(each[0], each[1] if len(each) > 1 else "") for each in lists if each]
 

@@ -1,4 +1,4 @@
-"""The text of xRSL, ARC's extension of Globus' resource specification language: relations in brackets, joined by & | or +.
+"""Parses xRSL, ARC's extension of the Globus resource specification language: relations in brackets, joined by & | or +.
 
 A relation is `(name=value ...)`. A value is a text, with or without quotes, or a list in brackets. `$(X)` is a variable that
 `rsl_substitution` defines, `#` joins two texts. As in ARC, case and underscores in names do not matter.
@@ -15,11 +15,11 @@ from wms.jobdesc.document import unreadable
 DEPTH_LIMIT: Final = 16
 TOKENS_LIMIT: Final = 200_000
 TEXT_LIMIT: Final = 32_768
-"""The greatest number of characters of a joined text. Variables that hold each other twice would double it again and again."""
+"""How many characters a joined text may have. Variables that use each other twice would double a text again and again."""
 
 Value: TypeAlias = "str | tuple[Value, ...]"
 Said: TypeAlias = "str | Sequence[Value]"
-"""The value of an attribute that is written: a text, or several values."""
+"""The value of an attribute to be written: one text, or a sequence of values."""
 
 _PATTERN = re.compile(
     r"""(?P<space>\s+|\(\*.*?\*\))
@@ -34,7 +34,7 @@ _OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=")
 
 
 class Relation(msgspec.Struct, frozen=True):
-    """A relation between an attribute and values; `name` is in lower case and without underscores."""
+    """One relation of xRSL, such as `(memory>=2000)`: an attribute, an operator and values. `name` is in lower case and without underscores."""
 
     name: str
     operator: str
@@ -47,7 +47,7 @@ class JobRequest(msgspec.Struct, frozen=True):
 
     relations: tuple[Relation, ...]
     alternatives: tuple[Relation, ...] = ()
-    """The relations within `|`."""
+    """The relations joined by `|`, of which one must hold."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -80,7 +80,7 @@ def _tokens(text: str) -> list[_Token]:
 
 
 def _quoted_by_user(text: str, at: int) -> "re.Match[str] | None":
-    """Return the match of a text in quotes of the user's own choice at index `at`; None if there is none.
+    """Return the match at index `at` of a text between quote characters that its author chose; None if there is none.
 
     Such a text begins with `^` and any character, and ends with that character.
     """
@@ -120,9 +120,9 @@ class _Parser:
         return JobRequest(tuple(relations), tuple(alternatives))
 
     def _terms(self, into: list[Relation], alternatives: list[Relation], depth: int) -> None:
-        """Read relations, each in brackets, after an operator or none, and append them to `into`.
+        """Parse relations, each in brackets and perhaps after an operator, and append them to `into`.
 
-        Relations after the operator `|` are appended to `alternatives`. `depth` counts the brackets around the place.
+        Relations after the operator `|` are appended to `alternatives`. `depth` counts the brackets around the present position.
         """
         if depth > DEPTH_LIMIT:
             raise unreadable(f"is nested deeper than {DEPTH_LIMIT} levels", self._next.line)

@@ -1,4 +1,4 @@
-"""Descriptions as xRSL, for computing elements that accept it. What xRSL cannot express is reported."""
+"""Writes descriptions as xRSL, for computing elements that accept it. The loss report names what xRSL cannot express."""
 
 from collections.abc import Sequence
 from datetime import UTC
@@ -12,7 +12,7 @@ from wms.jobdesc.loss_report import LossNotes, Origin
 
 
 def write(descriptions: Sequence[JobDescription]) -> WrittenDocument:
-    """Return an xRSL document with the jobs of the descriptions. An array is written as what its jobs have in common.
+    """Return an xRSL document with the jobs of the descriptions. For an array, only the fields that its jobs share are written.
 
     Raise Rejected if there is no description (NO_JOBS).
     """

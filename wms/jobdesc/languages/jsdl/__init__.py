@@ -1,7 +1,7 @@
 """JSDL 1.0 with extensions for POSIX applications, the HPC profile, SPMD and parameter sweeps: reader and writer.
 
 The schemas are the OGF's: GFD-R.136 (JSDL and POSIX), GFD-R-P.111 (HPC profile), GFD-R.115 (SPMD), GFD-R-P.149 (sweeps, in
-both its namespaces). What JSDL cannot say of a job stands in an extension element in our own namespace.
+both its namespaces). Fields of a description that JSDL cannot express are put into an extension element in our own namespace.
 """
 
 from wms.jobdesc.languages.jsdl.definition import looks_like_jsdl, read_jsdl

@@ -31,7 +31,7 @@ _APPLICATIONS: Final = {
 
 
 def read_application(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
-    """Put what an Application element says into a draft, by `systems` where paths name file systems."""
+    """Put the content of an Application element into a draft. `systems` resolves paths that name a file system."""
     found = [each for each in children(node) if (namespace(each), local(each)) in _APPLICATIONS]
     for each in children(node):
         if each in found[:1]:
@@ -64,9 +64,9 @@ def _read_program(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
 
 
 def _path(draft: JobDraft, node: XmlNode, systems: FileSystems, text: str) -> tuple[str, str] | None:
-    """Return the path that an element names, and a sentence if a file system changed it, else an empty text.
+    """Return the path that `text` means, relative to the job's directory. With it return a sentence if a file system changed it, else "".
 
-    Return None, and note a problem in the draft, if the element names an unknown file system.
+    The element `node` may name the file system. If it names an unknown one, note a problem in the draft and return None.
     """
     system = node.get("filesystemName")
     try:
@@ -139,7 +139,7 @@ def _memory_limit(draft: JobDraft, node: XmlNode, _: FileSystems) -> None:
 
 
 def _known_later(_: JobDraft, __: XmlNode, ___: FileSystems) -> None:
-    """Read nothing: the element is read together with others of SPMD, once all are known."""
+    """Do nothing. The reader of SPMD elements reads this element later, together with the others."""
 
 
 _PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode, FileSystems], None]]] = {

@@ -1,4 +1,4 @@
-"""Reads JSDL documents: a JobDefinition, its sweeps, and the preferences and fields that this system adds."""
+"""Reads JSDL documents: a JobDefinition, its sweeps, and the job preferences and fields with which this system extends JSDL."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -28,11 +28,11 @@ from wms.jobdesc.loss_report import LossNotes, LossReport
 
 NAME: Final = "jsdl"
 COPIES_LIMIT: Final = 1_000
-"""The greatest number of jobs of a sweep that an array cannot express. Each of them becomes a description of its own."""
+"""How many jobs a sweep may make if an array cannot express it. Each of these jobs becomes a description of its own."""
 VARIED_LIMIT: Final = 20
 _UNKNOWN = "an extension that is not known here"
 _TEMPLATES: Final = {(JSDL, "JobName"), (POSIX, "Argument"), (POSIX, "Environment")}
-"""Elements whose text may differ between the jobs of an array."""
+"""The elements, by namespace and name, whose text may differ between the jobs of an array."""
 
 
 def looks_like_jsdl(data: bytes) -> bool:
@@ -56,7 +56,7 @@ def read_jsdl(data: bytes) -> Translation:
 
 
 def translation_of(root: XmlNode) -> Translation:
-    """Return the translation of a JSDL document by its root element. Sweeps change the tree below the root while it is read."""
+    """Return the translation of the JSDL document below `root`. If the document has sweeps, this changes the tree."""
     sweeps = [each for each in children(root) if namespace(each) in SWEEPS and local(each) == "Sweep"]
     if not sweeps or _is_array_of_ours(root):
         return drafted(NAME, [_job(root, LossNotes())])
@@ -86,7 +86,7 @@ def _is_template(node: XmlNode) -> bool:
 
 
 def _array(root: XmlNode, plan: SweepPlan) -> JobDraft:
-    """Return the draft of an array of jobs, with a parameter for each node that the sweep varies."""
+    """Return the draft of an array of jobs, with a parameter for each XML node to which the sweep assigns values."""
     names = {target: f"sweep{number}" for number, target in enumerate(plan.targets, 1)}
     base = {target: target.value() for target in plan.targets}
     columns: dict[str, list[str]] = {name: [] for name in names.values()}
@@ -103,7 +103,7 @@ def _array(root: XmlNode, plan: SweepPlan) -> JobDraft:
 
 
 def _protect(root: XmlNode, names: set[str]) -> None:
-    """Double the braces of texts below `root` that would be taken for placeholders of these names."""
+    """Double the braces in texts below `root` that would be taken for placeholders with one of these names."""
     for node in root.iter():
         if _is_template(node) and node.text and "{" in node.text:
             node.text = PLACEHOLDER.sub(
@@ -112,7 +112,10 @@ def _protect(root: XmlNode, names: set[str]) -> None:
 
 
 def _copies(root: XmlNode, plan: SweepPlan, node: XmlNode) -> Translation:
-    """Return the translation of a sweep into one description for each job. `node` is the sweep that a problem names."""
+    """Return the translation of a sweep into one description for each job, for sweeps that an array cannot express.
+
+    If there would be too many jobs, the translation has a problem instead, which names the sweep element `node`.
+    """
     if plan.jobs > COPIES_LIMIT or plan.jobs * sum(1 for _ in root.iter()) > hardened_xml.ELEMENTS_LIMIT:
         draft = JobDraft()
         message = (
@@ -190,7 +193,7 @@ def _is_extension(node: XmlNode) -> bool:
 
 
 def _read_beside(draft: JobDraft, node: XmlNode) -> None:
-    """Put an element that stands beside the parts of JSDL into the draft: a sweep, preferences, or our extension."""
+    """Put an element that is not of JSDL itself into the draft: our extension or job preferences. A sweep is only noted as kept."""
     if _is_extension(node):
         read_extension(draft, node)
     elif local(node) == ROOT and namespace(node) in ("", WMS):
@@ -221,7 +224,7 @@ def _read_identification(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _run_staged_program(draft: JobDraft) -> None:
-    """Let the job's program be `./name` and executable if it is one of the staged files."""
+    """If the job's program is one of the staged files, make this file executable and the program `./name`."""
     program = draft.get("executable", "")
     for each in _staged(draft, program):
         each.setdefault("executable", True)

@@ -1,4 +1,4 @@
-"""What we add to JSDL: an Extension element with fields of a description that JSDL cannot express, each as JSON."""
+"""Our extension of JSDL: an Extension element with the fields of a description that JSDL cannot express, each as JSON."""
 
 import json
 from collections.abc import Mapping
@@ -21,13 +21,13 @@ from wms.jobdesc.problem import InvalidDescription
 
 
 def fields_of(node: XmlNode) -> Mapping[str, XmlNode]:
-    """Return the Field elements of an Extension element, by the names of their fields."""
+    """Return the Field elements within an Extension element, by the names of the description's fields."""
     named = (each for each in children(node) if local(each) == "Field" and namespace(each) == WMS)
     return {each.get("name", ""): each for each in named}
 
 
 def read_extension(draft: JobDraft, node: XmlNode) -> None:
-    """Put the fields of an Extension element into a draft. They replace what other elements said; bad JSON is a problem."""
+    """Put the fields of an Extension element into a draft, in place of values from other elements. Invalid JSON is a problem of the draft."""
     known = fields_of(node)
     for each in children(node):
         if each not in known.values():
@@ -42,7 +42,7 @@ def read_extension(draft: JobDraft, node: XmlNode) -> None:
 
 
 def write_extension(fields: Mapping[str, Any]) -> XmlNode:
-    """Return a new Extension element with the fields, whose values are plain data."""
+    """Return a new Extension element with these fields of a description, by name. The values are plain data."""
     node = etree.Element(f"{{{WMS}}}Extension", nsmap={"wms": WMS})
     for name, value in fields.items():
         etree.SubElement(node, f"{{{WMS}}}Field", name=name).text = json.dumps(value)

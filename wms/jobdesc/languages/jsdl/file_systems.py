@@ -7,11 +7,11 @@ from typing import Final
 JOB_DIRECTORY: Final = ("WORKINGDIR", "WORKDIR", "WORKING")
 """Names of file systems that mean the job's own directory."""
 OUTSIDE: Final = ("HOME", "SCRATCH", "TMP")
-"""Names of file systems that mean another place at the site, which only a mount point tells."""
+"""Names of file systems that are elsewhere at the site. The document must give a mount point for them."""
 
 
 class UnknownFileSystem(ValueError):  # noqa: N818 - a fault of a document
-    """The error of a path on a file system that has no known mount point."""
+    """The error for a path on a file system for which the document gives no mount point."""
 
 
 class FileSystems:

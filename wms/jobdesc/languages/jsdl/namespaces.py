@@ -1,4 +1,4 @@
-"""The XML namespaces of JSDL, of its extensions, and of what this system adds."""
+"""The XML namespaces of JSDL, of its standard extensions, and of this system's own extension."""
 
 from typing import Final
 
@@ -11,8 +11,8 @@ HPCP: Final = (
 SPMD: Final = "http://schemas.ogf.org/jsdl/2007/02/jsdl-spmd"
 SWEEP: Final = "http://schemas.ogf.org/jsdl/2007/01/jsdl-sweep"
 SWEEPS: Final = (SWEEP, "http://schemas.ogf.org/jsdl/2009/03/sweep")
-"""The namespaces of parameter sweeps: that of the draft standard, which is written, and that of the recommendation."""
+"""The two namespaces of parameter sweeps: the draft standard's, which is used for writing, and the recommendation's."""
 FUNCTION: Final = "http://schemas.ogf.org/jsdl/2007/01/jsdl-sweep/functions"
 FUNCTIONS: Final = (FUNCTION, "http://schemas.ogf.org/jsdl/2009/03/sweep/functions")
 WMS: Final = "urn:wms:jsdl:1"
-"""Our own namespace: fields of descriptions, and job preferences."""
+"""This system's own namespace, for fields of descriptions and job preferences."""

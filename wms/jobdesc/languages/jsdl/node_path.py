@@ -1,6 +1,6 @@
-"""Paths to nodes of a document: the part of XPath that sweeps use, evaluated within a budget of nodes.
+"""Paths to nodes of an XML document: the part of XPath that sweeps use. The number of nodes visited is bounded.
 
-Paths are such as `/a:b/c[2]`, `//a:b[@name='x']/@name`, `*[local-name()='b']`, with `text()` at the end. Names without a
+Examples are `/a:b/c[2]`, `//a:b[@name='x']/@name`, `*[local-name()='b']`, each with or without `text()` at the end. Names without a
 prefix match in any namespace.
 """
 
@@ -15,7 +15,7 @@ from wms.jobdesc.languages.hardened_xml import XmlNode
 LENGTH_LIMIT = 1_000
 STEPS_LIMIT = 20
 NODES_LIMIT = 5_000_000
-"""The number of nodes that all paths of one document together may look at."""
+"""How many nodes all paths of one document together may visit."""
 
 _STEP = re.compile(
     r"(?P<slashes>/{0,2})(?:(?P<text>text\(\))|(?P<attribute>@)?(?:(?P<prefix>[^\s/@\[\]:*'\"()]+):)?(?P<name>\*|[^\s/@\[\]:*'\"()]+))"
@@ -33,7 +33,7 @@ class PathTarget(NamedTuple):
     attribute: str = ""
 
     def assign(self, value: str) -> None:
-        """Set the attribute, or the text of the element, to a value. Elements within the element are removed."""
+        """Set the attribute, or the text of the element, to `value`. Child elements of the element are removed."""
         if self.attribute:
             self.element.set(self.attribute, value)
         else:
@@ -42,18 +42,18 @@ class PathTarget(NamedTuple):
             self.element.text = value
 
     def value(self) -> str:
-        """Return the value of the attribute, or the text of the element; empty if there is none."""
+        """Return the present value of the attribute, or the text of the element; empty if there is none."""
         return str((self.element.get(self.attribute) if self.attribute else self.element.text) or "")
 
 
 class PathBudget:
-    """The number of nodes that paths of a document may still look at."""
+    """How many nodes the paths of a document may still visit."""
 
     def __init__(self, nodes: int = NODES_LIMIT) -> None:
         self._left = nodes
 
     def spend(self) -> None:
-        """Count one node. Raise ValueError if more nodes were looked at than the budget has."""
+        """Count one visited node. Raise ValueError if that exceeds the budget."""
         self._left -= 1
         if self._left < 0:
             raise ValueError("the paths of this document look at too many nodes")
@@ -62,10 +62,10 @@ class PathBudget:
 def find(
     root: XmlNode, path: str, prefixes: Mapping[str | None, str], budget: PathBudget
 ) -> list[PathTarget]:
-    """Return the nodes of a document to which a path leads, in no particular order.
+    """Return the nodes of the document below `root` that a path selects, in no particular order.
 
-    `prefixes` are the namespaces by prefix; `budget` counts the nodes that are looked at. Raise ValueError if the path is
-    not understood, or the budget is used up.
+    `prefixes` maps namespace prefixes to namespaces. `budget` counts the visited nodes. Raise ValueError if the path uses other XPath
+    than this module supports, or the budget is exceeded.
     """
     steps = _steps(path.strip())
     if not steps[0]["slashes"]:

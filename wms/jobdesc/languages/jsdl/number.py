@@ -1,4 +1,4 @@
-"""Numbers and truth values as XML Schema writes them."""
+"""Parses numbers and booleans as XML Schema writes them."""
 
 import math
 import re
@@ -8,7 +8,7 @@ _LARGEST = 1e18
 
 
 def whole(text: str) -> int:
-    """Return the whole number of a text. Raise ValueError if it is none or has more than 18 digits."""
+    """Return the whole number that a text is. Raise ValueError if it is none or has more than 18 digits."""
     text = text.strip()
     if not _INTEGER.fullmatch(text):
         raise ValueError("is no whole number, or too large a one")
@@ -16,7 +16,7 @@ def whole(text: str) -> int:
 
 
 def real(text: str) -> float:
-    """Return the number of a text. Raise ValueError if it is none, not finite, or greater than 1e18."""
+    """Return the number that a text is. Raise ValueError if it is none, not finite, or greater than 1e18."""
     try:
         value = float(text.strip()[:400].replace("_", " "))
     except ValueError:
@@ -27,5 +27,5 @@ def real(text: str) -> float:
 
 
 def is_true(text: str | None) -> bool:
-    """Return whether a text is a true truth value, `true` or `1`; False for None."""
+    """Return whether a text is `true` or `1`; False for any other text and for None."""
     return text is not None and text.strip() in ("true", "1")

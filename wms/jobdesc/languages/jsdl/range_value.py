@@ -1,4 +1,4 @@
-"""Range values of JSDL: sets of numbers, by bounds, ranges and exact values, one of which a resource's number must be."""
+"""Range values of JSDL: the set of numbers, as bounds, ranges and exact values, from which a resource's number must be."""
 
 import math
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ class ValueRange(NamedTuple):
 
 
 def range_of(node: XmlNode) -> ValueRange:
-    """Return the range that a range value spans: from its least to its greatest number. Gaps between them are ignored.
+    """Return the range from the least to the greatest number of a JSDL range value. Gaps in between are ignored.
 
     Raise ValueError if a bound is no finite number, or the set is empty.
     """

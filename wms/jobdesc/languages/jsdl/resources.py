@@ -1,4 +1,4 @@
-"""Reads the resources of JSDL: what a job asks of the place where it runs."""
+"""Reads the Resources element of JSDL: what a job requires of the machine where it runs."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -16,7 +16,7 @@ _NOT_KNOWN = "no resource tells this"
 
 
 def file_systems(node: XmlNode | None) -> FileSystems:
-    """Return the file systems that a Resources element describes; for None those that are always there."""
+    """Return the file systems that a Resources element describes. If `node` is None, return only the predefined ones."""
     mounts = dict[str, str]()
     for each in () if node is None else children(node):
         if local(each) == "FileSystem" and namespace(each) == JSDL:
@@ -27,7 +27,7 @@ def file_systems(node: XmlNode | None) -> FileSystems:
 
 
 def read_resources(draft: JobDraft, node: XmlNode) -> None:
-    """Put what a Resources element says into a draft. Elements that cannot be understood are noted as impossible."""
+    """Put the content of a Resources element into a draft. Malformed and unsupported elements are noted as impossible."""
     parts = sorted(children(node), key=lambda each: _ORDER.get(local(each), 0))
     for each in parts:
         read = _PARTS.get(local(each)) if namespace(each) == JSDL else None
@@ -105,7 +105,10 @@ def _memory(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _at_least(draft: JobDraft, field: str, node: XmlNode) -> None:
-    """Put the least size of a range of bytes, in MiB, into a field that has no greater value already."""
+    """Put the lower bound of a range of bytes into a field in MiB, rounded up, unless the field has a greater value already.
+
+    An upper bound alone is noted as impossible.
+    """
     found = range_of(node)
     if found.is_open:
         draft.kept(origin_of(node), "asks for nothing")
@@ -218,4 +221,4 @@ _PARTS: Final[Mapping[str, Callable[[JobDraft, XmlNode], None]]] = {
     "TotalResourceCount": _resource_count,
 }
 _ORDER: Final = {"TotalCPUCount": -2, "IndividualCPUCount": -1}
-"""Counts of processors are read first: the times of each processor are multiplied by them."""
+"""The order in which elements are read, lowest first; others have 0. The times of each processor are multiplied by these counts."""

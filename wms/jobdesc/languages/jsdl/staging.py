@@ -23,7 +23,7 @@ ATTRIBUTES: Final = ("size", "checksum", "executable", "optional")
 
 
 def read_staging(draft: JobDraft, node: XmlNode, systems: FileSystems) -> None:
-    """Put what a DataStaging element says into a draft, by `systems` where its file is on a file system."""
+    """Put the file of a DataStaging element into a draft, as input, output or both. `systems` resolves a path that names a file system."""
     parts = {local(each): each for each in children(node) if namespace(each) == JSDL}
     for each in children(node):
         if namespace(each) != JSDL:

@@ -1,7 +1,7 @@
-"""Parameter sweeps: assignments of values to nodes of a document. Each combination of values is a job.
+"""Parameter sweeps: assignments of values to nodes of an XML document. Each combination of values is a job.
 
-The assignments of a sweep change together, one value each a step. The sweeps within it are run through once for each step,
-one after another. The number of jobs is known before any value is made.
+At each step of a sweep, all its assignments take their next values. For each step, the sweeps within it are run through completely, one
+after another. The number of jobs is computed before any value is made.
 """
 
 import itertools
@@ -15,14 +15,14 @@ from wms.jobdesc.languages.jsdl.node_path import PathBudget, PathTarget, find
 from wms.jobdesc.languages.jsdl.number import whole
 
 CELLS_LIMIT = 5_000_000
-"""The greatest number of values of all jobs of a document together."""
+"""How many values all jobs of a document may have together, counting each assigned node of each job."""
 
 Row: TypeAlias = Mapping[PathTarget, str]
-"""The values of one job, by the nodes to which they are assigned."""
+"""The values of one job, by the XML nodes to which they are assigned."""
 
 
 class SweepFault(Exception):  # noqa: N818 - a fault of a document
-    """The error of a sweep that is not understood or too large; `node` is its element."""
+    """The error for a sweep that is unsupported, malformed or too large. `node` is the XML element for the error message."""
 
     def __init__(self, node: XmlNode, message: str) -> None:
         super().__init__(message)
@@ -30,7 +30,7 @@ class SweepFault(Exception):  # noqa: N818 - a fault of a document
 
 
 class SweepLoop(NamedTuple):
-    """Whole numbers from `start` to `end`, both included, in steps; `left_out` are the numbers that are skipped."""
+    """The whole numbers from `start` to `end`, both included, in steps of `step`, without those in `left_out`."""
 
     start: int
     end: int
@@ -39,7 +39,7 @@ class SweepLoop(NamedTuple):
 
     @property
     def length(self) -> int:
-        """The number of values, which is computed without making any."""
+        """How many numbers the loop has, computed without making them."""
         return max(0, (self.end - self.start) // self.step + 1) - len(self.left_out)
 
     def values(self) -> Iterator[str]:
@@ -48,7 +48,7 @@ class SweepLoop(NamedTuple):
 
 
 class SweepAssignment(NamedTuple):
-    """Values that are assigned to the same nodes, one at each step of a sweep."""
+    """The values that a sweep assigns to the same nodes, one value at each step."""
 
     targets: tuple[PathTarget, ...]
     values: Sequence[str] | SweepLoop
@@ -67,7 +67,7 @@ class SweepAssignment(NamedTuple):
 
 
 class ParsedSweep(NamedTuple):
-    """A sweep: assignments that change together, and the sweeps that are run through at each step."""
+    """A sweep: its assignments, which step together, and the inner sweeps, which are run through at each step."""
 
     assignments: tuple[SweepAssignment, ...]
     inner: tuple["ParsedSweep", ...] = ()
@@ -79,21 +79,21 @@ class ParsedSweep(NamedTuple):
 
 
 class SweepPlan(NamedTuple):
-    """All sweeps of a document, with the nodes that they change and the number of jobs."""
+    """All sweeps of a document, the XML nodes to which they assign values, and the number of jobs."""
 
     sweeps: tuple[ParsedSweep, ...]
     targets: tuple[PathTarget, ...]
     jobs: int
 
     def rows(self) -> Iterator[Row]:
-        """Yield the values of each job, by node."""
+        """Yield for each job its values, by XML node."""
         return itertools.chain.from_iterable(_rows(each) for each in self.sweeps)
 
 
 def plan_of(root: XmlNode, nodes: Sequence[XmlNode]) -> SweepPlan:
     """Return the plan of the Sweep elements `nodes` of the document below `root`.
 
-    Raise SweepFault if a sweep is not understood, or if the sweeps make too many jobs or values.
+    Raise SweepFault if a sweep is malformed or unsupported, or if the sweeps make too many jobs or values.
     """
     budget = PathBudget()
     sweeps = tuple(_sweep(root, node, budget) for node in nodes)

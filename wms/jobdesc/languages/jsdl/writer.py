@@ -1,7 +1,7 @@
-"""Writes JSDL: what its elements can express in these, and the rest in an extension of ours.
+"""Writes JSDL: a description's fields in elements of JSDL where these can express them, and the rest in our extension.
 
-The elements alone are read back at once. Each field that does not come back as it was goes into the extension. So the
-document is always read as an equal description.
+The elements are read back at once. Each field whose value does not come back unchanged goes into the extension. So the
+document always reads as an equal description.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from wms.jobdesc.languages.translation import WrittenDocument
 from wms.jobdesc.loss_report import LossNotes, Origin
 
 SWEEP_LIMIT: Final = 1_000
-"""The greatest number of jobs of an array whose values are also written as a sweep, for other systems."""
+"""How many jobs an array may have to be written also as a sweep, for other systems. A larger array is in our extension alone."""
 PREFIXES: Final = {"jsdl": JSDL, "posix": POSIX, "sweep": SWEEP, "sweepfunc": FUNCTION, "wms": WMS}
 
 
@@ -94,7 +94,7 @@ def _add(parent: XmlNode, name: str, text: str | None = None, space: str = JSDL)
 
 
 def _is_xml(text: str) -> bool:
-    """Return whether XML can hold the text: control characters, for example, it cannot."""
+    """Return whether XML can contain the text. It cannot contain control characters, for example."""
     try:
         etree.Element("a").text = text
     except ValueError:
@@ -187,7 +187,7 @@ def _add_file(
 
 
 def _add_sweep(root: XmlNode, description: JobDescription) -> None:
-    """Add the values of a small array as a sweep, for other systems. This system reads them from the extension."""
+    """Add the parameter values of a small array as a sweep, for other systems. This system reads the values from the extension."""
     jobs = jobs_in(description)
     if not is_array(description) or jobs > SWEEP_LIMIT or description.input_parameters:
         return
