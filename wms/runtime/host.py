@@ -210,10 +210,10 @@ class Host:
         """Run all registered loops until `stop`, SIGTERM or SIGINT. A loop that fails or ends by itself raises an exception group."""
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, self.stop)
-        await self._bury_dead()
+        await _patiently(self._bury_dead)
         # Before the first message: nobody who was revoked comes in at a restart.
-        await self._revocation_refresh.look()
-        await self._beat()
+        await _patiently(self._revocation_refresh.look)
+        await _patiently(self._beat)
         log.info("service runs", instance=self.instance_id, cluster=self.kafka.cluster_id)
         try:
             async with asyncio.TaskGroup() as group:
@@ -239,7 +239,8 @@ class Host:
         If such a process exists but is invisible to this one, its next heartbeat registers it again.
         """
         async with self.db.transaction() as tx:
-            for each in await instance.instances(tx):
+            # In one order, as other services that start now do the same.
+            for each in sorted(await instance.instances(tx), key=lambda each: str(each["instance_id"])):
                 if each["host"] == platform.node() and not psutil.pid_exists(each["pid"]):
                     await instance.leave(tx, each["instance_id"])
 
@@ -355,8 +356,8 @@ async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[N
         lambda: Database.connect(config.postgres.url, size=config.postgres.pool, application=service)
     )
     try:
-        await check(config.postgres.url)
-        await check_rights(config.postgres.url, service)
+        await _patiently(lambda: check(config.postgres.url))
+        await _patiently(lambda: check_rights(config.postgres.url, service))
         kafka = Kafka(config.kafka, service)
         await _patiently(lambda: kafka.start(SHARED))
         try:
@@ -373,12 +374,13 @@ T = TypeVar("T")
 
 
 async def _patiently(connect: Callable[[], Awaitable[T]]) -> T:
+    """Do a step of the start again and again until its servers answer. Raise Unavailable once CONNECT_SECONDS have passed."""
     deadline = time.monotonic() + CONNECT_SECONDS
     while True:
         try:
             return await connect()
-        except Unavailable as error:
+        except (Unavailable, *GONE, *RETRIED) as error:
             if time.monotonic() > deadline:
-                raise
-            log.info("not connected yet", error=str(error))
+                raise Unavailable(str(error) or repr(error)) from error
+            log.info("not connected yet", error=repr(error))
             await asyncio.sleep(0.25)

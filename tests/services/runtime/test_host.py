@@ -5,6 +5,7 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+import asyncpg
 import msgspec
 import pytest
 
@@ -78,3 +79,28 @@ async def test_messages_between_services_are_signed_and_need_no_token(
     assert [(each.message, each.principal) for each in got if each.message.job_id == mine.job_id] == [
         (mine, None)
     ]
+
+
+async def test_a_start_whose_connection_is_cut_goes_on(the_world: World, kafka: str, tmp_path: Path) -> None:
+    """As on a busy machine, where a lock or a connection may be lost in any step of a start."""
+
+    async def build(host: Host, config: ServiceConfig) -> None:
+        """A host without loops of its own."""
+
+    config = msgspec.convert(settings(tmp_path, the_world.url, kafka), ServiceConfig)
+    other = await asyncpg.connect(the_world.url)
+    try:
+        async with hosted("starting", config, build) as host:
+            async with other.transaction():
+                await other.execute("lock table service_instance in access exclusive mode")
+                running = asyncio.create_task(host.run())
+                await eventually(lambda: other.fetchval(CUT))
+            await eventually(lambda: other.fetchval(BEATS, host.instance_id))
+            host.stop()
+            await running
+    finally:
+        await other.close()
+
+
+CUT = "select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'starting' and wait_event_type = 'Lock'"
+BEATS = "select count(*) from service_instance where instance_id = $1"
