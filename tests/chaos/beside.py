@@ -1,4 +1,4 @@
-"""What runs beside the kills: a user at the gateway, a fuzzer, an expensive user, and a watch over every partition."""
+"""What runs beside the kills: a user at the gateway, one with brokered jobs, a fuzzer, an expensive user, and a watch over every partition."""
 
 import asyncio
 import contextlib
@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 import asyncpg
 import msgspec
 
-from tests.chaos import over_https
+from tests.chaos import brokered, over_https
+from tests.chaos.brokered import BrokeredUser
 from tests.chaos.over_https import RemoteUser
 from tests.chaos.victims import Kill
 from tests.hostile import expensive
@@ -20,7 +21,7 @@ from wms.errors import Unavailable
 
 SETTLE_SECONDS = 3.0
 """After its processes beat again a service takes its partitions, and the first probes come back."""
-OWNERS = (FUZZER, expensive.OWNER, over_https.OWNER)
+OWNERS = (FUZZER, expensive.OWNER, over_https.OWNER, brokered.OWNER)
 
 LOST = """select a.job_id, a.epoch, a.pilot_id, extract(epoch from a.ended_at)::float8 as at
           from attempt a join job j using (job_id) where j.owner = $1 and a.outcome = 'lost'"""
@@ -31,6 +32,7 @@ class Beside(msgspec.Struct):
 
     watch: ServedWatch
     remote: RemoteUser
+    brokered: BrokeredUser
     fuzzer: Fuzzer | None = None
     faults: list[str] = []
 
@@ -43,6 +45,7 @@ class Beside(msgspec.Struct):
         return [
             *lines,
             self.remote.text(),
+            self.brokered.text(),
             *([await self.fuzzer.summary()] if self.fuzzer is not None else []),
         ]
 
@@ -54,8 +57,9 @@ class Beside(msgspec.Struct):
 @contextlib.asynccontextmanager
 async def beside(target: Target, *, fuzz_rate: float, is_expensive: bool, seed: int) -> AsyncIterator[Beside]:
     """Run it for as long as the body takes; afterwards its users' jobs are killed."""
-    it = Beside(ServedWatch(target.database), RemoteUser(target))
-    tasks = [asyncio.create_task(it.watch.run()), asyncio.create_task(it.remote.run())]
+    it = Beside(ServedWatch(target.database), RemoteUser(target), BrokeredUser(target))
+    tasks = [asyncio.create_task(each.run()) for each in (it.watch, it.remote)]
+    broking = asyncio.create_task(it.brokered.run())
     if fuzz_rate:
         # The event log is audited: what services alone write there is left alone.
         it.fuzzer = Fuzzer(target, rate=fuzz_rate, seed=seed, internal=False, quiet=True)
@@ -64,14 +68,17 @@ async def beside(target: Target, *, fuzz_rate: float, is_expensive: bool, seed: 
         tasks.append(asyncio.create_task(expensive.keep_submitting(target)))
     try:
         yield it
-        it.faults += [f"what runs beside the kills ended: {each}" for each in tasks if each.done()]
+        ended = [each for each in (*tasks, broking) if each.done()]
+        it.faults += [f"what runs beside the kills ended: {each}" for each in ended]
         await it.remote.settle()
+        broking.cancel()
+        await it.brokered.settle()
     finally:
-        for task in tasks:
+        for task in (*tasks, broking):
             task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, broking, return_exceptions=True)
     await _kill_jobs(target)
-    it.faults += [*it.watch.faults(), *await it.remote.check()]
+    it.faults += [*it.watch.faults(), *await it.remote.check(), *await it.brokered.check()]
 
 
 async def _kill_jobs(target: Target) -> None:
