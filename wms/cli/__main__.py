@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kind of ending
-    """Run a command and return its exit code. Errors are printed; only a bug raises an exception, and only with WMS_DEBUG."""
+    """Run a command and return its exit code. An error is printed as text. Only with WMS_DEBUG set does a bug raise its exception."""
     from cyclopts.exceptions import CycloptsError
 
     from wms.cli.printing import give_up_output
@@ -68,7 +68,10 @@ def run(arguments: Sequence[str]) -> int:  # noqa: PLR0911 - one exit code a kin
 
 
 def _marked(arguments: Sequence[str]) -> list[str]:
-    """Return the arguments with `-` replaced by a path, and with a mark after the `--` before a submission's program."""
+    """Return the arguments prepared for the parser. `-` becomes a path that stands for standard input.
+
+    In `wms submit`, a mark is put after `--`, since the parser drops `--` itself and the words after it are a program.
+    """
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     words[:end] = [STDIN if word == "-" else word for word in words[:end]]
@@ -80,7 +83,7 @@ def _marked(arguments: Sequence[str]) -> list[str]:
 
 
 def _usage_fault(error: Exception) -> str:
-    """Return the fault in the arguments, which the parser's error names, as one line of text."""
+    """Return what is wrong with the arguments as one line of text. `error` is the argument parser's."""
     said = " ".join(str(error).split()).removesuffix(".")
     unused = getattr(error, "unused_tokens", None)
     return f"unexpected argument {unused[0]!r}" if said.startswith("Unused Tokens") and unused else said

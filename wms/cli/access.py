@@ -1,4 +1,4 @@
-"""`wms whoami`, `wms audit-trail`, `wms revoke`: who one is, who ordered what, and which tokens, users and pilots are refused."""
+"""`wms whoami`, `wms audit-trail`, `wms revoke`: who the user is, who gave which orders, and which tokens, users and pilots are refused."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -36,7 +36,7 @@ Term = Annotated[Duration | None, Parameter(show_default=False)]
 def whoami(*, common: Common = USUAL) -> int:
     """Show who you are to the system.
 
-    RIGHTS are those of your token or of the rules for its issuer. ACTIONS are the only ones that the token permits, if its scopes limit it.
+    RIGHTS come from your token, or from the system's rules for its issuer. ACTIONS are shown if the token's scopes limit it: it permits these actions alone.
 
     For example:
       wms whoami
@@ -53,7 +53,7 @@ def whoami(*, common: Common = USUAL) -> int:
 
 
 def who_rows(found: "WhoYouAre") -> list[tuple[str, str]]:
-    """Return the table rows of an identity: pairs of claim and value."""
+    """Return the rows of the table that shows an identity. A row is a claim and its value."""
     from datetime import UTC, datetime
 
     expires = datetime.fromtimestamp(found.expires_at, UTC)
@@ -83,7 +83,7 @@ def audit_trail(
 ) -> int:
     """List orders and refusals, the newest first: who ordered what, on what, and the answer.
 
-    An order is recorded in one transaction with its effects, and the database refuses to change the record. You see your own; administrators see their VO's, operators all. With --json each line is one object.
+    An order is recorded in one transaction with its effects, and the database refuses to change the record. You see your own orders; administrators see those of their VO, operators see all. With --json each line is one object.
 
     For example:
       wms audit-trail
@@ -157,7 +157,7 @@ def revoke(
 ) -> int:
     """Have all services refuse a token, a subject or a pilot; or list what is revoked.
 
-    A revocation holds within seconds in all services, also after restarts. A token is named by its id (jti), which `wms whoami` and `wms audit-trail --json` show; a subject as its jobs' owner. The jobs and pilots of a revoked subject go on: kill them, and revoke pilots by their ids.
+    A revocation holds within seconds in all services, also after restarts. A token is named by its id (jti), which `wms whoami` and `wms audit-trail --json` show; a subject by the name that its jobs have as owner. The jobs and pilots of a revoked subject keep running: kill the jobs, and revoke the pilots by their ids.
 
     For example:
       wms revoke
@@ -171,7 +171,7 @@ def revoke(
     reason
         The reason, which is kept.
     duration
-        For so long: 2h, 7d. Without it a subject is revoked until that is lifted, a token or a pilot for 31 days, longer than any token lives.
+        How long the revocation holds: 2h, 7d. Default: a subject until --lift, a token or a pilot 31 days, which is longer than any token is valid.
     lift
         End the revocation.
     """

@@ -153,7 +153,7 @@ COMMANDS = (
         "Simulate a trace or a recording under other limits, shares or sites, and compare.",
     ),
 )
-"""The commands: group, name, module and function below `wms.cli`, and the text in the list of commands."""
+"""The commands: group, name, module and function within `wms.cli`, and one line for the list of commands."""
 
 
 def app_for(arguments: Sequence[str]) -> App:
@@ -183,7 +183,7 @@ def app_for(arguments: Sequence[str]) -> App:
 
 
 def _not_called() -> None:
-    """Stand in for a command that the arguments do not call."""
+    """A function without effect, registered for the commands that the arguments do not call."""
 
 
 def _register(app: App, command: Any, name: str, group: Group, place: int) -> None:

@@ -19,7 +19,7 @@ CHANGES = Group("What changes", sort_key=5)
 @Parameter(name="*", group=CHANGES)
 @dataclass(frozen=True, kw_only=True)
 class Changes:
-    """The new requirements of the jobs; a field without an option stays unchanged."""
+    """The options that change jobs' requirements. A requirement whose option is not given stays as it is."""
 
     cpu_time: Duration | None = sets("cpu_time")
     """Processor time: 600, 10m, 1h30m."""
@@ -34,7 +34,7 @@ class Changes:
     """Disk space in the job's directory: 500M, 10G."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """The most memory that a job may use, if the node has so much."""
+    """The most memory that a job may use, such as 4G, if the node has so much."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
@@ -61,7 +61,7 @@ class Changes:
     """Only at these computing elements. May be repeated."""
 
     station: Many | None = sets("stations")
-    """Where the site advertises one of these SAM stations. May be repeated."""
+    """Only at sites that advertise one of these SAM stations. May be repeated."""
 
     grid_middleware: Many | None = sets("grid_middlewares")
     """Only at computing elements that get their pilots by one of these middlewares. May be repeated."""
@@ -76,7 +76,7 @@ class Changes:
     """A ClassAd expression that must be true of the resource."""
 
     rank: str | None = sets("rank")
-    """A ClassAd expression: resources for which it gives a greater number are preferred."""
+    """A ClassAd expression with a number as its value. Resources with a greater number are preferred."""
 
     input: Annotated[Many | None, Parameter(name=("--input", "-i"))] = makes("input_sandbox")
     """A further file or directory to send along. It replaces one of the same name. May be repeated."""
@@ -91,37 +91,37 @@ class Changes:
     """The size of standard error that is kept: 64K, 10M."""
 
     after: Many | None = sets("after")
-    """Ids of jobs that must be Done before these start, in place of the present ones; for held jobs. May be repeated."""
+    """Ids of jobs that must be Done before the edited jobs start. They replace the present ids. Only for held jobs. May be repeated."""
 
     after_any: Many | None = sets("after_any")
-    """Ids of jobs that must have ended in any state before these start. May be repeated."""
+    """Ids of jobs that must have ended, in any state, before the edited jobs start. May be repeated."""
 
     priority: int | None = sets("priority")
     """The priority among your own jobs: 0 to 10."""
 
     max_attempts: int | None = sets("max_attempts")
-    """The most attempts before a job fails for good."""
+    """How many attempts a job has before it fails for good."""
 
     unset: Many | None = None
     """A requirement to drop, by the name of its option: site, memory, tag. May be repeated."""
 
     def fields(self) -> dict[str, Any]:
-        """Return the changed fields of a description with their values, without the input files.
+        """Return the changed fields of a description with their new values; input files are not among them.
 
-        Raise Rejected if --unset has an unknown name.
+        Raise Rejected if --unset names no requirement, or one that another option sets.
         """
         changes = fields_of(self)
         return {**_unset(self.unset or (), {*changes, *(["input_sandbox"] if self.input else [])}), **changes}
 
     def is_empty(self) -> bool:
-        """Return whether no option of changes is given."""
+        """Return whether none of these options is given."""
         return self == Changes()
 
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
-    """Return the fields that the words name, each with its default value.
+    """Return the fields that the words of --unset name, each with its default value.
 
-    Raise Rejected if a name is unknown, or is among the fields that are also changed.
+    Raise Rejected if a name is unknown, or is in `changed`, the fields that other options set.
     """
     from wms.errors import Rejected, shown
     from wms.jobdesc.changes import CHANGEABLE, default_of
@@ -144,7 +144,7 @@ def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
 
 
 def field_of(option: str) -> str:
-    """Return the field that an option of `wms edit` or `wms submit` sets. The option's name has no leading dashes."""
+    """Return the description's field that an option of `wms edit` or `wms submit` sets. `option` has no leading dashes."""
     name = option.replace("-", "_")
     return next(
         (field for field, each in (*options_of(Changes).items(), *OPTIONS.items()) if each == name), name
@@ -152,7 +152,7 @@ def field_of(option: str) -> str:
 
 
 async def with_files(client: "Client", changes: Changes, fields: dict[str, Any]) -> dict[str, Any]:
-    """Upload the input files of the changes, and return the fields with the references to these."""
+    """Upload the files of --input as one archive. Return `fields` with `input_sandbox` set to the archive, unchanged without such files."""
     if not changes.input:
         return fields
     return {**fields, "input_sandbox": [await client.upload(changes.input)]}

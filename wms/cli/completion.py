@@ -9,7 +9,7 @@ from wms.cli.printing import show
 from wms.cli.session import OK
 
 PATIENCE_SECONDS = 1.0
-"""The longest wait in seconds for names from a running system."""
+"""How many seconds completion waits for sites, elements or jobs from a running system."""
 IDS_SHOWN = 30
 
 SCRIPTS = {
@@ -36,7 +36,7 @@ complete -c wms -a '(__wms)'
 }
 
 Live: TypeAlias = Callable[[str], Sequence[str]]
-"""A function that returns the present "sites", "elements" or "jobs" of a running system as words."""
+"""A function that asks a running system. Given "sites", "elements" or "jobs", it returns the names or ids that exist now."""
 
 _OF_JOBS = (
     "jobs", "status", "wait", "why", "logs", "timeline", "output", "kill", "hold", "release", "edit", "reschedule", "rm",
@@ -60,16 +60,16 @@ def completion(
 
 
 def answer(words: Sequence[str]) -> int:
-    """Print the candidates for the last of the words, one a line, and return the exit code."""
+    """Print the completions of the last word, one on each line, and return the exit code. The other words are the command line before it."""
     for each in candidates(words or [""], live):
         show(each)
     return OK
 
 
 def candidates(words: Sequence[str], live: Live) -> list[str]:
-    """Return the candidates for the last of the words on a command line; empty if the shell should offer files.
+    """Return the completions of the last word on a command line; empty if the shell should offer files.
 
-    `live` gives the present names of a running system.
+    `live` returns the sites, elements or jobs that exist now.
     """
     from wms.cli.app import COMMANDS, app_for, command_in
 
@@ -99,7 +99,10 @@ def _commands_of(command: App) -> list[str]:
 
 
 def _options(command: App) -> dict[str, tuple[str, ...] | None]:
-    """Return the options of a command with their possible values; None for an option without a value."""
+    """Return the options of a command by name, each with its possible values.
+
+    The values are empty if any value is possible, and None if the option takes no value.
+    """
     found: dict[str, tuple[str, ...] | None] = {}
     if command.default_command is None:
         return found
@@ -141,7 +144,7 @@ def _beginning(names: Iterable[str], current: str) -> list[str]:
 
 
 def live(kind: str) -> list[str]:
-    """Return the present sites, elements or jobs (`kind`) of the user's system; empty if it does not answer in time."""
+    """Ask the user's system for its present "sites", "elements" or "jobs" (`kind`). Empty if the system does not answer in time."""
     import asyncio
 
     from wms.errors import WmsError

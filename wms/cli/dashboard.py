@@ -1,4 +1,4 @@
-"""`wms open`: the dashboard in the browser, with the token of this command."""
+"""`wms open`: opens the dashboard in the browser, signed in with the user's token."""
 
 import os
 import tempfile
@@ -55,7 +55,7 @@ def open_dashboard(
 
 
 def gateway_of(settings: "ClientSettings") -> str:
-    """Return the address of the gateway. Rejected: the settings name none."""
+    """Return the URL of the gateway whose dashboard to open. Raise Rejected if the settings name none."""
     from wms.errors import Rejected
 
     if settings.gateway is not None:
@@ -66,7 +66,7 @@ def gateway_of(settings: "ClientSettings") -> str:
 
 
 def handover(url: str, token: str) -> str:
-    """Return a page that leads to the dashboard. The token is in the fragment of the address, which no server is sent."""
+    """Return an HTML page that redirects to the dashboard. The token is in the URL's fragment, which browsers send to no server."""
     target = escape(f"{url.rstrip('/')}/#token={quote(token, safe='')}", quote=True)
     return (
         '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
@@ -75,7 +75,7 @@ def handover(url: str, token: str) -> str:
 
 
 def _opened(url: str, token: str, seconds: float) -> bool:
-    """Give the browser a file that leads to the dashboard, and delete it after `seconds`. Return whether a browser took it."""
+    """Open a temporary file in the browser that redirects to the dashboard, and delete it after `seconds`. Return whether a browser started."""
     # The file is made for its owner alone.
     number, name = tempfile.mkstemp(prefix="wms-", suffix=".html")
     try:

@@ -1,4 +1,4 @@
-"""`wms dead-letters`: messages that could not be handled, and messages that block their partitions."""
+"""`wms dead-letters`: messages that a service could not handle, and messages that block their Kafka partitions."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -54,7 +54,7 @@ def dead_letters(
 ) -> int:
     """List, show, replay or drop messages that could not be handled; skip one that blocks a partition.
 
-    A replay handles a letter again, with the identity that was verified on its arrival. Numbers are given one by one, or as 3-40. `wms status` and `blocked` show messages that block a partition; `skip` moves one to the dead letters. `orders` lists past orders.
+    A replay has a letter handled again, for the sender that was verified when the message arrived. Numbers are given one by one, or as 3-40. `wms status` and `blocked` show messages that block a partition; `skip` moves one to the dead letters. `orders` lists past orders.
 
     For example:
       wms dead-letters
@@ -74,7 +74,7 @@ def dead_letters(
     before
         List letters with lower numbers than this: the next page.
     replayed
-        Also list letters that were replayed with success.
+        Also list letters that have been replayed successfully.
     limit
         The most letters to list.
     reason
@@ -96,7 +96,7 @@ def dead_letters(
 
 
 def numbers(words: Sequence[str]) -> list[int]:
-    """Return the numbers of letters in words such as `3 4 10-14`. Raise Rejected for other words, or for too many letters."""
+    """Return the numbers of dead letters in words such as `3 4 10-14`. Raise Rejected for other words, or for too many numbers."""
     found: list[int] = []
     for word in words:
         first, _, last = word.partition("-")
@@ -245,7 +245,7 @@ async def _drop(db: "Database", ids: list[int], reason: str, common: Common) -> 
 
 
 def _outcome(done: set[int], ids: list[int]) -> int:
-    """Print the numbers of letters that do not exist, and return the exit code."""
+    """Print which dead letters in `ids` do not exist, that is are not in `done`. Return the exit code: not 0 if any is missing."""
     if missing := [each for each in ids if each not in done]:
         named = ", ".join(map(str, missing[:10])) + (" ..." if len(missing) > 10 else "")
         note(f"no such letter: {named}")
@@ -318,7 +318,10 @@ def _named(words: Sequence[str]) -> Any:
 
 
 def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | None]":
-    """Return a function that verifies a token by the system's keys. It returns the principal, or None for a bad token."""
+    """Return a function that verifies a token with the system's public keys and returns its principal.
+
+    It returns None for an invalid token, or if the settings name no file of keys.
+    """
     from pathlib import Path
 
     from wms.auth.token import Verifier

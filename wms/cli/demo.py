@@ -29,7 +29,7 @@ def demo(
 
     Its pilots reach the services through the gateway alone, and each job sees its own files and processes alone where this machine allows it.
 
-    The workload counts the tokens of Python's standard library. One job a package gets its sources in an input sandbox, and a last job adds up the counts. The result is compared with a count made by this command.
+    The workload counts the tokens of Python's standard library. For each package, one job gets the package's sources in an input sandbox. A last job adds up the counts. The result is compared with a count made by this command.
 
     Examples:
       wms demo
@@ -116,7 +116,7 @@ def _tell_ways(link: str, fault: str) -> None:
 
 
 def _on(board: "ProgressBoard", logs: str) -> "Tell":
-    """Return a function that shows the progress of steps on a board, and prints faults with the path of the logs."""
+    """Return a function that shows the progress of each step on a board. It prints errors together with `logs`, the path of the logs."""
     from wms.cli.printing import note
 
     tasks = {}
@@ -135,7 +135,7 @@ def _on(board: "ProgressBoard", logs: str) -> "Tell":
 
 
 def _cpu_seconds() -> float:
-    """Return the CPU seconds of this process and of all its ended descendants."""
+    """Return how many seconds of CPU time this process and all its ended descendants have used."""
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return round(sum(each.ru_utime + each.ru_stime for each in used), 1)
 

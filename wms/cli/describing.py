@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
 FOREIGN_SUFFIXES = (".jsdl", ".xml", ".jdl", ".xrsl", ".adl", ".sub", ".submit")
-"""Suffixes of descriptions in other languages. They tell files from programs; the language is recognised by the content."""
+"""File suffixes of descriptions in other languages. They distinguish files from programs; the language is recognised by the content."""
 STDIN = ("-", "/dev/stdin")
 PROGRAM_MARK = "\0program"
-"""A mark before the words after `--`, which are a program and its arguments, not files."""
+"""A word that is put in front of the words after `--`, to show that they are a program and its arguments, and no files."""
 FOREIGN = {
     ".csv": "a table",
     ".tsv": "a table",
@@ -36,9 +36,9 @@ PARAMETER_REMEDY = 'an empty value can be given in a file of descriptions: param
 
 
 def words_of(words: Sequence[str]) -> tuple[str, ...]:
-    """Return the words that name files, or the program and its arguments.
+    """Return the words of a command line without the program mark: names of files, or a program and its arguments.
 
-    Raise Rejected if a word before `--` belongs to no option. Raise it too if the first word can be neither file nor
+    Raise Rejected if there is a word before `--` that no option takes, or if the first word can be neither a file nor a
     program.
     """
     if PROGRAM_MARK not in words:
@@ -56,7 +56,7 @@ def words_of(words: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_is_program(word: str) -> None:
-    """Raise Rejected if a first word without `--` names a file that cannot be executed."""
+    """Raise Rejected if `word`, the first of a command line without `--`, names a file that cannot be executed."""
     path = Path(word)
     if what := FOREIGN.get(path.suffix.lower()):
         raise Rejected(
@@ -74,7 +74,7 @@ _WRITE = f"write descriptions in a file whose name ends in {', '.join(SUFFIXES)}
 
 
 def are_files(words: Sequence[str]) -> bool:
-    """Return whether the words are description files, judged by the first word; else they are a program with its arguments."""
+    """Return whether the words are description files, judged by the first word. If not, they are a program with its arguments."""
     if not words:
         return False
     from wms.cli.translated import is_recognised
@@ -84,9 +84,10 @@ def are_files(words: Sequence[str]) -> bool:
 
 
 def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "Given":
-    """Return the descriptions that words and options give. If `strict` is True, losses in a translation are problems.
+    """Return the descriptions that words and options give. `flags` are the fields that options set, which override those in files.
 
-    Raise Rejected, with every problem of all descriptions, if one is invalid or nothing is given.
+    If `strict` is True, everything lost in a translation is a problem. Raise Rejected, with every problem of all descriptions, if
+    one is invalid or nothing is given.
     """
     if not words:
         raise Rejected(
@@ -106,9 +107,9 @@ def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = 
 
 
 def pairs(words: Sequence[str], option: str) -> dict[str, str]:
-    """Return the values by name of `NAME=VALUE` words.
+    """Return the values by name from words of the form `NAME=VALUE`.
 
-    Raise Rejected, naming the option, for another word or a name given twice.
+    Raise Rejected, naming `option`, for a word of another form, or a name given twice.
     """
     found = dict[str, str]()
     for word in words:
@@ -122,7 +123,10 @@ def pairs(words: Sequence[str], option: str) -> dict[str, str]:
 
 
 def columns(words: Sequence[str]) -> dict[str, tuple[str, ...]]:
-    """Return the lists of values in `NAME=V1,V2,...` and `NAME=@FILE` by name. Raise Rejected if a value is empty."""
+    """Return lists of values by name, from words of the form `NAME=V1,V2,...` or `NAME=@FILE` with a value on each line.
+
+    Raise Rejected if a value is empty.
+    """
     return {name: _values(name, value) for name, value in pairs(words, "--parameter").items()}
 
 
@@ -145,9 +149,9 @@ def _without_blank_end(lines: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def unknown_placeholders(description: JobDescription) -> str | None:
-    """Return a note on names in braces that are no parameter of an array; None if there are none.
+    """Return a warning about names in braces that are no parameter of an array; None if there are none.
 
-    Such texts stay unchanged, as in `awk {print}`.
+    Such texts are not replaced. They may be meant so, as in `awk {print}`.
     """
     if not is_array(description):
         return None
@@ -167,12 +171,12 @@ def unknown_placeholders(description: JobDescription) -> str | None:
 
 
 def attributes(words: Sequence[str]) -> dict[str, Any]:
-    """Return the values by name of `NAME=VALUE` words. True, false and numbers get these types; other values are texts."""
+    """Return the values by name from words of the form `NAME=VALUE`. Booleans and numbers get their types; other values are texts."""
     return {name: plain(value) for name, value in pairs(words, "--attribute").items()}
 
 
 def plain(said: str) -> bool | int | float | str:
-    """Return the value of `true`, `false` or a number; another text is returned unchanged."""
+    """Return the boolean or number that a text such as `true` or `1.5` stands for; any other text is returned unchanged."""
     try:
         value = msgspec.json.decode(said, type=bool | int | float)
     except msgspec.DecodeError:
@@ -188,11 +192,11 @@ def _from_flags(fields: Mapping[str, Any]) -> list[JobDescription]:
 
 
 _WORDS = {"executable": "the program", "arguments": "the arguments"}
-"""The names, in problems, of fields that no option sets."""
+"""How problems call the fields that no option sets."""
 
 
 def by_flags(invalid: InvalidDescription) -> InvalidDescription:
-    """Return the problems with the options' names in place of the fields that these set."""
+    """Return the problems with each field's name replaced by the option that sets it."""
     return InvalidDescription(
         [msgspec.structs.replace(each, place=_as_flag(each.place)) for each in invalid.problems]
     )
@@ -204,9 +208,9 @@ def _as_flag(place: str) -> str:
 
 
 def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescription:
-    """Return the description with the fields that options set in place of its own values.
+    """Return the description with the fields `flags`, which options set, in place of its own.
 
-    Raise Rejected if it is invalid then.
+    Environment variables and attributes are added to the description's own. Raise Rejected if the result is invalid.
     """
     if not flags:
         return description
@@ -231,7 +235,7 @@ def _from_file(name: str, *, strict: bool) -> "Given":
 
 
 def lines_of(name: str) -> tuple[str, ...]:
-    """Return the lines of a file without their line ends, each of which is a value. Raise Rejected if it cannot be read."""
+    """Return the lines of a file without their line ends. Raise Rejected if the file cannot be read, is not UTF-8, or is too large."""
     return tuple(text_of(name).removesuffix("\n").replace("\r\n", "\n").split("\n"))
 
 
@@ -249,7 +253,10 @@ def text_of(name: str) -> str:
 
 
 def bytes_of(name: str, limit: int = SIZE_LIMIT) -> bytes:
-    """Return the bytes of a file or of standard input, at most `limit` and one more. Raise Rejected if it cannot be read."""
+    """Return the content of a file, or of standard input, up to `limit` and one more byte. The further byte shows that it is too large.
+
+    Raise Rejected if it cannot be read.
+    """
     # Read one byte more than allowed, which suffices to refuse a large file without reading it whole.
     if name in STDIN:
         return _read(sys.stdin.buffer, limit)
@@ -274,8 +281,8 @@ def _read(file: BinaryIO, limit: int) -> bytes:
 def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path | None:
     """Return the local file to send as the description's executable; None if none is to be sent.
 
-    A file is sent if the executable is a relative path. `carried` are names of files that are sent anyway. Raise Rejected if
-    the file is missing, lies outside this directory, or is not executable.
+    A file is sent if the executable is a relative path with a slash. `carried` are names of files that are sent in any case. Raise
+    Rejected if the file is missing, lies outside the current directory, or is not executable.
     """
     name = description.executable
     if name.startswith("/") or "/" not in name:
@@ -306,9 +313,9 @@ def program_to_send(description: JobDescription, carried: Sequence[str]) -> Path
 
 
 def local_namesake(description: JobDescription) -> str | None:
-    """Return a note if the executable is a bare name and also a local file outside PATH; None otherwise.
+    """Return a warning if the executable is a bare name, such as `prog`, and also a file here that is not in PATH; else None.
 
-    The site will look such a name up in PATH.
+    At the site, such a name is looked up in PATH, and the file is not sent.
     """
     name = description.executable
     if "/" in name or not Path(name).is_file() or shutil.which(name):

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 DISCOVERY = Group("Discovery", sort_key=20)
 ELEMENTS = ("SITE", "CE", "STATE", "SLOTS>", "FREE>", "WAITING>", "MAX WALL>", "LETS IN", "DOOR")
 SHOWN = 200
-"""The greatest number of characters that are shown of a text from an untrusted server."""
+"""How many characters are shown of a text from an untrusted server."""
 SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
 
 
@@ -35,7 +35,7 @@ class Sought:
     """The options of a discovery: the elements to search for, and the index servers to query."""
 
     discover: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
-    """Ask this index server, and those that it leads to, instead of the system: a URL or a file. May be repeated."""
+    """A URL or a file: ask this index server, and the servers that it lists, instead of the system. May be repeated."""
 
     for_vo: str = ""
     """Only elements that admit this VO."""
@@ -47,17 +47,17 @@ class Sought:
     """An X.509 proxy to use with ARC elements."""
 
     authorities: Path | None = None
-    """A file or directory with the certificates of trusted authorities; default: those of this machine."""
+    """A file or directory with the CA certificates to trust; default: those that this machine trusts."""
 
     jwks: Path | None = None
-    """A file with the keys of trusted issuers, for kafka://BROKER/wms.resource.ads."""
+    """A file with the public keys of trusted token issuers, to verify ads from kafka://BROKER/wms.resource.ads."""
 
     glue: Literal["xml", "classad"] | None = None
     """Print the elements in GLUE: as a document of GLUE 2.0, or each as a ClassAd in gLite's form, one a line."""
 
 
 def discover(sought: Sought, common: Common) -> int:
-    """Query the index servers, show the elements that they list, and return the exit code."""
+    """Query the index servers, show the computing elements that they list, and return the exit code: not 0 if no server answered."""
     quiet()
     found = run_async(_find(sought, float(common.timeout)))
     asker = _asker(sought)

@@ -1,4 +1,4 @@
-"""`wms status` without jobs: the health of each server and service of the system, its lag, and unserved partitions."""
+"""`wms status` without jobs: the health of each server and service of the system, its lag in messages, and unserved partitions."""
 
 import asyncio
 import os
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 ANSWER_SECONDS = 5.0
 MOST_CONNECTIONS = 0.9
-"""The fraction of Postgres's allowed connections above which a problem is shown. The next service to start may get none."""
+"""Which fraction of Postgres's allowed connections may be in use before a problem is shown. Beyond it, a new service may get none."""
 PARTS = (
     TableColumn("PART", ALWAYS),
     TableColumn("STATE", 1),
@@ -45,7 +45,7 @@ PARTS = (
 
 
 class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one server or process of the system."""
+    """The health of one server or service of the system, as `wms status` shows it in a row."""
 
     name: str
     up: bool
@@ -53,10 +53,10 @@ class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
     running: bool = True
     pid: int | None = None
     starts: int | None = None
-    """The number of the process's starts since the start of the system; None if unknown."""
+    """How often the supervisor has started the process since the system was started; None if unknown."""
     since: str = ""
     lag: int | None = None
-    """The number of messages that wait for the process; None if it reads none."""
+    """How many messages wait for the process in its partitions; None if it reads no messages."""
     probe_ms: float | None = None
     """The longest round trip of a probe through the process's partitions, in milliseconds.
 
@@ -64,25 +64,25 @@ class ProcessHealth(msgspec.Struct, frozen=True, kw_only=True):
     """
     note: str = ""
     busy: str = ""
-    """A slow batch of messages that still makes progress, as text; empty if there is none."""
+    """A text on a slow batch of messages that the process still handles; empty if there is none."""
     problems: tuple[str, ...] = ()
-    """All problems of the process, as texts."""
+    """Everything that is wrong with the process, as texts for people."""
     partitions: tuple[PartitionLine, ...] = ()
 
 
 class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of a whole system."""
+    """The health of a whole system: of its servers and services, and messages that block partitions."""
 
     data: str
     up: bool
     """Whether every process is up."""
     kept_by: int | None
-    """The pid of the supervisor; None if there is none on this machine."""
+    """The pid of the supervisor, which restarts processes that die; None if there is none on this machine."""
     parts: tuple[ProcessHealth, ...]
     sees_services: bool = True
-    """Whether the settings contain the database, which has the heartbeats of services."""
+    """Whether the settings name the database, where the services write their heartbeats. If not, services are not shown."""
     blocked: tuple[UnhandledLine, ...] = ()
-    """The messages that block their partitions."""
+    """The messages that block their partitions, because a service cannot get past them."""
 
 
 def show_health(common: Common) -> int:
@@ -109,7 +109,7 @@ def show_health(common: Common) -> int:
 
 
 def row(part: ProcessHealth) -> tuple[object, ...]:
-    """Return the table row of a server or process."""
+    """Return the table row that shows a server or service."""
     probe = "" if part.probe_ms is None else _milliseconds(part.probe_ms)
     told = (
         "-" if value is None or value == "" else value
@@ -129,7 +129,7 @@ def _milliseconds(duration: float) -> str:
 
 
 async def look(common: Common) -> SystemHealth:
-    """Return the health of all servers and services, which are queried concurrently."""
+    """Query all servers and services concurrently, and return their health."""
     from wms.client.settings import data_directory, read_settings
     from wms.embedded.lock import holder
     from wms.embedded.supervisor import LOCK_FILE, read_state
@@ -157,9 +157,9 @@ async def look(common: Common) -> SystemHealth:
 
 
 def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
-    """Return the process's health with messages that block its partitions counted in its lag.
+    """Return the service's health with a lag of at least the number of messages that block its partitions.
 
-    The reader of a blocked partition knows only an outdated lag.
+    The reader of a blocked partition reports only an outdated lag.
     """
     consumers = {line.consumer for line in part.partitions}
     known = sum(each.consumer in consumers for each in blocked)
@@ -175,7 +175,7 @@ def _counted(part: ProcessHealth, state: "SupervisorState | None") -> ProcessHea
 
 
 def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
-    """Yield the supervisor's health if its loops or its state file have a problem; else nothing."""
+    """Yield the supervisor's health if its loops fail or it no longer writes its state file; else nothing."""
     from wms.embedded.supervisor import STALE_AFTER_SECONDS
     from wms.runtime import clock
 
@@ -190,7 +190,7 @@ def _supervisor(state: "SupervisorState") -> Iterable[ProcessHealth]:
 def _children(
     state: "SupervisorState", parts: Sequence[ProcessHealth], directory: Path
 ) -> list[ProcessHealth]:
-    """Return the health of the supervisor's processes that are not among `parts`."""
+    """Return the health of those processes of the supervisor that are not among `parts`. `directory` is the data directory."""
     named = {part.name for part in parts}
     return [
         ProcessHealth(
@@ -239,7 +239,7 @@ async def _broker(settings: "ClientSettings") -> ProcessHealth:
 
 
 async def _services(settings: "ClientSettings") -> list[ProcessHealth]:
-    """Return the health of Postgres, and of the services by their last heartbeats in it; empty without a database."""
+    """Return the health of Postgres, and of the services by the heartbeats that they write there; empty if the settings name no database."""
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable
 
@@ -278,7 +278,7 @@ async def _postgres(tx: "Transaction") -> ProcessHealth:
 
 
 async def _traffic(tx: "Transaction") -> list[ProcessHealth]:
-    """Return the health of messages that no relay sends, and of pilots; each only if there are any."""
+    """Return the health of the outbox if it has messages that nobody sends, and of the pilots if there are any."""
     from wms.db import health
 
     parts = []
@@ -301,7 +301,7 @@ def _heartbeat(row: Any) -> Heartbeat:
 
 
 def service_parts(beats: Sequence[Heartbeat], now: Any) -> list[ProcessHealth]:
-    """Return the health of each living instance of the services, and of each service without one."""
+    """Return the health of each living instance of each service, by heartbeats. A service without a living instance has one entry as dead."""
     parts: list[ProcessHealth] = []
     for service in sorted({beat.service for beat in beats}):
         mine = [beat for beat in beats if beat.service == service]
@@ -339,7 +339,7 @@ def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
 
 
 async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the messages that block their partitions; empty if database or broker cannot be reached."""
+    """Return the messages that block the partitions `silent`; empty if the database or the broker cannot be reached."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database
     from wms.errors import Unavailable

@@ -16,28 +16,28 @@ if TYPE_CHECKING:
 
 NOTES = 3
 BAR_FROM = 20
-"""The least number of archives for which a progress bar is shown; fewer are uploaded quickly."""
+"""From how many archives on a progress bar is shown while they are uploaded."""
 
 
 class Inputs(msgspec.Struct, frozen=True):
-    """The input files of the jobs of one description."""
+    """The input files of the jobs of one description: those of all its jobs, and those of single jobs."""
 
     shared: "Members"
-    """The files of all jobs, by their names in the job's directory."""
+    """The files that all jobs get, by their names in the job's directory."""
     own: "list[tuple[str, ...]]"
-    """The paths of each job's own files in an array; empty if no job has any."""
+    """For each job of an array, the paths of the files that only this job gets; empty if no job has any."""
 
     def names(self) -> set[str]:
-        """Return the names of all input files."""
+        """Return the names of all input files, shared or of single jobs."""
         return {*self.shared, *(path for paths in self.own for path in paths)}
 
 
 def inputs_of(
     descriptions: "Sequence[JobDescription]", paths: list[str], files: "Sequence[Members]" = ()
 ) -> list[Inputs]:
-    """Return the input files of each description. `paths` are those of options, `files` those that its document names.
+    """Return the input files of each description. `paths` are given by options for all descriptions, `files` by the document of each.
 
-    A program that is a local file is among them. Raise Rejected if a file is missing.
+    A job's program is among its files if it is a local file. Raise Rejected if a file is missing.
     """
     from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
@@ -68,7 +68,7 @@ def inputs_of(
 async def with_inputs(
     client: "Client", descriptions: "Sequence[JobDescription]", inputs: Sequence[Inputs]
 ) -> "list[JobDescription]":
-    """Upload the input files, each archive once, and return the descriptions with the references to these."""
+    """Upload the input files, each distinct archive once. Return the descriptions with references to their archives."""
     from msgspec.structs import replace
 
     from wms.client.job_inputs import with_archives

@@ -1,4 +1,4 @@
-"""`wms show`: a job's record, and the ranking that led to its place.
+"""`wms show`: a job's description, and how the broker ranked and placed the job.
 
 `wms predictions`: how well the broker's predictions came true.
 """
@@ -71,7 +71,7 @@ def show_job(
 ) -> int:
     """Show the record of a job, and the ranking that led to its place.
 
-    Without --ranking it is the job's description. The ranking has each computing element with the predicted time to delivery and its four parts (stage-in, wait, run, stage-out), the interval that holds it in 90 of 100 cases, the sources of the predictions, and why others were rejected; then each placement and what became of it. With --json all of it is one document.
+    Without --ranking the job's description is shown. The ranking has each computing element with the predicted time to delivery and its four parts (stage-in, wait, run, stage-out), the interval that holds it in 90 of 100 cases, the sources of the predictions, and why others were rejected; then each placement and what became of it. With --json all of it is one document.
 
     For example:
       wms show 17
@@ -81,7 +81,7 @@ def show_job(
     Parameters
     ----------
     ranking
-        Show where the broker could place it, and where it did.
+        Show where the broker could place the job, and where it placed it.
     """
     if ranking:
         return with_client(common, lambda client: _ranking(client, job, common))
@@ -137,7 +137,7 @@ def _show_ranking(found: "JobRanking") -> None:
 
 
 def element_row(each: "RankedElement") -> tuple[object, ...]:
-    """Return the table row of a ranked or rejected computing element."""
+    """Return the table row that shows a computing element as the broker ranked or rejected it for a job."""
     parts = {part.part: part for part in each.parts}
     interval = "-" if each.low is None or each.high is None else f"{span(each.low)}-{span(each.high)}"
     return (
@@ -154,7 +154,10 @@ def element_row(each: "RankedElement") -> tuple[object, ...]:
 
 
 def sources(parts: "Iterable[PredictedPart]") -> str:
-    """Return the sources of the predictions, with commas between them, each once; sources that predicted nothing are left out."""
+    """Return the names of the predictors that gave these parts of a prediction, each once, with commas between them.
+
+    A source that predicted nothing is left out.
+    """
     return ",".join(dict.fromkeys(part.source for part in parts if part.source != "none"))
 
 
@@ -176,7 +179,7 @@ def _agreement_row(each: "AgreementLine") -> tuple[object, ...]:
 def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Common = USUAL) -> int:
     """Show how true the broker's predictions were.
 
-    IN 90 % is the share of predictions whose interval held what happened, and should be near 90; RATIO is the median of what happened over what was predicted. With --json each line is one object.
+    IN 90 % is the percentage of predictions whose interval contained the actual time, and should be near 90; RATIO is the median of the actual time divided by the predicted time. With --json each line is one object.
 
     For example:
       wms predictions
@@ -186,7 +189,7 @@ def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Co
     Parameters
     ----------
     by
-        Summed up by site, by predictor, or by both.
+        Sum up by site, by predictor, or by both.
     """
 
     async def work(client: "Client") -> int:
@@ -204,7 +207,7 @@ def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Co
 
 
 def calibration_row(each: "CalibrationLine") -> tuple[object, ...]:
-    """Return the table row of how well the predictions for one site or of one predictor came true."""
+    """Return the table row that shows how well the predictions for a site, or of a predictor, came true."""
     return (
         each.site or "all",
         each.part,

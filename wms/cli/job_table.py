@@ -1,4 +1,4 @@
-"""Jobs as a table: its columns, the choice of columns, and the sorting of jobs."""
+"""Jobs as a table: the columns there are, the user's choice of columns, and the sorting of jobs."""
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
@@ -35,7 +35,7 @@ class TableView(NamedTuple):
     """The chosen columns of a table of jobs, and its sort order."""
 
     columns: tuple[str, ...] = ()
-    """The names of the columns; empty for the usual ones."""
+    """The names of the columns to show, in this order; empty for the usual columns."""
     sort: str = ""
     """The name of the column by which jobs are sorted. A `-` before the name reverses the order; empty: not sorted."""
 
@@ -44,7 +44,7 @@ USUAL_LOOK = TableView()
 
 
 def look(columns: Sequence[str], sort: str) -> TableView:
-    """Return the view with these columns and this sort order. Raise Rejected if a column is unknown."""
+    """Return a view with these columns and this sort order. Raise Rejected if there is no such column."""
     names = tuple(part.strip().lower() for word in columns for part in word.split(",") if part.strip())
     for name in (*names, *([sort.removeprefix("-").lower()] if sort else [])):
         if name not in _BY_NAME:
@@ -55,7 +55,7 @@ def look(columns: Sequence[str], sort: str) -> TableView:
 
 
 def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
-    """Print jobs as a table in a view, with one line for a sweep."""
+    """Print jobs as a table, with the columns and the order of `how`. A sweep (job array) is one line."""
     columns, rows = job_table(found, how)
     show_table(columns, rows, empty="no jobs")
 
@@ -63,7 +63,7 @@ def show_jobs(found: Sequence[Line], how: TableView = USUAL_LOOK) -> None:
 def job_table(
     found: Sequence[Line], how: TableView = USUAL_LOOK
 ) -> tuple[list[TableColumn], list[list[object]]]:
-    """Return the columns and rows of a table of jobs in a view. Without chosen columns, GROUP and OWNER appear only if needed."""
+    """Return the columns and rows of a table of jobs. Without chosen columns, GROUP is shown if a job has one, OWNER if there are several."""
     from wms.messages.replies import SweepLine
     from wms.runtime import clock
 
@@ -93,9 +93,9 @@ _FIELDS = {
     "since": ("changed_at", "submitted_at"),
     "group": ("job_group",),
 }
-"""The fields of a job and of a sweep that a column shows, where these have other names than the column."""
+"""The fields of a job, or of a sweep, that a column shows, for columns whose names differ from the fields'."""
 _LATEST_FIRST = ("age", "since")
-"""Columns that show elapsed time, in which the smallest value is the latest."""
+"""Columns that show the time elapsed since an event. The row with the latest event comes first."""
 
 
 def _sorted(found: Sequence[Line], sort: str) -> list[Line]:
@@ -118,7 +118,7 @@ def _key(name: str) -> Callable[[Line], tuple[bool, Any]]:
 
 
 def _sometimes(found: Sequence[Line]) -> dict[str, bool]:
-    """Return for each optional column whether a table of these jobs needs it."""
+    """Return for GROUP and OWNER, the columns that are not always shown, whether these jobs need them."""
     return {
         "GROUP": any(each.job_group for each in found),
         "OWNER": len({each.owner for each in found}) > 1,

@@ -95,7 +95,7 @@ def jobs(
 
 
 async def newest_with_sweeps(client: "Client", state: str, most: int) -> "list[JobLine | SweepLine]":
-    """Return the newest `most` jobs in states of this name (such as `live`), with one line for a sweep."""
+    """Return the newest jobs in the states named `state` (such as `live`), at most `most` lines. A sweep (job array) is one line."""
     from wms.client.selector import select
 
     selector = select(state=state)
@@ -130,7 +130,7 @@ def _place(line: "JobLine | SweepLine") -> int:
 async def _total(
     client: "Client", selector: "Selector", found: "Sequence[JobLine | SweepLine]", most: int | None
 ) -> int:
-    """Return the number of selected jobs; `found` are those that were fetched, at most `most`."""
+    """Return the number of selected jobs. `found` are those that were fetched, at most `most`; only if there are that many, the system is asked."""
     if most is None or len(found) < most:
         return len(found)
     return sum((await client.counts(selector)).values())
@@ -158,7 +158,7 @@ def _last(line: "JobLine | SweepLine") -> int:
 
 
 def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
-    """Return a job or a sweep as an object for --json, with its `kind` as first field."""
+    """Return a job or a sweep (job array) as an object for --json. Its first field `kind` says which it is."""
     from msgspec import to_builtins
 
     from wms.messages.replies import SweepLine

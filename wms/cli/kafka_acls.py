@@ -1,4 +1,4 @@
-"""`wms kafka-acls`: the access rules that a Kafka cluster needs, as commands of Kafka's own tool."""
+"""`wms kafka-acls`: the access rules (ACLs) that a Kafka cluster needs, as commands of Kafka's own tool."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -32,8 +32,8 @@ def kafka_acls(
 ) -> int:
     """Print the access rules of a Kafka cluster, as commands of Kafka's own tool, or add them to the cluster.
 
-    A principal is the broker's name of who connects: User:NAME with SASL, User:CN=NAME,... with certificates. Without one, OWNER and SITE
-    stand for User:OWNER and User:SITE. The brokers need an authorizer that refuses what no rule allows. Where all users and pilots come
+    A principal is the name by which the brokers know a client: User:NAME with SASL, User:CN=NAME,... with certificates. Where none is given,
+    OWNER stands for User:OWNER, and SITE for User:SITE. The brokers need an authorizer that refuses what no rule allows. Where all users and pilots come
     through the gateway, services alone need rules.
 
     For example:

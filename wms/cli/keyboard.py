@@ -12,7 +12,7 @@ _KEY = re.compile(r"\x1b\[[0-9;]*[A-Za-z~]|\x1bO[A-Z]|.", re.DOTALL)
 
 @contextlib.contextmanager
 def keys(loop: asyncio.AbstractEventLoop) -> Iterator[asyncio.Queue[str]]:
-    """Yield a queue of pressed keys, and restore the terminal afterwards. Without a terminal the queue stays empty."""
+    """Yield a queue of pressed keys in a `with` block, and restore the terminal at its end. Without a terminal the queue stays empty."""
     import termios
     import tty
 

@@ -48,16 +48,16 @@ Each of list, set, lift and reset has --help with more examples.""",
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Concerned:
-    """The options that choose the jobs that a limit counts."""
+    """The options that say which jobs a limit counts: by place and by an attribute of the jobs."""
 
     site: str = ""
-    """The site; * for each site by itself."""
+    """Count the jobs at this site; with *, each site has the limit by itself."""
 
     ce: str = ""
-    """A computing element of the site; * for each by itself. Without it the site as a whole."""
+    """Count the jobs at this computing element of the site; with *, each element has the limit by itself. Default: the site as a whole."""
 
     attribute: str = ""
-    """An attribute of the jobs and its value: owner, owner_group, vo, job_type, setup or tag, such as owner=alice; owner=* for each by itself. Without it all jobs."""
+    """Count the jobs with this value of owner, owner_group, vo, job_type, setup or tag: owner=alice; with owner=*, each owner has the limit by itself. Default: all jobs."""
 
 
 ALL_JOBS = Concerned()
@@ -70,7 +70,7 @@ OneKind = Annotated[
 @limits.default
 @limits.command(name="list")
 def show_limits(*, common: Common = USUAL) -> int:
-    """List the limits that hold, and how much of each is used.
+    """List the limits in force, and how much of each is used.
 
     For example:
       wms limits list
@@ -100,13 +100,13 @@ def set_limit(
     Parameters
     ----------
     max
-        The most jobs that may run there at once.
+        How many of these jobs may run at a time.
     rate
-        The most jobs that may start there in a second.
+        How many of these jobs may start in a second.
     burst
-        The most jobs that may start at once after a pause, with --rate.
+        How many of these jobs may start at once after a pause, with --rate.
     waiting
-        The most jobs that may wait after a submission, wherever they may run.
+        How many of these jobs may wait, wherever they may run. A submission that would exceed this is refused.
     """
     limit = _limit(_key(concerned), max, rate, burst, waiting)
 
@@ -151,9 +151,9 @@ def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: b
 
 
 def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
-    """Return the kind of the only limit on these jobs (`key`) that can be dropped, or, if `reset` is True, be reset.
+    """Return the kind of the limit with this key, if there is just one that can be lifted, or, if `reset` is True, reset.
 
-    Raise Rejected if there are several limits, or none.
+    Raise Rejected if there are several such limits, or none.
     """
     from wms.errors import Rejected
     from wms.matching.limits import LimitKey
@@ -176,7 +176,7 @@ def only_kind(found: "LimitList", key: "LimitKey", *, reset: bool) -> "Kind":
 
 
 async def _unknown_places(client: "Client", site: str, ce: str) -> list[str]:
-    """Return warnings about the site and element of a limit if these are not advertised now."""
+    """Return a warning if the site or computing element of a limit is not advertised now; else an empty list."""
     from wms.matching.limits import EACH
 
     known = await client.sites()
@@ -264,7 +264,7 @@ async def _list(client: "Client", common: Common) -> int:
 
 
 def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
-    """Return the table row of a limit; `found` has the counts under it."""
+    """Return the table row that shows a limit. `found` has all limits, and the jobs counted under them."""
     limit = each.limit
     return (
         limit.kind,
@@ -279,7 +279,10 @@ def row(each: "LimitLine", found: "LimitList") -> tuple[object, ...]:
 
 
 def _fullest(limit: "ListedLimit", found: "LimitList") -> str:
-    """Return the highest number of running jobs that a limit counts, as text with its place and value."""
+    """Return the highest count of running jobs under a limit as text, with its site, element and attribute value.
+
+    A limit with `*` has several counts, one for each site, element or value.
+    """
     from wms.matching.limits import EACH
 
     counted = [

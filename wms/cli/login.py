@@ -1,4 +1,4 @@
-"""`wms login`, `wms logout`: a token from an OpenID provider, which is renewed while commands run."""
+"""`wms login`, `wms logout`: gets a token from an OpenID provider, which is renewed while commands run, and gives it up."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -31,7 +31,7 @@ def login(
 ) -> int:
     """Log in at an OpenID provider: confirm a code in the browser of any machine.
 
-    The token goes into the token file of the data directory or the profile, which you alone can read, and is renewed by itself while commands run. With --gateway a profile is made or changed, and remembers all that it is told here. The system must trust the provider: `wms whoami` shows what it makes of you.
+    The token goes into the token file of the data directory or the profile, which you alone can read, and is renewed by itself while commands run. With --gateway a profile is made or changed, and remembers the options given here. The system must trust the provider: `wms whoami` shows who you are to the system.
 
     For example:
       wms login https://atlas-auth.example.org --profile atlas --gateway https://wms.example.org
@@ -44,17 +44,17 @@ def login(
     gateway
         The address of the system's gateway, for the profile.
     gateway_authorities
-        A file with the authorities of the gateway's certificate, for the profile; default: those of this machine.
+        A file with the CA certificates by which the gateway's certificate is checked, for the profile; default: those that this machine trusts.
     client_id
         The id by which the provider knows this command.
     scope
-        The scopes to ask for; offline_access is what renews the token.
+        The scopes to request; without offline_access the token cannot be renewed.
     audience
-        What the token is to be for, where the provider wants to be told.
+        The audience of the token, if the provider needs it as the parameter `audience`.
     resource
-        The same, for providers that want it as `resource`.
+        The audience of the token, if the provider needs it as the parameter `resource` (RFC 8707).
     authorities
-        A file or directory with the authorities of the provider's certificate; default: those of this machine.
+        A file or directory with the CA certificates by which the provider's certificate is checked; default: those that this machine trusts.
     """
     from wms.client import login as logins
 
@@ -122,7 +122,7 @@ def logout(*, common: Common = USUAL) -> int:
 
 
 async def _revoke(common: Common) -> None:
-    """Have the system refuse the token. If the system cannot be reached, print that the token is valid until its end."""
+    """Have the system refuse the token from now on. If the system cannot be reached, warn that the token stays valid until it expires."""
     from wms.client import Client, read_settings
     from wms.errors import WmsError
 
@@ -139,7 +139,7 @@ def _tell_end(ended: "Login", common: Common) -> None:
 
 
 def tell(code: "DeviceCode") -> None:
-    """Print, on standard error, the code of a login and where to confirm it."""
+    """Print on standard error the code of a login, and the page where the user confirms it."""
     if code.verification_uri_complete:
         note(f"open {code.verification_uri_complete}")
         note(f"and confirm the code {code.user_code}")

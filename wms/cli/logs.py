@@ -1,4 +1,4 @@
-"""`wms logs`: the history of a job with reasons, and its output; live with -f."""
+"""`wms logs`: the history of a job with reasons, and its output; with -f, both are followed until the job ends."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 LOOK_SECONDS = 0.5
 MOST = 65_536
-"""The greatest number of bytes of a job's output in one answer."""
+"""How many bytes of a job's output one answer of the system may have."""
 KEPT = 4_096
-"""The number of bytes kept of the end of the shown output. They show where the last lines of an ended job continue."""
+"""How many bytes of the end of the printed output are remembered. They show where the last lines of an ended job continue it."""
 ATTEMPTS = (
     TableColumn("ATTEMPT>", ALWAYS),
     TableColumn("SITE", 1, "cut", 8),
@@ -47,7 +47,7 @@ def logs(
 ) -> int:
     """Show the history of a job, and its output.
 
-    It shows the history with the reason of each move, the attempts, and the end of the standard output. With -f it goes on with each new state and each new line until the job has ended; the exit code is 1 unless the job is Done.
+    It shows the history with the reason for each change of state, the attempts, and the end of the standard output. With -f it goes on with each new state and each new line until the job has ended; the exit code is 1 unless the job is Done.
 
     For example:
       wms logs 17
@@ -103,7 +103,7 @@ async def _show_json(client: "Client", job: int, stream: Literal["stdout", "stde
 
 
 class _View:
-    """A view of one job, which remembers the history and output that it has shown."""
+    """What `wms logs` has printed of one job, so that each state change and each piece of output is printed once."""
 
     def __init__(
         self, client: "Client", job: int, stream: Literal["stdout", "stderr"], *, quiet: bool, as_json: bool
@@ -120,7 +120,7 @@ class _View:
         self._waits = ""
 
     def history(self, detail: "JobDetail") -> None:
-        """Print the state changes in `detail` that have not been shown."""
+        """Print the state changes in `detail` that have not been printed yet."""
         for line in detail.history:
             if line.seq > self._seq:
                 self._seq = line.seq
@@ -143,9 +143,9 @@ class _View:
             show()
 
     async def follow(self, detail: "JobDetail", size: int) -> int:
-        """Print new history and output until the job has ended, and return the exit code.
+        """Print new state changes and new output until the job has ended, and return the exit code: 0 if it is Done.
 
-        `size` is how many bytes of output are shown first.
+        `size` is how many bytes of the output so far are printed first.
         """
         import asyncio
 
@@ -182,7 +182,7 @@ class _View:
             self._offset = printed.offset + len(printed.text.encode())
 
     async def _last_words(self) -> None:
-        """Print the output between the last poll and the job's end. Only the last lines of an ended job are stored."""
+        """Print the output that came between the last poll and the job's end. Of an ended job, only the last lines are stored."""
         printed = await self._client.peek(self._job, self._stream)
         overlap = next(
             (

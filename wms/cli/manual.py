@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 WIDE = 100_000
-"""A terminal width in characters at which no line of help is broken."""
+"""The width in characters of an imaginary terminal, in which no line of a help text is broken."""
 _OPTION = re.compile(r"  ((?:-|[A-Z])[^:]*): ?(.*)")
 _TITLE = re.compile(r"[A-Z][A-Za-z ]+:")
 
@@ -80,7 +80,7 @@ def _console(out: io.StringIO) -> "Console":
 
 
 def page(words: tuple[str, ...], told: str) -> str:
-    """Return the manual page of a command (`words`) in roff, made from its --help text (`told`)."""
+    """Return the manual page of the command `words` in roff. `told` is the command's --help text."""
     name = "-".join(words)
     usage, _, rest = told.strip().partition("\n")
     lines = [line.rstrip() for line in rest.strip().splitlines()]
@@ -100,7 +100,7 @@ def page(words: tuple[str, ...], told: str) -> str:
 
 
 def _body(lines: list[str]) -> Iterator[str]:
-    """Yield the lines of a help text in roff: paragraphs, verbatim examples, options with their texts."""
+    """Yield the lines of a help text as roff: paragraphs, examples verbatim, options with their descriptions."""
     literal = False
     for line in lines:
         option = _OPTION.fullmatch(line)

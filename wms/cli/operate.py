@@ -1,4 +1,4 @@
-"""`wms audit`, `wms migrate`: commands of operators, which use the database of the system."""
+"""`wms audit`, `wms migrate`: commands for operators, which connect to the system's database."""
 
 from typing import Annotated
 
@@ -14,7 +14,7 @@ OffersOpen = Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))
 def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Common = USUAL) -> int:
     """Check the system's invariants in its database.
 
-    The checks find lost jobs, jobs that were given away twice, and histories that disagree with states. They share no code with the services. The exit code is 1 if a check finds something.
+    The checks find lost jobs, jobs that two pilots had at a time, and histories that disagree with states. They share no code with the services. The exit code is 1 if a check finds something.
 
     For example:
       wms audit
@@ -24,7 +24,7 @@ def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Comm
     Parameters
     ----------
     verbose
-        Also show the checks that hold.
+        Also show the checks that found nothing wrong.
     offers_open
         The system's matching.offers_open; needed only if it is not 8 and no matcher runs.
     """

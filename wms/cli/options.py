@@ -1,4 +1,4 @@
-"""The options that many commands share: the system, the time to wait, the output, and the choice of jobs."""
+"""The options that many commands share: which system, how long to wait, how to print, and which jobs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
 
 
 class Within:
-    """A validator that refuses option values outside of inclusive bounds; `words` names the bounds in the error."""
+    """A validator that refuses option values outside of bounds, both included. `words` describes the bounds in the error message."""
 
     def __init__(self, low: float, high: float, words: str = "") -> None:
         self.low = low
@@ -46,13 +46,13 @@ def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
 
 
 Moment = Annotated[datetime, Parameter(converter=_moment)]
-"""The type of a time, written as such or as a duration before now."""
+"""The type of a time, written as a date and time, or as a duration before now such as `2h`."""
 Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
-"""The type of a wait in seconds, written as `90`, `10m` or `1h30m`; at least 1."""
+"""The type of a time to wait in seconds, written as `90`, `10m` or `1h30m`: 1 second to 365 days."""
 Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
-"""The type of a number of jobs that run concurrently."""
+"""The type of the number of jobs that may run at a time."""
 Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
-"""The type of the greatest number of items to show."""
+"""The type of the number of items to show at most; 0 for all."""
 Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
 """The type of a size in MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
@@ -64,7 +64,7 @@ Many = Annotated[list[str], Parameter(negative=())]
 @Parameter(name="*", group=COMMON)
 @dataclass(frozen=True, kw_only=True)
 class Common:
-    """The options of every command."""
+    """The options that every command has."""
 
     data: Annotated[Path | None, Parameter(env_var="WMS_DATA")] = None
     """The system's data directory; default: ~/.local/share/wms."""
@@ -82,7 +82,7 @@ class Common:
     """The longest wait for an answer of the system."""
 
     def __post_init__(self) -> None:
-        """Take the directory of the profile as the data directory. Raise Rejected if both are given."""
+        """Set the data directory to the profile's. Raise Rejected if both a profile and a data directory are given."""
         if self.profile:
             from wms.client.settings import check_one_system, profile_directory
 
@@ -93,7 +93,7 @@ class Common:
 @Parameter(name="*", group=SELECTION)
 @dataclass(frozen=True, kw_only=True)
 class Chosen:
-    """The options that select jobs besides their ids. A job must meet all given options."""
+    """The options that select jobs. A job is selected if it meets all given options, and the given ids."""
 
     owner: str | None = None
     """Jobs of this owner."""
@@ -120,9 +120,9 @@ class Chosen:
     """All jobs that you may act on."""
 
     def selector(self, jobs: Sequence[str], *, default_all: bool = False) -> "Selector":
-        """Return the selector of the jobs with these ids that also meet the given options.
+        """Return a selector of the jobs with the ids `jobs` (none: any id) that meet the given options.
 
-        If nothing is chosen, return the selector of all jobs if `default_all` is True, else raise Rejected.
+        If neither ids nor options are given, all jobs are selected if `default_all` is True; else raise Rejected.
         """
         from wms.client.selector import select
         from wms.errors import Rejected
@@ -155,4 +155,4 @@ Jobs = Annotated[str, Parameter(group=SELECTION, help="Ids and ranges: 7 100-200
 
 NO_CHOICE = Chosen()
 USUAL = Common()
-"""The common options with their default values."""
+"""The common options with their default values, for commands that are given none of them."""

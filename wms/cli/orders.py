@@ -1,4 +1,4 @@
-"""`wms kill`, `hold`, `release`, `edit`, `reschedule`, `rm`: orders for jobs."""
+"""`wms kill`, `hold`, `release`, `edit`, `reschedule`, `rm`: orders that change the states or requirements of jobs."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -28,7 +28,7 @@ Id = Annotated[
 ]
 
 NAMED = 10
-"""The greatest number of unchanged jobs that are listed; with --json a hundred are."""
+"""How many jobs that an order left unchanged are printed one by one; with --json it is a hundred."""
 
 DONE = {
     "kill": "killed or told to stop",
@@ -122,7 +122,7 @@ def reschedule(
 ) -> int:
     """Run jobs again from the beginning, with changed requirements if some are given.
 
-    The jobs may have failed; without changes they may also run, and are stopped first.
+    The jobs may have failed. Without changes they may also be running; they are then stopped first.
 
     For example:
       wms reschedule --state Failed
@@ -137,7 +137,7 @@ def remove(
 ) -> int:
     """Delete jobs.
 
-    The jobs must have ended or wait; a job that a pilot has must be killed first.
+    Jobs that have ended or wait can be deleted. A job that a pilot has must be killed first.
 
     For example:
       wms rm --state Done,Killed
@@ -167,7 +167,10 @@ def _order(  # noqa: PLR0917 - one form for all verbs
 
 
 def _fields(action: Action, changes: Changes) -> dict[str, Any]:
-    """Return the changed fields by name, validated before any file is uploaded. Raise Rejected if they are invalid."""
+    """Return the changed fields of a description by name, checked before any file is uploaded.
+
+    Raise Rejected if a change is invalid, or if `edit` has no change.
+    """
     from wms.cli.describing import by_flags
     from wms.errors import Rejected
     from wms.jobdesc.changes import read_changes
@@ -187,7 +190,7 @@ def _fields(action: Action, changes: Changes) -> dict[str, Any]:
 
 
 def _tell(action: Action, done: "Controlled", common: Common) -> int:
-    """Print the result of an order, and return the exit code. An order that changed no job has failed."""
+    """Print the result of an order, and return the exit code: 0 only if jobs were changed and none was left unchanged."""
     if common.json:
         show_json(done)
     else:
@@ -201,7 +204,7 @@ def _tell(action: Action, done: "Controlled", common: Common) -> int:
 
 
 def _left(done: "Controlled") -> "Iterator[str]":
-    """Yield texts on jobs that an order left unchanged: one for each of a few jobs, else one for each state."""
+    """Yield lines about jobs that an order left unchanged: one for each job if they are few, else a summary by state."""
     if done.unchanged_total <= NAMED:
         yield from (
             each.why if _is_whole(each) else f"job {each.job_id}: {each.why}" for each in done.unchanged

@@ -1,4 +1,4 @@
-"""The layout of fetched outputs on this machine: a directory for each job, or paths from a pattern."""
+"""Where fetched outputs go on this machine: a directory for each job, or paths made from a pattern."""
 
 import os
 import shutil
@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 
 
 class OutputLayout:
-    """A layout of fetched outputs below the directory `to`. Two files never get the same path.
+    """Fetches outputs into the directory `to`, and chooses the path of each file. Two files never get the same path.
 
-    Without a pattern, each job has a directory. `flat` and the placeholders of the pattern are those of `wms output`.
+    Without a pattern, each job has a directory named by its id. With `flat`, `/` in file names becomes `_`. The pattern is that of
+    `wms output --pattern`, with placeholders such as {id} and {file}. `overwrite` allows existing files to be replaced.
     """
 
     def __init__(self, to: Path, pattern: str, *, flat: bool, overwrite: bool) -> None:
@@ -28,10 +29,13 @@ class OutputLayout:
         self._flat = flat
         self._overwrite = overwrite
         self._taken: dict[Path, int] = {}
-        """The id of the job whose file was written, by path."""
+        """For each path that was written, the id of the job whose file it is."""
 
     async def fetch(self, client: "Client", job_id: int) -> "Fetched":
-        """Fetch one job's files, all or none. Raise Rejected if the job has none, or if a path is impossible or taken."""
+        """Fetch one job's files, all or none.
+
+        Raise Rejected if the job has no output, or if a path is invalid, leads out of the directory, or belongs to another file.
+        """
         if not self._pattern:
             return await client.output(job_id, self._to / str(job_id), overwrite=self._overwrite)
         from msgspec.structs import replace
@@ -47,7 +51,10 @@ class OutputLayout:
         return replace(fetched, directory=str(self._to))
 
     def _targets(self, detail: "JobDetail", whole: Path) -> dict[Path, Path]:
-        """Return the target path of each fetched file below `whole`. Raise Rejected if a path is impossible or taken."""
+        """Return the target path of each file that was fetched into the directory `whole`, by the file's present path.
+
+        Raise Rejected if two files would get the same path, or a path is invalid or exists.
+        """
         files = sorted(Path(folder, name) for folder, _, names in os.walk(whole) for name in names)
         found = {
             file: target_of(self._to, self._pattern, detail, str(file.relative_to(whole)), flat=self._flat)
@@ -65,9 +72,9 @@ class OutputLayout:
 
 
 def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: bool = False) -> Path:
-    """Return the target path below `to` of a job's output file. If `flat` is True, `/` in its name becomes `_`.
+    """Return the path below `to` at which a job's output file is stored. `file` is its path within the output.
 
-    Raise Rejected if the pattern names a field that the job lacks, or leads out of `to`.
+    If `flat` is True, `/` in `file` becomes `_`. Raise Rejected if the pattern names a field that the job lacks, or leads out of `to`.
     """
     values: Mapping[str, str] = {
         **{name: _part(value) for name, value in detail.parameters.items()},
@@ -93,6 +100,6 @@ def target_of(to: Path, pattern: str, detail: "JobDetail", file: str, *, flat: b
 
 
 def _part(value: str) -> str:
-    """Return a text as a single component of a path: `/` and unprintable characters become `_`."""
+    """Return a text as one component of a path. `/` and unprintable characters become `_`, as do an empty text, `.` and `..`."""
     plain = "".join("_" if c == "/" or not c.isprintable() else c for c in value)
     return plain if plain not in ("", ".", "..") else "_"

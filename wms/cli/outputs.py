@@ -44,7 +44,7 @@ def output(
     Parameters
     ----------
     to
-        The directory in which the directories are made.
+        The directory in which the jobs' directories, or the paths of --pattern, are made.
     flat
         Put all files into one directory: a/b.txt of job 17 becomes 17-a_b.txt.
     pattern

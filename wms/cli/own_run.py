@@ -1,4 +1,4 @@
-"""The outcome of a run of `wms demo` or `wms replay`: its audit, and its findings on standard error if it fails."""
+"""Runs `wms demo` and `wms replay` on a system of their own: the audit at the end, and the errors if the run fails."""
 
 import sys
 from collections.abc import Coroutine
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
-    """Return the result of a run. If the run fails, print its findings on standard error and return None."""
+    """Return the result of a run of `wms demo` or `wms replay`. If it fails, print what went wrong on standard error and return None."""
     try:
         return run_async(work)
     except RunFailed as failed:
@@ -20,7 +20,7 @@ def run_or_tell(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 async def audited(postgres_url: str) -> str:
-    """Return the last line of the audit report on a database. Raise RunFailed if a check fails."""
+    """Check the invariants of a database (`wms audit`), and return the summary line. Raise RunFailed, with the report, if a check fails."""
     from wms.audit import audit
 
     lines = (report := await audit(postgres_url)).text().splitlines()

@@ -1,4 +1,4 @@
-"""Lists of parameters from options and from a CSV file.
+"""Parameter lists of an array, from options and from a CSV file.
 
 The first line of the file has the names; each further line has the values of one job.
 """
@@ -19,7 +19,7 @@ _EXAMPLE = "write a first line such as sample,seed and then one line a job"
 
 
 def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists of `--parameter` options and of a table file (None for none), by name.
+    """Return parameter lists by name: those of `--parameter` options, and those of the table file `table` (None for none).
 
     Raise Rejected if both name the same parameter, or if one is malformed.
     """
@@ -34,7 +34,7 @@ def lists_of(words: Sequence[str], table: str | None) -> dict[str, tuple[str, ..
 
 
 def series_of(words: Sequence[str], array: int | None) -> dict[str, tuple[str, ...]]:
-    """Return the lists by name of words such as `NAME=start=10,step=5,count=3`; `array` is the default of `count`.
+    """Return parameter lists by name, from words such as `NAME=start=10,step=5,count=3`. `array` is used for a missing `count`.
 
     Raise InvalidDescription if a word is malformed.
     """
@@ -53,7 +53,7 @@ def _numbers(name: str, text: str) -> dict[str, object]:
 
 
 def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Return the lists of several options as one table. Raise Rejected if a name is in two of them."""
+    """Return the parameter lists of several options as one table. Raise Rejected if two of them have the same name."""
     found: dict[str, tuple[str, ...]] = {}
     for each in lists:
         if both := found.keys() & each.keys():
@@ -64,9 +64,9 @@ def together(*lists: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]
 
 
 def read_table(text: str, name: str) -> dict[str, tuple[str, ...]]:
-    """Return the columns of a CSV text by name; tabs separate cells if the file's name ends in .tsv.
+    """Return the columns of a CSV text, by the names in its first line. `name` is the file's name.
 
-    Raise Rejected, naming the line, if the text is malformed.
+    In a file whose name ends in .tsv, tabs separate the cells. Raise Rejected, with the line's number, if the text is malformed.
     """
     rows = _rows(
         text.removeprefix("\ufeff"), shown(name, 200), "\t" if name.lower().endswith(".tsv") else ","

@@ -130,7 +130,7 @@ def stop(*orders: OrderId, common: Common = USUAL) -> int:
 
 
 def row(each: "PilotOrderLine") -> tuple[object, ...]:
-    """Return the table row of an order for private pilots."""
+    """Return the table row that shows an order for private pilots."""
     return (
         each.order_id,
         each.owner_group if each.group_wide else f"{each.owner}@{each.owner_group}",

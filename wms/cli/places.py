@@ -47,7 +47,10 @@ JOBS_THERE = (
     TableColumn("MORE PILOTS>", 1),
     TableColumn("MORE JOBS>", 2),
 )
-"""The columns on jobs at elements: the ad's count, our own count, the site's limits, and how many jobs may still be sent."""
+"""The columns of the table on jobs at computing elements.
+
+They have the ad's count of jobs, our own count, the limits in the ad, and how many pilots and jobs may still be sent.
+"""
 QUEUES = (
     TableColumn("QUEUE>", ALWAYS),
     TableColumn("WAITING>", 1),
@@ -90,9 +93,9 @@ PILOTS = (
 def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
-    JOBS THERE counts the jobs in the element's own ad, with jobs of others, and their limit; PILOTS and RUNNING count ours.
-    --discover asks index servers now, and lists the elements to which they lead.
-    The notice says what keeps jobs and pilots from an element: suppress (a limit of its ad is reached, and nothing comes until the next ad), delay (more come later), avoid (it is quarantined or shut, or pilots die there).
+    JOBS THERE is the number of jobs by the element's own ad, other systems' jobs included, and the limit; PILOTS and RUNNING count our own.
+    --discover asks index servers now, and lists the elements found through them.
+    The notice says what keeps jobs and pilots from an element: suppress (a limit of its ad is reached, and nothing comes until the next ad), delay (more come later), avoid (it is quarantined or closed, or pilots die there).
 
     For example:
       wms sites
@@ -142,7 +145,7 @@ def pilots(
 ) -> int:
     """List the pilots, explain how many are sent where, or show the output of one.
 
-    FOR tells whose jobs a pilot takes: those of its whole VO, or for a private pilot those of one owner or group. `wms pilot` orders private pilots. The output of a pilot is fetched from its computing element some seconds after its end.
+    FOR says whose jobs a pilot takes: those of its whole VO, or, for a private pilot, those of one owner or group. `wms pilot` orders private pilots. The output of a pilot is fetched from its computing element some seconds after its end.
 
     For example:
       wms pilots
@@ -216,9 +219,9 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
 
 
 def plan_rows(found: "Sequence[PlanLine]") -> list[tuple[object, ...]]:
-    """Return the table rows of the planner's decisions.
+    """Return the table rows that show the planner's decisions.
 
-    An element has one row for each class of work, or one row with the reason why no pilot was sent.
+    A computing element has one row for each class of work, or one row with the reason why no pilot was sent.
     """
     rows: list[tuple[object, ...]] = []
     for line in found:
@@ -241,7 +244,7 @@ def _now() -> "datetime":
 
 
 def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the table rows of computing elements, with their ads and our counts."""
+    """Return the table rows that show computing elements, with numbers from their ads and our own counts."""
     now = _now()
     return [
         (
@@ -263,7 +266,7 @@ def site_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
-    """Return the table rows of jobs at computing elements, by the ads' numbers and by our own."""
+    """Return the table rows that show how many jobs are at computing elements, by their ads and by our own counts."""
     return [
         (
             *(each.ce, there.source, there.source_submitting),
@@ -277,14 +280,14 @@ def jobs_there_rows(found: "tuple[SiteLine, ...]") -> list[tuple[object, ...]]:
 
 
 def _there(each: "SiteLine") -> str:
-    """Return the number of jobs in the element's ad and their limit, as text."""
+    """Return how many jobs a computing element has by its own ad, with the limit if the ad has one, as text: `7 of 100`."""
     most = each.ad.get("max_jobs")
     counted = f"{each.ad.get('current_jobs', 0):,}"
     return f"{counted} of {most:,}" if most else counted
 
 
 def queue_row(each: "QueueLine") -> tuple[object, ...]:
-    """Return the table row of a task queue."""
+    """Return the table row that shows a task queue."""
     wanted = {name: value for name, value in each.requirements.items() if value not in (None, "", [], 0)}
     for said in ("owner", "owner_group", "vo", "cpu_segment", "setup"):
         wanted.pop(said, None)
@@ -304,7 +307,7 @@ def _short(value: Any) -> str:
 
 
 def pilot_rows(found: "Sequence[PilotLine]") -> list[tuple[object, ...]]:
-    """Return the table rows of pilots."""
+    """Return the table rows that show pilots."""
     now = _now()
     return [
         (

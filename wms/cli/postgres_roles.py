@@ -1,4 +1,4 @@
-"""`wms postgres-roles`: a role of Postgres for each service, with the rights that it needs, as SQL."""
+"""`wms postgres-roles`: the SQL for a Postgres role for each service, with no more rights than it needs."""
 
 import secrets
 from pathlib import Path

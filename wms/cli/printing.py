@@ -1,4 +1,4 @@
-"""Output of commands: tables that fit a terminal and are plain elsewhere, JSON, and notes on standard error."""
+"""Output of commands: tables fitted to a terminal (unlimited in width elsewhere), JSON, and notes on standard error."""
 
 import os
 import re
@@ -49,17 +49,17 @@ def show_pretty_json(value: Any) -> None:
 
 
 def show(line: str = "") -> None:
-    """Print a line with its control characters escaped, since it may contain texts by any user."""
+    """Print a line on standard output. Control characters are escaped, since the line may contain texts from other users."""
     sys.stdout.write(f"{harmless(line)}\n")
 
 
 def note(line: str) -> None:
-    """Print a line that is not part of the result on standard error. Its control characters are escaped."""
+    """Print a line on standard error that is no result of the command. Control characters are escaped."""
     sys.stderr.write(f"{harmless(line)}\n")
 
 
 def harmless(text: str) -> str:
-    """Return a text with its control characters escaped; line ends, tabs and colours stay."""
+    """Return a text with its control characters escaped, except for line ends, tabs and colours."""
     return _UNSAFE.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
 
 
@@ -71,9 +71,9 @@ def jobs_of(count: int) -> str:
 def show_table(
     columns: "Sequence[TableColumn | str]", rows: Iterable[Sequence[object]], *, empty: str = ""
 ) -> None:
-    """Print rows under headings: on a terminal fitted to its width, elsewhere in full width.
+    """Print rows under headings. On a terminal the table is fitted to its width; elsewhere nothing is cut.
 
-    Without rows, print `empty` on standard error.
+    Without rows, print the text `empty` on standard error.
     """
     from wms.cli.table import fitted
 
@@ -91,14 +91,14 @@ def show_table(
 
 
 def drawn(table: "Fitted") -> "Text":
-    """Return a table as styled text: bold headings, coloured states."""
+    """Return a table as styled text for the terminal: headings in bold, states in colours."""
     if table.as_records:
         return drawn_rows([(line, False) for line in table.lines])
     return drawn_rows([(line, n == 0) for n, line in enumerate(table.lines)])
 
 
 def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
-    """Return rows of cells as styled text with coloured states. Each row comes with a flag for bold."""
+    """Return rows of cells as styled text for the terminal. Rows whose flag is True are in bold; in others, states have colours."""
     from rich.text import Text
 
     whole = Text(no_wrap=True)
@@ -111,7 +111,7 @@ def drawn_rows(rows: "Iterable[tuple[Sequence[str], bool]]") -> "Text":
 
 
 def console(*, stderr: bool = False) -> "Console":
-    """Return a console for text on standard output or standard error."""
+    """Return a `rich` console for text on standard output, or on standard error if `stderr` is True."""
     from rich.console import Console
 
     return Console(stderr=stderr, highlight=False, emoji=False, markup=False)
@@ -124,5 +124,5 @@ def show_output(text: str) -> None:
 
 
 def give_up_output() -> None:
-    """Redirect standard output to /dev/null, for the case that its reader has closed it."""
+    """Redirect standard output to /dev/null. Called when the reader of a pipe has closed it."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

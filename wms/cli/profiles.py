@@ -1,4 +1,4 @@
-"""`wms profiles`: the systems that a user has under names."""
+"""`wms profiles`: lists the user's profiles, each a named system with its token and login."""
 
 from typing import TYPE_CHECKING
 
@@ -36,7 +36,7 @@ def profiles(*, common: Common = USUAL) -> int:
 
 
 def row(profile: "Profile", common: Common) -> tuple[str, ...]:
-    """Return the table row of a profile."""
+    """Return the table row that shows a profile. `common` says which profile is in use."""
     from datetime import UTC, datetime
 
     until = datetime.fromtimestamp(profile.expires_at, UTC).isoformat() if profile.expires_at else "-"

@@ -1,4 +1,4 @@
-"""Progress of many jobs on standard error: live on a terminal, a line every few seconds elsewhere."""
+"""Progress of many jobs on standard error: live on a terminal, else a line every few seconds."""
 
 import time
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from wms.cli.printing import console, note
 
 LINE_SECONDS = 5.0
-"""Seconds between two lines where standard error is no terminal."""
+"""How many seconds at least pass between two lines of progress, if standard error is no terminal."""
 
 _WAITING = ("Submitting", "Received", "Checking", "Scouting", "Staging", "Waiting", "Rescheduled", "Held")
 _RUNNING = ("Matched", "Running", "Stalled", "Completing", "Completed")
@@ -18,7 +18,7 @@ _FAILED = ("Failed", "Killed", "Deleted")
 
 
 class ProgressBoard:
-    """A progress display of tasks, one below the other: numbers of jobs by state, and the rate of done jobs."""
+    """A display of the progress of several tasks, one below the other. Each has a bar, counts of jobs, and a rate."""
 
     def __init__(self) -> None:
         self._progress = Progress(
@@ -50,9 +50,9 @@ class ProgressBoard:
         return Task(self, self._progress, self._progress.add_task(name, total=total, said=""), name, total)
 
     def say(self, line: str, *, last: bool) -> None:
-        """Print a line where there is no terminal.
+        """Print a line of progress on standard error if it is no terminal.
 
-        A line within `LINE_SECONDS` of the previous one is skipped, unless `last` is True.
+        A line less than `LINE_SECONDS` after the previous one is skipped, unless `last` is True.
         """
         if not self._live and (last or time.monotonic() - self._said_at > LINE_SECONDS):
             self._said_at = time.monotonic()
@@ -60,7 +60,7 @@ class ProgressBoard:
 
 
 class Task:
-    """One task of a progress board."""
+    """One task of a progress board, of `total` items."""
 
     def __init__(
         self, board: ProgressBoard, progress: Progress, task_id: TaskID, name: str, total: int
@@ -74,12 +74,12 @@ class Task:
         self._began = time.monotonic()
 
     def reach(self, done: int) -> None:
-        """Show that `done` items are done, with their rate."""
+        """Show that `done` of the task's items are done, and how many are done in a second."""
         rate = done / max(0.001, time.monotonic() - self._began)
         self._show(done, f"{rate:,.0f}/s")
 
     def counts(self, counts: Mapping[str, int]) -> None:
-        """Show the number of jobs in each state."""
+        """Show how many jobs of the task are in each state, and how many are Done in a second."""
         waiting, running, failed = (_sum(counts, states) for states in (_WAITING, _RUNNING, _FAILED))
         done = counts.get("Done", 0)
         rate = done / max(0.001, time.monotonic() - self._began)

@@ -1,4 +1,4 @@
-"""Times and sizes, parsed from the notation of users and formatted for them."""
+"""Times and sizes: parsing of users' notation, and formatting for users."""
 
 import re
 from datetime import datetime, timedelta
@@ -74,9 +74,9 @@ def _said(text: str) -> str:
 
 
 def moment(text: str, now: datetime) -> datetime:
-    """Return the aware time of `2h` (before `now`), `2026-11-22` or `2026-11-22T08:00`. Raise ValueError for other texts.
+    """Return the time of `2h` (before `now`), `2026-11-22` or `2026-11-22T08:00`. Raise ValueError for other texts.
 
-    A time without a time zone is in that of this machine.
+    The result has a time zone: that of this machine if the text has none.
     """
     try:
         found = datetime.fromisoformat(text.strip()) if len(text) <= LENGTH_LIMIT else None
@@ -104,7 +104,7 @@ def span(duration: float) -> str:
 
 
 def since(then: datetime | None, now: datetime) -> str:
-    """Return the elapsed time from `then` to `now` as text; a dash if `then` is None."""
+    """Return the time from `then` to `now` as text such as `3m20s`; a dash if `then` is None."""
     return "-" if then is None else span((now - then).total_seconds())
 
 

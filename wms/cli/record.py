@@ -1,4 +1,4 @@
-"""`wms record`: writes a recording of the system's jobs and sites, for `wms simulate`."""
+"""`wms record`: writes a recording of the system's jobs and computing elements, which `wms simulate` reads."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""`wms replay`: submits the jobs of a real system's trace at its times, sped up, and prints a report."""
+"""`wms replay`: submits the jobs of a real system's trace at the times in the trace, sped up, and prints a report."""
 
 import contextlib
 from collections.abc import AsyncIterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 JOBS_LIMIT = 1_000_000
 SHOWN_SITES = 20
 FRESH_PILOTS = {"most": 16, "idle_seconds": 5.0, "local_sites": ["*"]}
-"""The settings of the pilot submitter for --fresh. Pilots end soon, since many sites share this machine in turns."""
+"""The pilot submitter's settings with --fresh. Idle pilots end soon, since the many sites of a trace share this machine."""
 
 
 def replay(
@@ -47,7 +47,7 @@ def replay(
     speedup
         The number by which run times and times between submissions are divided.
     sites_limit
-        The most sites; the busiest are kept, and the jobs of all others go to these.
+        How many sites to have at most. The sites with the most jobs are kept, and the jobs of all others go to them.
     slots
         The number of jobs that a pilot of these sites runs at once.
     fresh

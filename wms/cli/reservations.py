@@ -1,4 +1,4 @@
-"""`wms reservations`: the reservations of CPUs for jobs, where, when, and why offers were denied; and their cancellation."""
+"""`wms reservations`: lists the reservations of CPUs for jobs, with reasons for denied offers, and cancels reservations."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -77,7 +77,7 @@ def list_reservations(
     Parameters
     ----------
     state
-        Reservations in this state; may be repeated. Default: those that have not ended: Requested, Temporary, Confirmed.
+        Reservations in this state; may be repeated. Default: the states that have not ended: Requested, Temporary, Confirmed.
     ended
         Also reservations that have ended.
     owner
@@ -140,7 +140,7 @@ async def _show(sought: "AsyncIterator[ReservationLine]", limit: int, common: Co
 
 
 def reservation_rows(lines: "Sequence[ReservationLine]") -> list[tuple[object, ...]]:
-    """Return the table rows of reservations."""
+    """Return the table rows that show reservations."""
     return [
         (
             each.agreement_id,
@@ -160,5 +160,5 @@ def reservation_rows(lines: "Sequence[ReservationLine]") -> list[tuple[object, .
 
 
 def why(each: "ReservationLine") -> str:
-    """Return the reason for a reservation's state: its code, and its text if there is one; a dash if there is none."""
+    """Return the reason for a reservation's state: its code, with its text if there is one; a dash if there is no reason."""
     return f"{each.reason}: {each.reason_text}" if each.reason_text else each.reason or "-"

@@ -13,7 +13,7 @@ OF_SWEEPS = ("array", "parameters")
 
 
 def check(words: Sequence[str], flags: Mapping[str, Any]) -> None:
-    """Raise Rejected if there are words or options that cannot be combined with --retry-of."""
+    """Raise Rejected if a command with --retry-of also has words, or has options that it cannot have. `flags` are fields set by options."""
     from wms.errors import Rejected
 
     if words:
@@ -31,7 +31,7 @@ def check(words: Sequence[str], flags: Mapping[str, Any]) -> None:
 async def descriptions_of(
     client: "Client", jobs: Sequence[str], flags: Mapping[str, Any]
 ) -> "list[JobDescription]":
-    """Return the descriptions of old jobs, one for each job, with the fields that options set in place of theirs."""
+    """Return a new description for each of the old jobs `jobs`. Fields that options set, `flags`, replace those of the old job."""
     from wms.cli.describing import over
     from wms.client.selector import select
 
@@ -40,7 +40,7 @@ async def descriptions_of(
 
 
 def inputs_beside(descriptions: "Sequence[JobDescription]", paths: Sequence[str]) -> list[Inputs]:
-    """Return for each new job the input files from `paths`, in addition to those of the old job.
+    """Return for each new job the input files from `paths`, which it gets in addition to those of the old job.
 
     Raise Rejected if a file is missing.
     """

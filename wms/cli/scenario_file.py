@@ -1,4 +1,4 @@
-"""Scenario files of `wms simulate`, checked completely, so that all problems are shown at once."""
+"""Reads the scenario files of `wms simulate`. Each is checked completely, so that all problems are shown at once."""
 
 import difflib
 import tomllib
@@ -17,11 +17,14 @@ from wms.simulation.workload import Workload, elements_for
 DEFAULT = "default"
 SIZE_LIMIT = 1_000_000
 NAMED = 60
-"""The greatest number of characters of a name that a problem shows."""
+"""How many characters of a name are shown in a problem."""
 
 
 def read_scenarios(paths: Sequence[Path], workload: Workload) -> list[Scenario]:
-    """Return the scenarios of the files, which have different names. Raise Rejected, with every problem of all files."""
+    """Return the scenarios of the files, which must have different names.
+
+    Raise Rejected, with every problem of all files, if there is one, such as a site that is not in `workload`.
+    """
     found: list[Scenario] = []
     problems: list[str] = []
     for path in paths:
@@ -49,7 +52,7 @@ def _twice(found: Sequence[Scenario]) -> list[str]:
 
 
 def _read(path: Path) -> tuple[Scenario, list[str]]:
-    """Return the scenario of a file, and its problems as texts. A file with problems gives the default scenario."""
+    """Return the scenario of a file, and its problems as texts. If there are problems, the scenario has the default values."""
     if str(path) == DEFAULT:
         return Scenario(), []
     named = msgspec.structs.replace(Scenario(), name=path.stem)
@@ -71,7 +74,7 @@ def _read(path: Path) -> tuple[Scenario, list[str]]:
 
 
 def _problems(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Yield the problems of a value in a scenario, each with its path `place`."""
+    """Yield the problems of `value`, a part of a scenario that must be of the type `kind`. Each begins with its path, `place`."""
     told = False
     for each in _parts(value, kind, place):
         told = True
@@ -85,7 +88,7 @@ def _problems(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _parts(value: Any, kind: Any, place: str) -> Iterator[str]:
-    """Yield the problems of the items or fields of a value."""
+    """Yield the problems of the fields or items within `value`, which must be of the type `kind`. `place` is the value's path."""
     plain = _plain(kind)
     if isinstance(plain, type) and issubclass(plain, msgspec.Struct) and isinstance(value, dict):
         fields = {field.encode_name: field.type for field in msgspec.structs.fields(plain)}
@@ -104,7 +107,7 @@ def _parts(value: Any, kind: Any, place: str) -> Iterator[str]:
 
 
 def _plain(kind: Any) -> Any:
-    """Return a type annotation without its bounds, and without None."""
+    """Return a type annotation without its `Annotated` bounds, and without None as an alternative."""
     if get_origin(kind) is Annotated:
         return _plain(get_args(kind)[0])
     if get_origin(kind) in (Union, UnionType):

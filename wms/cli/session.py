@@ -1,4 +1,4 @@
-"""The session of one command with the system: connect, work, close, and return the exit code."""
+"""The connection of one command to the system: connect, do the command's work, close, and return the exit code."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -25,7 +25,10 @@ DOWN_SECONDS = 2.0
 
 
 def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
-    """Connect to the user's system, run the work with the client, and return the exit code that the work returns."""
+    """Connect to the user's system, run `work` with the client, and return the exit code that `work` returns.
+
+    Raise Rejected if there is no system or no valid token, Unavailable if the system does not answer.
+    """
 
     async def run() -> int:
         from wms.client import Client, read_settings
@@ -43,7 +46,7 @@ def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> i
 
 @asynccontextmanager
 async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
-    """Renew the token of a login if it is about to end, now and while the command runs. Other tokens are not touched."""
+    """Keep the token of a login renewed while the `async with` block runs. A token that is not of a login is left alone."""
     from pathlib import Path
 
     token_file = Path(settings.auth.token_file)
@@ -64,7 +67,7 @@ async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
 
 
 def _patience(common: Common) -> float:
-    """Return how many seconds to wait for a broker. The time is short if the system is known to be down."""
+    """Return how many seconds to try to connect: few if `wms up` is known not to run in the data directory."""
     from wms.client.query_client import CONNECT_SECONDS
     from wms.client.settings import data_directory
     from wms.embedded.lock import holder
@@ -75,7 +78,10 @@ def _patience(common: Common) -> float:
 
 
 def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:
-    """Connect to the system's database, run the work, and return its exit code. Raise Rejected if the user is no operator."""
+    """Connect to the system's database, run `work` with it, and return its exit code.
+
+    Raise Rejected if the settings name no database, as is so for users who are no operators.
+    """
 
     async def run() -> int:
         from wms.db.database import Database
@@ -93,9 +99,9 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
 def with_database_and_broker(
     common: Common, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
 ) -> int:
-    """Connect to the system's database and broker, run the work, and return its exit code.
+    """Connect to the system's database and broker, run `work` with them and the settings, and return its exit code.
 
-    Raise Rejected if the user is no operator.
+    Raise Rejected if the settings name no database, as is so for users who are no operators.
     """
 
     async def run() -> int:
@@ -118,7 +124,10 @@ def with_database_and_broker(
 
 
 def operator_name(common: Common) -> str:
-    """Return the operator's name for the records: the owner of a token that the system's keys verify, else the local user."""
+    """Return the name under which an operator's actions are recorded.
+
+    It is the owner of the token in use if the system's keys verify it, else the local user and machine.
+    """
     import getpass
     import platform
     from pathlib import Path
@@ -138,7 +147,7 @@ def operator_name(common: Common) -> str:
 
 
 def postgres_url(common: Common) -> str:
-    """Return the URL of the system's database. Raise Rejected if the settings do not contain it."""
+    """Return the URL of the system's database. Raise Rejected if the settings name none."""
     from wms.client import read_settings
     from wms.errors import Rejected
 
@@ -155,7 +164,7 @@ def postgres_url(common: Common) -> str:
 def run_async(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end and return its result. Ctrl-C cancels it.
 
-    Raise Unavailable if it was cancelled from within.
+    Raise Unavailable if anything but Ctrl-C cancelled it.
     """
     import asyncio
 
@@ -168,7 +177,7 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
 
 
 def quiet() -> None:
-    """Keep log lines of libraries off the terminal, unless WMS_DEBUG is set, and always off standard output."""
+    """Suppress log lines of libraries, unless WMS_DEBUG is set. Log lines never go to standard output."""
     import logging
     import os
 

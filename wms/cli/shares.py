@@ -51,7 +51,7 @@ Each of list, set and reset has --help with more examples.""",
 def show_shares(*, common: Common = USUAL) -> int:
     """List the shares of groups and their use.
 
-    SHARED tells whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. If use counts (half_life_hours), USED is the use in hours of processors, halved every half-life, and EFFECTIVE is the share after it.
+    SHARED says whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. If the configuration makes past use count (half_life_hours), USED is this use in processor hours, halved every half-life, and EFFECTIVE is the share corrected by it.
 
     For example:
       wms shares list
@@ -133,7 +133,7 @@ async def _list(client: "Client", common: Common) -> int:
 
 
 def row(each: "ShareLine") -> tuple[object, ...]:
-    """Return the table row of a group's share."""
+    """Return the table row that shows a group's share."""
     return (
         each.vo,
         each.owner_group,

@@ -1,4 +1,4 @@
-"""`wms simulate`: simulates a trace or a recording under other conditions, with the system's own decisions."""
+"""`wms simulate`: simulates a trace or a recording under other conditions, by the decision functions of the real system."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -51,7 +51,10 @@ ROWS: tuple[tuple[str, str, Callable[[float], str]], ...] = (
 def show_report(
     results: "Sequence[ScenarioResult]", workload: "Workload", seeds: int, *, as_json: bool
 ) -> None:
-    """Print the results of the scenarios, each compared with the first; as one JSON document if `as_json` is True."""
+    """Print the results of the scenarios side by side, or as one JSON document if `as_json` is True. Each is compared with the first.
+
+    `seeds` is how often each scenario was simulated.
+    """
     if as_json:
         show_json({"jobs": len(workload.arrivals), "seeds": seeds, "scenarios": results})
         return

@@ -76,7 +76,7 @@ def submit(
 
 
 def _fields(options: SubmitOptions) -> dict[str, Any]:
-    """Return the fields of a description that the options give. Raise Rejected if an option is malformed."""
+    """Return the fields of a description that the options set, by name. Raise Rejected if an option is malformed."""
     from wms.cli.describing import attributes, pairs
     from wms.cli.parameter_table import lists_of, series_of, together
 
@@ -125,7 +125,10 @@ def _sentence(taken: "Submission") -> str:
 
 
 def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
-    """Print the ids of the jobs on standard output, and notes on standard error. If `wait` is True, the end follows later."""
+    """Print the ids of the submitted jobs on standard output, and notes on standard error.
+
+    If `wait` is True, the command goes on to wait for the jobs, so less is printed.
+    """
     if common.json:
         if not wait:
             show_json(
@@ -178,7 +181,7 @@ def _show_plan(descriptions: "list[JobDescription]", files: list[Inputs], common
 
 
 def _in_short(description: "JobDescription") -> dict[str, Any]:
-    """Return a description with only the first values of its lists of parameters; --json has all values."""
+    """Return a description as plain data for people, with only the first values of each parameter list. --json prints all values."""
     from msgspec import to_builtins
 
     whole: dict[str, Any] = to_builtins(description)

@@ -49,22 +49,22 @@ class RunOptions:
 @Parameter(name="*", group=NEEDS)
 @dataclass(frozen=True, kw_only=True)
 class NeedOptions:
-    """The options for the requirements of a job on the node that runs it."""
+    """The options for what a job requires of the node that runs it."""
 
     cpu_time: Duration | None = sets("cpu_time")
-    """Processor time: 600, 10m, 1h30m. Default: 1 day. Enforced."""
+    """CPU time: 600 (seconds), 10m, 1h30m. Default: 1 day. A job that uses more is killed."""
 
     wall_time: Duration | None = sets("wall_time")
-    """Wall-clock time: 600, 10m, 1h30m. Enforced."""
+    """Wall-clock time: 600 (seconds), 10m, 1h30m. A job that runs longer is killed."""
 
     memory: Memory | None = sets("memory_mb")
-    """Memory: 512M, 2G. Enforced."""
+    """Memory: 512M, 2G. A job that uses more is killed."""
 
     disk: Memory | None = sets("disk_mb")
-    """Disk space in the job's directory: 500M, 10G. Enforced."""
+    """Disk space in the job's directory: 500M, 10G. A job that uses more is killed."""
 
     max_memory: Memory | None = sets("max_memory_mb")
-    """The most memory that the job may use, if the node has so much, in place of the limit by --memory."""
+    """The most memory that the job may use, such as 4G, if the node has so much. It replaces --memory as the limit."""
 
     processors: int | None = sets("processors")
     """Processors on one node."""
@@ -76,7 +76,7 @@ class NeedOptions:
     """The most processors that the job can use, with --min-processors."""
 
     whole_node: Flag = sets("whole_node", unless=False)
-    """A node of its own."""
+    """A whole node, which the job shares with no other job."""
 
     tag: Many | None = sets("tags")
     """A tag that the resource must have. May be repeated."""
@@ -88,7 +88,7 @@ class NeedOptions:
 @Parameter(name="*", group=WHERE)
 @dataclass(frozen=True, kw_only=True)
 class WhereOptions:
-    """The options for the sites, computing elements and pilots where a job may run."""
+    """The options for where a job may run: on which sites, computing elements and pilots."""
 
     site: Many | None = sets("sites")
     """Only at these sites. May be repeated."""
@@ -121,10 +121,10 @@ class WhereOptions:
     """A ClassAd expression that must be true of the resource. other.NAME is an attribute of the resource: Site, Tags, MaxRAM, or what its site advertises."""
 
     rank: str | None = sets("rank")
-    """A ClassAd expression: resources for which it gives a greater number are preferred."""
+    """A ClassAd expression with a number as its value. Resources with a greater number are preferred."""
 
     attribute: Many | None = makes("attributes")
-    """NAME=VALUE for the expressions of sites. true, false and numbers are values of these types; any other value is a text. May be repeated."""
+    """An attribute NAME=VALUE of the job for the expressions of sites. true, false and numbers have these types; any other value is a text. May be repeated."""
 
 
 @Parameter(name="*", group=FILES)
@@ -154,7 +154,7 @@ class HowOptions:
     """The options for the submission itself."""
 
     after: Many | None = sets("after")
-    """Ids of jobs, such as 7,100-200, that must all be Done before the new jobs start. Until then these are Held (DEPENDENCY). May be repeated."""
+    """Ids of jobs, such as 7,100-200, that must all be Done before the new jobs start. Until then the new jobs are Held (DEPENDENCY). May be repeated."""
 
     after_any: Many | None = sets("after_any")
     """Ids of jobs that must all have ended, in any state, before the new jobs start. May be repeated."""
@@ -163,7 +163,7 @@ class HowOptions:
     """The priority among your own jobs: 0 to 10; default: 1."""
 
     max_attempts: int | None = sets("max_attempts")
-    """The most attempts before a job fails for good."""
+    """How many attempts a job has before it fails for good."""
 
     success_exit_code: Annotated[list[int] | None, Parameter(negative=())] = sets("success_exit_codes")
     """The job is Done when its program ends with this code; default: 0. May be repeated."""
@@ -187,7 +187,7 @@ class HowOptions:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class SubmitOptions:
-    """All options of `wms submit`, by the groups of its help."""
+    """All options of `wms submit`, one group for each heading of its help."""
 
     run: RunOptions = RunOptions()
     needs: NeedOptions = NeedOptions()
@@ -196,14 +196,14 @@ class SubmitOptions:
     how: HowOptions = HowOptions()
 
     def groups(self) -> tuple[RunOptions, NeedOptions, WhereOptions, FileOptions, HowOptions]:
-        """Return the options of each group, in the order of the help."""
+        """Return the option groups, in the order of the help."""
         return (self.run, self.needs, self.where, self.files, self.how)
 
 
 OPTIONS: Mapping[str, str] = options_of(RunOptions, NeedOptions, WhereOptions, FileOptions, HowOptions)
-"""The name of the option that sets or computes each field, by field."""
+"""For each field of a description that an option sets or computes, the name of this option."""
 
 
 def flag_of(name: str) -> str:
-    """Return the option that sets a field, as users write it: `--cpu-time`."""
+    """Return the option that sets a field of a description, as users write it: `--cpu-time`."""
     return f"--{OPTIONS.get(name, name).replace('_', '-')}"

@@ -21,15 +21,15 @@ class TableColumn(NamedTuple):
 
     heading: str
     priority: int = 1
-    """The priority. 0: always shown whole; 1: in every table; 2 to 9: shown if there is room, smaller numbers first."""
+    """The priority. 0: always shown whole; 1: always shown; 2 to 9: shown if there is room, smaller numbers first."""
     fit: Fit = "whole"
-    """The display of cells that are too wide: whole, cut with an ellipsis, or wrapped over several lines."""
+    """How too wide cells are shown: whole, cut with an ellipsis, or wrapped over several lines."""
     least: int = 8
-    """The least width, in characters, of a column that is cut or wrapped."""
+    """The width, in characters, below which a column is not cut or wrapped further."""
 
     @property
     def name(self) -> str:
-        """The heading as it is shown, without its mark for alignment."""
+        """The heading as it is shown, without the `>` that aligns the column to the right."""
         return self.heading.rstrip(">")
 
     @property
@@ -39,21 +39,21 @@ class TableColumn(NamedTuple):
 
 
 class Fitted(NamedTuple):
-    """A table as lines that fit the terminal."""
+    """A table as lines that fit the terminal, and the names of columns that did not fit."""
 
     lines: list[Line]
-    """The lines of the table. The first contains the headings, unless rows are shown as records."""
+    """The lines of the table. The first has the headings, unless each row is shown as a record of names and values."""
     left_out: tuple[str, ...] = ()
     """The names of the columns that were left out."""
     as_records: bool = False
 
 
 _TEXTS = {"WHY": 24, "TEXT": 24, "WHAT": 24, "NOTICE": 20, "REQUIREMENTS": 20, "SERVER": 24, "DOOR": 20}
-"""Columns of sentences, with the least width in characters to which they are wrapped."""
+"""Columns whose cells are sentences, by heading, each with the width in characters below which it is not wrapped further."""
 
 
 def column(given: TableColumn | str) -> TableColumn:
-    """Return a column, which may be given by its heading alone. A `>` at the heading's end aligns it to the right."""
+    """Return a column; `given` may be a heading alone. A `>` at the end of the heading aligns the column to the right."""
     if isinstance(given, TableColumn):
         return given
     least = _TEXTS.get(given.rstrip(">"))
@@ -61,7 +61,7 @@ def column(given: TableColumn | str) -> TableColumn:
 
 
 def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], width: int | None) -> Fitted:
-    """Return a table with at most `width` characters a line; None for an unlimited width."""
+    """Return the table in lines of at most `width` terminal cells; None for an unlimited width."""
     kept = [column(each) for each in columns]
     cells = [list(row) for row in rows]
     if width is None:
@@ -77,9 +77,9 @@ def fitted(columns: Sequence[TableColumn | str], rows: Iterable[Sequence[str]], 
 
 
 def _chosen(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the indices of the columns that fit: those of priority 0 and 1, and the most important further ones.
+    """Return the indices of the columns to show: those of priority 0 and 1, and of the others as many as fit, smallest numbers first.
 
-    Return None if not even those of priority 0 and 1 fit.
+    Return None if not even those of priority 0 and 1 fit into `width` terminal cells.
     """
 
     def fit(chosen: list[int]) -> bool:
@@ -117,7 +117,10 @@ def _natural(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]]) -> l
 
 
 def _widths(columns: Sequence[TableColumn], rows: Sequence[Sequence[str]], width: int) -> list[int] | None:
-    """Return the width of each column, with the widest texts narrowed first; None if the columns do not fit."""
+    """Return the width of each column, in terminal cells, so that a line has at most `width`. The widest columns are narrowed first.
+
+    Return None if the columns do not fit.
+    """
     widths = _natural(columns, rows)
     least = [
         wide if each.fit == "whole" else min(wide, max(each.least, length(each.name)))
@@ -183,7 +186,7 @@ def _padded(column: TableColumn, text: str, width: int) -> str:
 
 
 def _records(columns: Sequence[TableColumn], rows: Iterable[Sequence[str]], width: int) -> list[Line]:
-    """Return each row as lines of name and value, with an empty line after it. Values other than ids are wrapped."""
+    """Return each row as lines of heading and value, with an empty line after it. Values are wrapped, but those of priority 0 are not."""
     wide = max(length(each.name) for each in columns)
     lines: list[Line] = []
     for row in rows:

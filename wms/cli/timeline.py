@@ -1,4 +1,4 @@
-"""`wms timeline`: the events of a job in chronological order, with their sources: services, pilots, elements, the lease."""
+"""`wms timeline`: the events of a job in chronological order, each with its source: a service, a pilot, an element, the lease."""
 
 from collections.abc import Iterator
 from datetime import datetime
@@ -25,7 +25,7 @@ SOURCES = {"job_manager": "job manager", "job_agent": "job agent"}
 
 
 class Entry(NamedTuple):
-    """An event of a job: its time, its attempt (0: none), its source, and its text."""
+    """An event of a job: its time, its attempt (0 for none), the source that reported it, and its text."""
 
     at: datetime
     attempt: int
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: Common = USUAL) -> int:
     """Show the events of a job in the order of time, with their sources.
 
-    It shows each move with its reason. For each attempt it shows the pilot and its place, its first and last report, the state that its computing element gave, and the end of the lease.
+    It shows each change of state with its reason. For each attempt it shows the pilot and its place, its first and last report, the state that its computing element gave, and the end of the lease.
 
     For example:
       wms timeline 17

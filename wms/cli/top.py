@@ -39,9 +39,9 @@ def top(
     Parameters
     ----------
     once
-        Look once, print, and end.
+        Print the present state once, and end.
     every
-        The time between looks.
+        The time between two polls.
     """
 
     async def work(client: "Client") -> int:
@@ -55,7 +55,7 @@ def top(
 
 
 class _Sight:
-    """The data of one poll for the live view: jobs, sites, pilots and processes."""
+    """What one poll of the system returned for the live view: jobs, sites, pilots and processes."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Sight:
         self.parts = parts
 
     def sections(self) -> "list[ScreenSection]":
-        """Return the sections of the screen, the most used first."""
+        """Return the sections of the screen in their order: jobs, sites, pilots, services."""
         from wms.cli.health import PARTS, row
         from wms.cli.job_table import job_table
         from wms.cli.top_screen import ScreenSection

@@ -1,4 +1,4 @@
-"""The screen of `wms top`: its sections, of which a small terminal shows one at a time, and its keys. Pure functions."""
+"""The screen of `wms top`: its sections, and its keys. A small terminal shows one section at a time. Pure functions."""
 
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -8,7 +8,7 @@ import msgspec
 from wms.cli.table import Fitted, TableColumn, fitted
 
 TALL = 40
-"""The least number of terminal lines with which all sections are shown at once."""
+"""How many lines a terminal must have to show all sections at once."""
 HELP = (
     "tab, right, l      the next section        shift-tab, left, h   the one before",
     "down, j            one line down           up, k                one line up",
@@ -25,11 +25,11 @@ KEYS = {
     "g": "top", "\x1b[H": "top", "\x1b[1~": "top", "G": "end", "\x1b[F": "end", "\x1b[4~": "end",
     "?": "help", "q": "quit", "\x03": "quit", "\x1b": "quit",
 }  # fmt: skip
-"""The commands of the keys, by the terminal's input."""
+"""The command of each key, by the characters that the terminal sends for it."""
 
 
 class ScreenSection(NamedTuple):
-    """A section of the screen: a table with its title, and the text that is shown if it is empty."""
+    """A section of the screen: a table with its title, and the text that is shown in place of an empty table."""
 
     title: str
     columns: Sequence[TableColumn | str]
@@ -38,7 +38,7 @@ class ScreenSection(NamedTuple):
 
 
 class ScreenView(msgspec.Struct, frozen=True):
-    """What the user looks at: the selected section, the index of its first visible line, and whether keys are explained."""
+    """What the user has chosen to see: the section, the index of its first visible line, and whether the help on keys is shown."""
 
     section: int = 0
     line: int = 0
@@ -47,7 +47,7 @@ class ScreenView(msgspec.Struct, frozen=True):
 
 
 class JobRates(msgspec.Struct, frozen=True, kw_only=True):
-    """Numbers of jobs now and in the recent past, by state or reason. They are empty in an empty system."""
+    """How many jobs there are now, and how many ended recently, by state or reason. All are empty in an empty system."""
 
     now: Mapping[str, int]
     """Jobs that have not ended, by state."""
@@ -59,7 +59,7 @@ class JobRates(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pressed(view: ScreenView, key: str, sections: int, page: int) -> ScreenView:
-    """Return the view after a key; `sections` is their number, `page` the number of lines of a page to scroll."""
+    """Return the view after a key was pressed. `sections` is the number of sections, `page` how many lines a page scrolls."""
     match KEYS.get(key):
         case "next" | "before" as way:
             step = 1 if way == "next" else -1
@@ -86,7 +86,10 @@ class Row(NamedTuple):
 def screen(
     pace: JobRates, sections: Sequence[ScreenSection], view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return at most `height` lines of at most `width` cells, and the view, corrected to a line that exists."""
+    """Return the screen as at most `height` lines of at most `width` cells, and the view.
+
+    The returned view has the first visible line corrected to one that exists.
+    """
     rows = [_titles(sections, view, width), *(Row([_short(line, width)]) for line in pace_lines(pace))]
     rows.append(Row([""]))
     if view.help:
@@ -136,7 +139,7 @@ def _short(line: str, width: int) -> str:
 def _section(
     section: ScreenSection, view: ScreenView, width: int, height: int
 ) -> tuple[list[Row], ScreenView]:
-    """Return a section as at most `height` lines, and the corrected view.
+    """Return a section as at most `height` lines, and the view with the first visible line corrected to one that exists.
 
     The lines are the title with the range of shown rows, the headings, and the rows.
     """
@@ -166,7 +169,10 @@ def _which(section: ScreenSection, table: Fitted, start: int, shown: int, lines:
 
 
 def _shares(sections: Sequence[ScreenSection], looked_at: int, room: int) -> list[int]:
-    """Return the number of lines for each section: at most as many as it needs. The section `looked_at` gets the rest."""
+    """Return the number of lines for each section, of `room` in all: equal parts, but at most as many as a section needs.
+
+    Lines that are left over go first to the section `looked_at` (its index), then to the others.
+    """
     needs = [len(each.rows) + 3 if each.rows else 2 for each in sections]
     each = max(2, room // len(sections))
     given = [min(need, each) for need in needs]

@@ -1,4 +1,4 @@
-"""Files of descriptions in any language: recognised by their content, with tables of what could not be kept."""
+"""Files of descriptions in any language. The language is recognised by the content, and what could not be translated is shown in a table."""
 
 import os
 import sys
@@ -18,9 +18,9 @@ from wms.jobdesc.loss_report import LossEntry
 from wms.jobdesc.problem import InvalidDescription, Problem
 
 ROWS = 50
-"""The greatest number of rows of a table on standard error; --json has all."""
+"""How many rows a table of losses on standard error may have. --json has all rows."""
 HEAD = 65_536
-"""The number of bytes by which a file is recognised before it is read whole."""
+"""By how many bytes at the beginning of a file its language is recognised, before the whole file is read."""
 WIDTH = 80
 _OURS = {".toml": "toml", ".json": "json", ".jsonl": "json", ".ndjson": "json"}
 _COLUMNS = (
@@ -32,15 +32,15 @@ _COLUMNS = (
 
 
 class Given(NamedTuple):
-    """The descriptions given on a command line, with the files that their documents name."""
+    """The descriptions that a command line gives, with the input files that their documents name."""
 
     descriptions: list[JobDescription]
     files: list[dict[str, Path]]
-    """For each description the files of this machine that its document names, by their names in the job's directory."""
+    """For each description, the files of this machine that its document names, by their names in the job's directory."""
 
 
 def is_recognised(name: str) -> bool:
-    """Return whether a file that is no program is in a language of job descriptions, by its content."""
+    """Return whether a file's content is in a language of job descriptions. False for a missing file and for an executable one."""
     path = Path(name)
     if not path.is_file() or os.access(path, os.X_OK):
         return False
@@ -52,7 +52,7 @@ def is_recognised(name: str) -> bool:
 
 
 def translation_of(name: str, data: bytes) -> Translation:
-    """Return the translation of a file. Raise Rejected, with the file's name, if no reader accepts it."""
+    """Return the translation of a file with this content. Raise Rejected, with the file's name, if it is in no known language or malformed."""
     language = _language(name, data)
     if language is None:
         known = ", ".join(each.title for each in LANGUAGES)
@@ -70,9 +70,9 @@ def translation_of(name: str, data: bytes) -> Translation:
 
 
 def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
-    """Return the jobs of a file, and print the losses of the translation.
+    """Return the jobs that a file describes, and print on standard error what its translation lost.
 
-    Raise InvalidDescription if a job is invalid, or, if `strict` is True, if anything was lost. Raise Rejected if a file
+    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. Raise Rejected if a file
     that the document names is missing.
     """
     found = translation_of(name, data)
@@ -84,7 +84,7 @@ def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
 
 
 def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
-    """Return the files that a document names, which are relative to the document, by their names in the job's directory.
+    """Return the files that a document names, by their names in the job's directory. Their paths are relative to the document `name`.
 
     Raise Rejected if one is missing.
     """
@@ -97,10 +97,10 @@ def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:
 
 
 def jobs_of(name: str, found: Translation, *, strict: bool) -> list[JobDescription]:
-    """Return the descriptions of a file's translation.
+    """Return the descriptions that the translation of the file `name` found.
 
-    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. Each place begins with the
-    file's name.
+    Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. The place of each problem begins
+    with the file's name.
     """
     try:
         return found.jobs(strict=strict)

@@ -1,4 +1,4 @@
-"""Messages that block their partitions, read from the broker and shown with their unverified senders."""
+"""Messages that block their Kafka partitions, read from the broker and shown with the senders that they claim to have."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -19,22 +19,22 @@ BLOCKED = ("CONSUMER", "PARTITION", "OFFSET>", "FOR>", "TYPE", "SENDER", "SIZE>"
 
 
 class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The next message of a blocked partition, for a table or JSON."""
+    """The message that blocks a partition, for a table or JSON."""
 
     consumer: str
     topic: str
     partition: int
     offset: int
     age: float
-    """Seconds for which the message has blocked the consumer."""
+    """For how many seconds the message has blocked its consumer."""
     type: str
     sender: str
-    """The owner that the message's token names, unverified."""
+    """The owner that the message's token names. The token was not verified."""
     bytes: int
 
 
 def line_of(each: "Unhandled") -> UnhandledLine:
-    """Return a message that blocks its partition in the form that is shown."""
+    """Return a message that blocks its partition as a line for a table or JSON."""
     return UnhandledLine(
         **msgspec.structs.asdict(each.blocked),
         age=each.age,
@@ -45,20 +45,20 @@ def line_of(each: "Unhandled") -> UnhandledLine:
 
 
 def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
-    """Return the table row of a blocking message."""
+    """Return the table row that shows a message that blocks its partition."""
     place = f"{each.topic}/{each.partition}"
     return each.consumer, place, each.offset, span(each.age), each.type, each.sender, f"{each.bytes:,}"
 
 
 def in_words(each: UnhandledLine) -> str:
-    """Return the message as text that begins with the arguments of `wms dead-letters skip` for it."""
+    """Return a message that blocks its partition as text. The text begins with the arguments by which `wms dead-letters skip` skips it."""
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
     return f"{place}: {each.type}{sender}, {each.bytes:,} bytes, for {span(each.age)}"
 
 
 def claimed_sender(token: str) -> str:
-    """Return the owner that a token names, unverified; a dash if there is none."""
+    """Return the owner that a token names; the token is not verified. A dash if it names none."""
     from wms.client.credential import decode
 
     try:
@@ -68,7 +68,7 @@ def claimed_sender(token: str) -> str:
 
 
 async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
-    """Return the next message of each partition in `silent` that has one."""
+    """Return the next message of each partition in `silent`, the partitions without progress. A partition without a next message is left out."""
     from wms.bus.skipping import next_messages
 
     wanted = {(each.consumer, each.topic, each.partition) for each in silent}

@@ -1,4 +1,4 @@
-"""`wms usage`: CPU, wall time, memory and efficiency of jobs that ended, and what was wasted for which reasons."""
+"""`wms usage`: CPU time, wall time, memory and efficiency of jobs that ended, and how much was wasted for which reasons."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
@@ -40,7 +40,7 @@ def usage(
 ) -> int:
     """Show what the jobs used that you may see, by VO, group, owner, site, month or day.
 
-    Counted are the attempts that ended: CPU h are hours of CPU, WALL h hours by the processors that were asked for, EFF is their ratio. WASTE h are hours of attempts that did not end well, MOSTLY the reason that cost the most. MEMORY is the mean of the jobs' largest memory. Hours are counted whole; months and days are those of UTC.
+    Only attempts that have ended count. CPU h is CPU time in hours, WALL h is elapsed time in hours multiplied by the requested processors, EFF is CPU h divided by WALL h. WASTE h is the part of WALL h in attempts that failed, MOSTLY the reason with the largest part of it. MEMORY is the mean of the jobs' largest memory. Hours are counted whole; months and days are those of UTC.
 
     For example:
       wms usage
@@ -76,7 +76,7 @@ def usage(
 
 
 def columns(by: str) -> tuple[By, ...]:
-    """Return the names in a text such as `vo,owner`. Raise Rejected if one is unknown or comes twice, or if there is none."""
+    """Return the names in a text such as `vo,owner`. Raise Rejected if a name is unknown or given twice, or if there is none."""
     from wms.errors import Rejected
 
     names = [each.strip() for each in by.split(",") if each.strip()]
@@ -89,7 +89,7 @@ def columns(by: str) -> tuple[By, ...]:
 
 
 def record(names: Sequence[str], line: "UsageLine") -> dict[str, object]:
-    """Return a line of usage as an object for JSON, with the reasons of the waste; `names` are those of its key."""
+    """Return a line of usage as an object for JSON, with the seconds wasted by reason. `names` are the properties it is summed up by."""
     values = {name: getattr(line, name) for name in FIELDS}
     return {
         **dict(zip(names, line.key, strict=True)),
@@ -99,7 +99,7 @@ def record(names: Sequence[str], line: "UsageLine") -> dict[str, object]:
 
 
 def print_csv(names: Sequence[str], lines: Iterable["UsageLine"]) -> None:
-    """Print lines of usage as comma-separated values, with a first line of names; `names` are those of their keys."""
+    """Print lines of usage as comma-separated values under a line of headings. `names` are the properties they are summed up by."""
     import csv
     import sys
 
@@ -112,12 +112,12 @@ def print_csv(names: Sequence[str], lines: Iterable["UsageLine"]) -> None:
 
 
 def plain(text: str) -> str:
-    """Return a name that no spreadsheet takes for a formula: users choose their names."""
+    """Return a name with `'` in front if a spreadsheet would take it for a formula. Users choose their names, so one may be an attack."""
     return f"'{text}" if text[:1] in {"=", "+", "-", "@", "\t", "\r"} else text
 
 
 def row(line: "UsageLine") -> tuple[object, ...]:
-    """Return the table row of a line of usage."""
+    """Return the table row that shows a line of usage."""
     return (
         *line.key,
         f"{line.attempts:,}",
@@ -131,5 +131,5 @@ def row(line: "UsageLine") -> tuple[object, ...]:
 
 
 def hours(seconds: float) -> str:
-    """Return seconds as hours with one digit after the point."""
+    """Return a number of seconds as hours, with one digit after the decimal point."""
     return f"{seconds / 3_600:,.1f}"

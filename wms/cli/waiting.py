@@ -21,10 +21,10 @@ async def wait_for(
     submission: "Submission | None" = None,
     limit: float | None = None,
 ) -> int:
-    """Wait for the selected jobs, print their numbers by state, and return the exit code.
+    """Wait for the selected jobs to end, print their numbers by state, and return the exit code.
 
-    The code is 0 if all are Done, 1 if not, 3 if there are none. `submission` is that of the jobs, if they were just
-    submitted. Raise Unavailable if they have not ended within `limit` seconds (None: no bound).
+    The code is 0 if all are Done, 1 if not, 3 if there are none. If the jobs were just submitted, `submission` is their
+    submission. Raise Unavailable if they have not ended within `limit` seconds (None: no bound).
     """
     counts = await _counted_at_the_end(client, selector, limit)
     if common.json:
@@ -72,7 +72,7 @@ def selector_in_words(selector: "Selector") -> str:
 
 
 def none_found(selector: "Selector") -> str:
-    """Return the text that there is no such job. It is the same for other users' jobs and for unknown ids."""
+    """Return a text that says that no job is selected. It does not reveal whether an id is unknown or another user's."""
     from wms.client.selector import in_words as ids_in_words
 
     named = f"there is no job {ids_in_words(selector.ids)}"
@@ -80,7 +80,7 @@ def none_found(selector: "Selector") -> str:
 
 
 def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
-    """Print how many of the given ids belong to no job that the user may see, and return their number."""
+    """Print how many of the selector's ids are of no job that the user may see, and return their number. `counts` are the jobs found."""
     named = sum(high - low + 1 for low, high in selector.ids)
     found = sum(counts.values())
     if not found:
@@ -92,7 +92,7 @@ def note_missing(selector: "Selector", counts: dict[str, int]) -> int:
 
 
 async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, int]) -> None:
-    """Print the reasons of failures, and how many jobs are Done although an output pattern matched no file."""
+    """Print why jobs failed, and how many jobs are Done although an output pattern matched no file. `counts` are jobs by state."""
     reasons = await client.reasons(selector)
     if failed := reasons.get("Failed") if counts.get("Failed") else None:
         note(f"failed for: {in_words(failed)}")
@@ -101,7 +101,7 @@ async def _note_ends(client: "Client", selector: "Selector", counts: dict[str, i
 
 
 def in_words(counts: dict[str, int]) -> str:
-    """Return the counts as a phrase: `990 Done, 10 Failed`."""
+    """Return numbers of jobs by state as a phrase: `990 Done, 10 Failed`."""
     return ", ".join(
         f"{count:,} {state}" for state, count in sorted(counts.items(), key=lambda each: -each[1])
     )

@@ -43,9 +43,9 @@ def why(
     Parameters
     ----------
     limit
-        The most jobs to explain.
+        How many jobs to explain at most.
     elements
-        The most computing elements to show for each job, those nearest to fitting first; 0 shows none.
+        How many computing elements to show for each job at most, those with the fewest failed requirements first; 0 shows none.
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: _why(client, selector, limit, elements, common))
@@ -119,7 +119,7 @@ def _start(answer: "JobWhy") -> list[str]:
 
 
 def _ways(at: "CeVerdict") -> list[str]:
-    """Return which of the job's requirements the element's ad, its batch system and its nodes decide, as texts."""
+    """Return texts on who decides which of the job's requirements at a computing element: its ad, its batch system, or its nodes."""
     named = (("by its ad", at.decided), ("asked for", at.forwarded), ("looked at on the node", at.on_node))
     return [f"{name}: {', '.join(terms)}" for name, terms in named if terms]
 
@@ -133,7 +133,7 @@ def _show_elements(shown: "tuple[CeVerdict, ...]", total: int) -> None:
 
 
 def rows(shown: "tuple[CeVerdict, ...]") -> list[tuple[object, ...]]:
-    """Return the table rows of computing elements, each with its verdict on a job."""
+    """Return the table rows that show computing elements, each with the verdict whether a job fits it."""
     return [
         (
             each.site,
