@@ -1,4 +1,7 @@
-"""Ads of computing elements, by which sites describe them, in the database. They are replaced by newer ones and kept for a while."""
+"""Ads of computing elements, by which sites describe them, in the database.
+
+An ad is replaced by a newer one of the same element. Expired ads are deleted after `KNOWN_DAYS` days.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -27,7 +30,10 @@ SQL = load(__file__)
 log = structlog.get_logger()
 
 KNOWN_DAYS = 30
-"""Days for which a computing element stays known after its ad expired. Until then, jobs that only it can run are not called impossible."""
+"""Days for which a computing element counts as existing after its ad expired.
+
+Until then, jobs that only this element can run are not reported as impossible.
+"""
 
 
 _KNOWN_MOST = 50_000
@@ -61,7 +67,7 @@ class _Row(NamedTuple):
 
 
 async def store(tx: Transaction, ads: Sequence[Advertise]) -> set[CeId]:
-    """Store ads of computing elements, at most one for each element. Return the elements whose stored ad is now this one.
+    """Store ads of computing elements, at most one for each element. Return the elements whose stored ad is now the given one.
 
     An ad with unchanged content only extends the life of the stored one, and counts as stored. An ad older than the stored one is ignored.
     """
@@ -95,7 +101,7 @@ def _row(ad: Advertise) -> _Row:
 async def withdraw(tx: Transaction, gone: Sequence[Withdraw]) -> set[CeId]:
     """Let the ads of computing elements expire at once.
 
-    Return the elements whose ad was withdrawn: those that have an ad, but none newer than the withdrawal.
+    Return the elements whose ad was withdrawn. An element without an ad, or with an ad that is newer than the withdrawal, is left out.
     """
     if not gone:
         return set()
@@ -113,9 +119,9 @@ async def forget_expired(tx: Transaction) -> int:
 
 
 async def forget(tx: Transaction, site: str, ce: str) -> set[CeId]:
-    """Delete the ad of computing element `ce`, or all ads of the site if `ce` is empty, with the planner's decisions there.
+    """Delete the ad of computing element `ce`, or all ads of the site if `ce` is empty. Return the elements that had an ad.
 
-    Return the elements that had an ad.
+    The stored decisions on how many pilots to send to these elements are deleted too.
     """
     return {CeId(row["site"], row["ce"]) for row in await tx.fetch(SQL["forget_place"], site, ce)}
 
@@ -127,7 +133,7 @@ async def fresh(tx: Transaction) -> list[ComputingElement]:
 
 
 async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[CeId, ComputingElement]:
-    """Return the computing elements that rows of the ad table name, by site and name, in the order of the rows.
+    """Decode the ads of the given elements. Return the computing elements by site and name, in the order of `rows`.
 
     Each row has `site`, `ce`, `received_at` (when the ad arrived) and `pilot_seconds` (lifetime of pilots there). Elements that were
     deleted meanwhile, or whose ad cannot be read, are absent.

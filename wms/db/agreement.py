@@ -1,6 +1,6 @@
 """Agreements in the database. The resource broker offers to reserve CPUs of a site for a job; the site's agreement service decides.
 
-Times are the database's.
+All times are by the database's clock.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,14 +27,14 @@ SQL = load(__file__)
 
 
 class ReservableElement(msgspec.Struct, frozen=True):
-    """A computing element on which CPUs may be reserved: how many, and within which bounds a site takes offers."""
+    """A computing element on which CPUs may be reserved: the number of CPUs, and the bounds within which its site takes offers."""
 
     cpus: int
     template: AgreementTemplate
 
 
 class HeldReservation(msgspec.Struct, frozen=True):
-    """A reservation that the batch system of computing element `ce` may still hold: its name there, and the agreement it was made for."""
+    """A reservation that the batch system of computing element `ce` may still hold: its name in the batch system, and its agreement."""
 
     agreement_id: AgreementId
     ce: str
@@ -156,7 +156,10 @@ async def keep_turn(tx: Transaction, place: CeId, holder: str) -> bool:
 
 
 async def requested(tx: Transaction, place: CeId, limit: int) -> list[Agreement]:
-    """Return up to `limit` offers for a computing element that are still undecided: the oldest of each owner first, then the next of each."""
+    """Return up to `limit` offers for a computing element that are still undecided, the oldest first.
+
+    Owners take turns: the oldest offer of each owner comes before the second offer of any.
+    """
     return [_agreement(row) for row in await tx.fetch(SQL["requested"], *place, limit)]
 
 
@@ -176,7 +179,7 @@ async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
 
 
 async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: bool = True) -> None:
-    """Store that decisions on these Requested agreements begin, with the name of each reservation; count the attempt.
+    """Store that decisions on these Requested agreements begin, with the name of each reservation; add 1 to their number of attempts.
 
     With `is_held`, also store that the batch system may hold the reservations from now on, so that they are released later.
     """
@@ -184,12 +187,12 @@ async def intend(tx: Transaction, names: Mapping[AgreementId, str], *, is_held: 
 
 
 async def hand_over(tx: Transaction, jobs: Mapping[AgreementId, JobId]) -> None:
-    """Give each agreement to another job of the same owner, group and VO: the job that runs in its reservation. Other pairs are ignored."""
+    """Assign each agreement to another job, which runs in its reservation. Pairs of different owner, group or VO are ignored."""
     await tx.execute(SQL["hand_over"], list(jobs), list(jobs.values()))
 
 
 async def in_use(tx: Transaction, ids: Collection[str]) -> list[AgreementId]:
-    """Return those of these agreements in which their jobs have started."""
+    """Return the ids of those of these agreements whose jobs have started in their reservations."""
     return [AgreementId(row["agreement_id"]) for row in await tx.fetch(SQL["in_use"], sorted(ids))]
 
 
@@ -211,9 +214,9 @@ async def end_overdue(tx: Transaction, site: str, grace: timedelta, limit: int) 
 
 
 async def use(tx: Transaction, site: str, in_use: Collection[str]) -> int:
-    """Store that confirmed reservations of a site are in use. Return for how many that was new.
+    """Store that confirmed reservations of a site are in use. Return for how many of them that was new.
 
-    `in_use` names the reservations in which the batch system runs something. Those whose job is at a pilot count too.
+    A reservation is in use if `in_use` contains its name, since the batch system runs something in it, or if a pilot holds its job.
     """
     return await tx.execute(SQL["use"], site, sorted(in_use))
 
@@ -224,7 +227,7 @@ async def releasable(tx: Transaction, site: str, limit: int) -> list[HeldReserva
 
 
 async def released(tx: Transaction, ids: Collection[AgreementId]) -> None:
-    """Store that the batch system holds no reservation any more for these agreements. Agreements that are not over stay as they are."""
+    """Store that the batch system no longer holds reservations for these agreements. Agreements that are not over stay unchanged."""
     await tx.execute(SQL["released"], sorted(ids))
 
 

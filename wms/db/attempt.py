@@ -40,7 +40,7 @@ class AttemptEnd(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     ran: bool = False
     """Whether the payload began to run, even if its start was never reported."""
     start_seq: int | None = None
-    """The number of the payload's start in the job's history. None if the lease holds it already or the payload never started."""
+    """The number of the payload's start in the job's history. None if the lease already has that number, or the payload never started."""
     end_seq: int | None = None
     """The number of the job's end in its history; None if the job goes on after this attempt."""
 
@@ -59,7 +59,7 @@ async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
 
 
 async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:
-    """Store ended attempts, with the history entries that their leases held, and delete the leases.
+    """Store ended attempts and delete their leases. The job's history gets the entries that were stored in the lease so far.
 
     An attempt whose lease is gone is ignored.
     """
@@ -95,9 +95,9 @@ def _row(ended: AttemptEnd) -> tuple[Any, ...]:
 
 
 async def recorded(tx: Transaction, reported: Sequence[tuple[JobId, Epoch, PilotId]]) -> set[AttemptId]:
-    """Return those of these attempts whose results are recorded already, reported by the same pilot.
+    """Return those of these attempts whose results are stored already, as reported by the same pilot.
 
-    A repeated report is only acknowledged again.
+    A repeated report of such a result needs only an acknowledgement.
     """
     if not reported:
         return set()
@@ -120,5 +120,5 @@ async def clock_set(tx: Transaction, step_seconds: float, longest_seconds: float
 
 
 async def of_pilots(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[JobId]:
-    """Return the jobs that these pilots hold, whether offered only or accepted."""
+    """Return the jobs that these pilots hold, whether only offered or accepted."""
     return [row["job_id"] for row in await tx.fetch(SQL["of_pilots"], pilot_ids)]

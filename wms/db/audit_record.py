@@ -1,6 +1,6 @@
-"""The audit trail in the database: orders and refusals, written in the transaction of their effects.
+"""The audit trail in the database: orders of users and operators, and refusals, stored in the transaction that carries out the order.
 
-The table refuses changes.
+The table refuses updates, and the deletion of entries younger than seven days.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ TEXT_LENGTH = 4_096
 
 
 class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
-    """An order, its subject, and its answer. `code` is empty if the order was carried out."""
+    """An order of a user or operator, what it is on, and its answer. `code` is the error code; empty if the order was carried out."""
 
     command_id: str
     action: str
@@ -34,7 +34,7 @@ class AuditEntry(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SoughtAudit(msgspec.Struct, frozen=True, kw_only=True):
-    """Conditions on entries of the audit trail. An empty value sets none."""
+    """Conditions by which entries of the audit trail are listed. An empty value, or None, sets no condition."""
 
     owner: str = ""
     action: str = ""
@@ -43,11 +43,11 @@ class SoughtAudit(msgspec.Struct, frozen=True, kw_only=True):
     refused: bool = False
     since: datetime | None = None
     before: int | None = None
-    """Only entries with numbers below this; None: all."""
+    """Only entries with numbers below this one are returned; None: all."""
 
 
 async def record(tx: Transaction, who: Identity, token_id: str, entry: AuditEntry) -> None:
-    """Record who gave an order with which token, and the answer."""
+    """Store an entry of the audit trail: who gave the order, with which token, and the answer."""
     await tx.execute(
         SQL["record"],
         shown(who.owner),
@@ -67,7 +67,7 @@ async def record(tx: Transaction, who: Identity, token_id: str, entry: AuditEntr
 async def page(
     tx: Transaction, sought: SoughtAudit, limit: int, *, owner: str | None = None, vo: str | None = None
 ) -> list[asyncpg.Record]:
-    """Return entries that meet the conditions, the latest first, at most `limit`. With `owner` or `vo`, only theirs."""
+    """Return up to `limit` entries that meet the conditions, newest first. With `owner` or `vo`, only entries of that owner or VO."""
     return await tx.fetch(
         SQL["page"],
         owner,
@@ -84,5 +84,5 @@ async def page(
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
-    """Delete at most `limit` entries older than `age` seconds and than seven days. Return their number."""
+    """Delete up to `limit` entries older than `age` seconds, but none younger than seven days. Return the number of deleted entries."""
     return await tx.execute(SQL["forget"], age, limit)

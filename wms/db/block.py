@@ -34,7 +34,7 @@ CHUNK = 1_000
 FEW = 16
 """How many jobs of a block get rows in one step at least."""
 AHEAD = 8
-"""For each job that needs a row, so many jobs of its block get rows at once, within `FEW` and `CHUNK`.
+"""For each job that needs a row, the number of jobs of its block that get rows with it, within `FEW` and `CHUNK`.
 
 A further row costs less than a further request. The bounds keep a pass over many job arrays from making rows that are used only minutes
 later.
@@ -52,7 +52,7 @@ Part = tuple[Block, list[Range]]
 class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Conditions by which jobs are selected: ranges of ids in order, what the asking user may see, and the criteria of a selector.
 
-    None or empty sets none.
+    None or an empty value sets no condition.
     """
 
     ranges: tuple[Range, ...]
@@ -66,7 +66,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """The parameters, in order, that the statements of `select`, `count`, `reasons` and `lock_selected` share."""
+        """Return the statement parameters, in order, that `select`, `count`, `reasons` and `lock_selected` share."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
         beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
@@ -97,9 +97,9 @@ def _clipped(ranges: Iterable[Range], low: int, high: int) -> Iterator[Range]:
 
 
 async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int) -> list[Part]:
-    """Return the blocks with the first selected jobs, or the newest ones, and which of their jobs are selected.
+    """Return blocks that contain selected jobs, and which of their jobs are selected: lowest ids first, or highest first with `newest`.
 
-    They hold at least `limit` selected jobs, if there are as many. With a condition on names, all blocks are read.
+    The blocks contain at least `limit` selected jobs, if there are that many. With a condition on names, all blocks are read.
     """
     if not wanted.ranges:
         return []
@@ -206,7 +206,10 @@ async def _parts(tx: Transaction, rows: Iterable[asyncpg.Record], wanted: JobFil
 
 
 async def _named(tx: Transaction, block: Block, ranges: list[Range], pattern: str) -> list[Range]:
-    """Return those ids in the ranges whose job name matches a pattern with * and ?. If its fixed beginning decides, no name is computed."""
+    """Return those ids in the ranges whose job names match a pattern with * and ?.
+
+    Names are computed only if the text before their first placeholder leaves the answer open.
+    """
     begins, same = re.split(r"[*?]", pattern, maxsplit=1)[0], block.name.partition("{")[0]
     if not same.startswith(begins) and not ("{" in block.name and begins.startswith(same)):
         return []
@@ -235,7 +238,7 @@ def _block(row: asyncpg.Record) -> Block:
 async def lock_selected(tx: Transaction, wanted: JobFilter) -> list[Part]:
     """Lock the job arrays of the blocks with selected jobs until the transaction ends, so that nobody else cuts the blocks.
 
-    Return the blocks as they are then, and which of their jobs are selected.
+    Return these blocks as they are once the locks are held, and which of their jobs are selected.
     """
     if not wanted.ranges:
         return []
@@ -253,8 +256,8 @@ Moving = tuple[Block, list[Range], Steps]
 async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
     """Apply steps to the given jobs of blocks, and cut the blocks where jobs stay behind. The caller has locked the job arrays.
 
-    States and history are stored, events are sent, and matchers are told which jobs left or entered their queues. `source` says who caused
-    it.
+    States and history are stored, events are sent, and matchers are told which jobs left or entered their queues. `source` names the user
+    or service that caused the change.
     """
     if not moving:
         return
@@ -321,7 +324,10 @@ async def replace(tx: Transaction, old: Sequence[Block], new: Sequence[Block]) -
 
 
 async def expand(tx: Transaction, job_ids: Iterable[JobId]) -> bool:
-    """Give job rows to those of these jobs that wait in blocks, and to some jobs after each. Return whether any of them waited in a block."""
+    """Give job rows to those of these jobs that wait in blocks, and to some jobs that follow each.
+
+    Return whether any of them was in a block.
+    """
     ids = sorted(job_ids)
     locked = {row["first"] for row in await tx.fetch(SQL["lock_waiting"], ids)}
     if not locked:

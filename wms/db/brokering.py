@@ -1,6 +1,6 @@
-"""Jobs placed by the resource broker, in the database.
+"""Jobs that the resource broker places, in the database.
 
-The broker is asked to place each that is Checking; its placement follows the job's changes of state.
+The broker is asked to place each job that is in state Checking. When such a job changes its state later, its placement changes too.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,14 @@ from wms.messages import broker
 SQL = load(__file__)
 
 Moved = tuple[Job, Steps]
-"""A brokered job as it was before some steps of its state, and the steps."""
+"""A brokered job as it was before a change of state, and the steps of that change."""
 
 
 class BrokerOrder(NamedTuple):
-    """How often, and since when, the resource broker has been asked to place one job. `seq` numbers the job's event that asked."""
+    """How often, and since when, the resource broker has been asked to place one job.
+
+    `seq` is the number, in the job's history, of the change of state for which the broker is asked.
+    """
 
     seq: int
     asked_at: datetime
@@ -90,7 +93,7 @@ def _tell(tx: Transaction, asked: tuple[JobId, int, str, str, str], now: datetim
 
 
 async def ask_again(tx: Transaction, limit: int) -> int:
-    """Send the resource broker another message for up to `limit` jobs that it has not placed in time. Return the number of jobs."""
+    """Ask the resource broker again to place up to `limit` jobs that it was asked for over 60 s ago. Return the number of jobs."""
     due = await tx.fetch(SQL["due"], limit)
     now = await tx.now()
     for row in due:
@@ -99,6 +102,6 @@ async def ask_again(tx: Transaction, limit: int) -> int:
 
 
 async def asked(tx: Transaction, job_id: JobId) -> BrokerOrder | None:
-    """Return how often the resource broker was asked to place this job; None if it is not asked now."""
+    """Return how often and since when the resource broker has been asked to place this job; None if it is not asked at present."""
     row = await tx.fetchrow(SQL["asked"], job_id)
     return None if row is None else BrokerOrder(*row)

@@ -16,7 +16,7 @@ SQL = load(__file__)
 
 
 class FreshElement(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element whose ad has not expired. `coming` counts placements there that the ad cannot include yet."""
+    """A computing element whose ad has not expired. `coming` is the number of placements there that its ad cannot count yet."""
 
     element: ComputingElement
     attributes: Mapping[str, Any]

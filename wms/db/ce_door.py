@@ -1,6 +1,6 @@
-"""Endpoints of computing elements (doors) in the database: how each requests hosts from its batch system.
+"""Endpoints of computing elements in the database, called doors in the code: how each requests hosts from its batch system.
 
-The pilot submitter writes, other services read.
+The pilot submitter writes them, other services read them.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ SQL = load(__file__)
 
 
 class DoorRow(NamedTuple):
-    """The stored endpoint of one computing element, through which pilots are sent there."""
+    """The endpoint of one computing element as stored. The pilot submitter sends pilots to the element through it."""
 
     site: str
     ce: str

@@ -1,6 +1,6 @@
 """Decisions in the database: for each computing element, why the pilot submitter's last plan sent pilots there or not.
 
-They are shown to people.
+They are only shown to users and operators.
 """
 
 from collections.abc import Collection, Sequence

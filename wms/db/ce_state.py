@@ -18,7 +18,10 @@ SQL = load(__file__)
 
 
 async def read(tx: Transaction) -> dict[CeId, ElementHealth]:
-    """Return the stored health of computing elements, and of whole sites under an empty `ce`. What is absent is healthy."""
+    """Return the stored health of computing elements. The health of a whole site has an empty `ce`.
+
+    Elements and sites that are absent are healthy.
+    """
     return {CeId(row["site"], row["ce"]): _health(row) for row in await tx.fetch(SQL["read"])}
 
 
@@ -27,7 +30,10 @@ def _health(row: asyncpg.Record) -> ElementHealth:
 
 
 def of(known: Mapping[CeId, ElementHealth], site: str, ce: str) -> ElementHealth:
-    """Return the health of computing element `ce`, given the stored health of all. If the site as a whole is avoided, that is the site's."""
+    """Return the health of computing element `ce`, or that of its site if the whole site is avoided.
+
+    `known` has the stored health of all.
+    """
     whole = known.get(CeId(site, ""), ElementHealth())
     return whole if whole.avoided else known.get(CeId(site, ce), ElementHealth())
 
@@ -42,8 +48,8 @@ async def move(
 ) -> ElementHealth | None:
     """Apply a change of health to a computing element, or to a whole site if the `ce` of `place` is empty.
 
-    `terms` sets how long states last. The state is stored and an event is sent. Return the new health; return None, and store nothing, if
-    the state does not change.
+    `terms` sets how long states last. The state is stored and an event is sent. Return the new health. If the state does not change, store
+    nothing and return None.
     """
     row = await tx.fetchrow(SQL["lock"], *place)
     assert row is not None
@@ -71,14 +77,17 @@ async def move(
 
 
 async def moves(tx: Transaction, site: str, ce: str, limit: int) -> list[SiteMove]:
-    """Return the last `limit` health changes, newest first: of an element and its site, or without `ce` of the site and all its elements."""
+    """Return the last `limit` health changes, newest first.
+
+    With `ce`, they are those of the computing element and its site. Otherwise they are those of the site and all its elements.
+    """
     return [SiteMove(**row) for row in await tx.fetch(SQL["moves"], site, ce, limit)]
 
 
 async def forget(tx: Transaction, age: float, limit: int) -> int:
     """Delete up to `limit` health changes older than `age` seconds; return the number of deleted ones.
 
-    The change that led to the present state of a place is kept, as are later changes.
+    For each element and site, the last change to another state and all later entries are kept.
     """
     return await tx.execute(SQL["forget"], age, limit)
 

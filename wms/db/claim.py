@@ -78,10 +78,11 @@ async def claim(
 ) -> list[Claimed] | None:
     """Claim jobs for pilots, send their events, and return the claimed jobs. `offer_seconds` is how long an offer lasts.
 
-    Jobs that wait no more, or in another queue, are left out. Each job may be named once.
+    Jobs that no longer wait, or wait in another queue, are left out. Each job may be named once.
 
-    Return None, and claim nothing, if computing elements began to state limits since `generation` (`wms.db.limit.advertising`). Raise
-    LockNotAvailableError if another transaction has locked a job. A transaction with `wary` set leaves such jobs out instead.
+    Return None, and claim nothing, if further computing elements have stated limits since version `generation`
+    (`wms.db.limit.advertising`). Raise LockNotAvailableError if another transaction has locked a job. A transaction with `wary` set leaves
+    such jobs out instead.
     """
     ordered = sorted(claims, key=_JOB_ID)
     by_id = {each.job_id: each for each in ordered}
@@ -150,7 +151,7 @@ def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
 
 
 async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[Claimed]]:
-    """Return the offers that these match requests got earlier, by request. So a repeated request gets the same offers."""
+    """Return the offers that these match requests got earlier, by request. They are sent again when a pilot repeats its request."""
     found: dict[RequestId, list[Claimed]] = {}
     for row in await tx.fetch(SQL["offered"], request_ids):
         found.setdefault(row["request_id"], []).append(_claimed(row))

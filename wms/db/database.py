@@ -36,7 +36,7 @@ RETRIED = (
     asyncpg.LockNotAvailableError,
     StatementTimeout,
 )
-"""Errors that ended a transaction for a passing reason, so that the caller runs it again."""
+"""Errors that ended a transaction for a temporary reason, so that the caller runs it again."""
 
 GONE = (
     OSError,
@@ -63,7 +63,7 @@ READY = 3
 
 @contextlib.contextmanager
 def opening() -> Iterator[None]:
-    """Translate errors of opening a connection: Unavailable if no server answers, Rejected if the server lets this role not in."""
+    """Translate errors on opening a connection: Unavailable if no server answers, Rejected if it refuses the role, password or database."""
     try:
         yield
     except GONE as error:
@@ -77,7 +77,10 @@ def opening() -> Iterator[None]:
 
 
 async def connect_once(url: str) -> Connection:
-    """Open one connection to the database at `url`, without a pool. Raise Unavailable or Rejected as `opening` does."""
+    """Open one connection to the database at `url`, without a pool.
+
+    Raise Unavailable if no server answers, Rejected if it refuses the role, password or database.
+    """
     with opening():
         return await asyncpg.connect(url, timeout=10)
 
@@ -108,7 +111,7 @@ class Transaction:
         """A function without arguments that is called after each statement."""
 
     def on_failure(self, undo: Callable[[], None]) -> None:
-        """Register a function that is called if the transaction does not commit. It undoes what the caller changed in memory."""
+        """Register a function that is called if the transaction does not commit. It restores what the caller changed in memory."""
         self._undo.append(undo)
 
     def on_commit(self, act: Callable[[], None]) -> None:
@@ -169,7 +172,7 @@ class Transaction:
         self.on_statement()
 
     def learn_now(self, now: datetime) -> None:
-        """Set what `now` returns: the database's time that an earlier statement of this transaction returned. So `now` need not ask for it."""
+        """Set the result of `now` to a time that an earlier statement of this transaction returned. This saves a query."""
         self._now = now
 
     async def now(self) -> datetime:
@@ -180,7 +183,10 @@ class Transaction:
         return self._now
 
     async def post(self) -> list[Parcel]:
-        """Write the messages given to `send` into the outbox, just before the commit. Return them, and the replies, as parcels by topic."""
+        """Write the messages given to `send` into the outbox, just before the commit.
+
+        Return messages and replies, one parcel for each topic.
+        """
         posted = await self._post() if self._outgoing else []
         return posted + [Parcel(None, topic, *messages) for topic, messages in self._replies.items()]
 
@@ -229,9 +235,10 @@ class Database:
         application: str = "wms",
         statement_seconds: float = 60,
     ) -> "Database":
-        """Open a pool of up to `size` connections, `ready` of them at once. Raise Unavailable or Rejected if that fails.
+        """Open a pool of up to `size` connections, `ready` of them at once.
 
-        `application` names the connections in Postgres. A statement is stopped after `statement_seconds` seconds.
+        `application` names the connections in Postgres. A statement is stopped after `statement_seconds` seconds. Raise Unavailable if no
+        server answers, Rejected if it refuses the role, password or database.
         """
         with opening():
             pool = await asyncpg.create_pool(
@@ -270,9 +277,9 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self, *, wary: bool = False) -> AsyncIterator[Transaction]:
-        """Begin a transaction for a `with` block. At its end commit and publish the messages; roll back on any error.
+        """Begin a transaction for a `with` block. When the block ends, commit and send the messages; on any error, roll back.
 
-        Raise StatementTimeout if a statement took too long.
+        Raise StatementTimeout if a statement exceeded its time limit.
         """
         tx: Transaction | None = None
         try:

@@ -17,11 +17,11 @@ UNVERIFIED_BYTES = 65_536
 BEGINNING_BYTES = 4_096
 """How many bytes of each payload `page` returns, from its start."""
 SENDER_PART = 8
-"""The part of the total room that one sender's letters may fill, or those of all unverified senders together: one in so many."""
+"""The letters of one sender, or of all unverified senders together, may fill one part in this many of the total room."""
 
 
 class DeadLetter(msgspec.Struct, frozen=True, kw_only=True):
-    """One message that could not be handled: its place in the topic, its content, its sender, and the error."""
+    """One message that could not be handled: its partition and offset, its content, its sender, and the error."""
 
     partition: int
     offset: int
@@ -81,9 +81,9 @@ async def whole(tx: Transaction, ids: Sequence[int]) -> list[asyncpg.Record]:
 
 
 async def lock(tx: Transaction, ids: Sequence[int], *, unreplayed: bool) -> set[int]:
-    """Lock the dead letters with these ids until the end of the transaction, with `unreplayed` only those that were not replayed yet.
+    """Lock the dead letters with these ids until the transaction ends. Return the ids of the locked ones.
 
-    Return the ids of the locked ones.
+    With `unreplayed`, letters that were replayed already are left out.
     """
     return {row["dead_letter_id"] for row in await tx.fetch(SQL["lock"], ids, unreplayed)}
 
@@ -114,7 +114,7 @@ async def drop(tx: Transaction, ids: Sequence[int]) -> dict[int, str]:
 
 
 async def forget(tx: Transaction, age: float) -> int:
-    """Delete letters that arrived more than `age` seconds ago; return the number of deleted letters."""
+    """Delete dead letters that arrived more than `age` seconds ago, replayed or not; return the number of deleted letters."""
     return await tx.execute(SQL["forget"], age)
 
 

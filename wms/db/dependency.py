@@ -36,13 +36,13 @@ class Dependency(msgspec.Struct, frozen=True, kw_only=True):
     """The ids of the waiting jobs, as ranges."""
     predecessors: Predecessors
     pending: Ranges
-    """The ids of the predecessors that have not been seen to end as required; all before the first of them have."""
+    """The ids of the predecessors that must still be checked. All predecessors with lower ids have ended as required."""
     failed: int | None = None
     """The id of a predecessor that can no longer end as required, if the jobs' reason names it; else None."""
 
 
 class PredecessorProgress(msgspec.Struct, frozen=True):
-    """How far the predecessors of jobs have ended: those still pending, and the id of one that failed, if any."""
+    """Which predecessors of waiting jobs are still pending, and the id of one that failed, if any."""
 
     pending: Ranges
     failed: int | None
@@ -83,7 +83,7 @@ async def lock(tx: Transaction, dependency_id: int) -> Dependency | None:
 
 
 async def of_jobs(tx: Transaction, jobs: Ranges) -> list[Dependency]:
-    """Return the dependencies that contain any of these jobs."""
+    """Return the dependencies whose waiting jobs include any of these jobs."""
     return [_dependency(row) for row in await tx.fetch(SQL["of_jobs"], multirange(jobs))]
 
 
@@ -110,7 +110,7 @@ def _progress(pending: Ranges, row: asyncpg.Record) -> PredecessorProgress:
 
 
 async def unmet(tx: Transaction, pending: Ranges, any_end: Ranges, limit: int) -> list[Unmet]:
-    """Return up to `limit` ranges of the `pending` predecessors that have not ended as required. Those that can no longer do so come first.
+    """Return up to `limit` ranges of the `pending` predecessors that have not ended as required, those that have failed first.
 
     For ids in `any_end` any end is enough; others must be Done.
     """
@@ -183,7 +183,7 @@ async def rewrite_bodies(tx: Transaction, bodies: Mapping[int, str]) -> None:
 async def outputs(tx: Transaction, jobs: Ranges) -> tuple[SandboxRef, ...]:
     """Return references to the output sandboxes of these jobs, one for each job that has an output.
 
-    The directory is named after the job id.
+    Each names the job id as the directory into which the files are unpacked.
     """
     return tuple(
         SandboxRef(sha256=row["output_sha256"], size=row["output_bytes"] or 0, directory=str(row["job_id"]))

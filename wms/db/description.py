@@ -67,7 +67,7 @@ async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:
 
 
 async def last_reasons(tx: Transaction, jobs: Sequence[Job]) -> dict[JobId, tuple[Reason, str]]:
-    """Return, for each job, the reason of the last entry in its history and the source of that entry."""
+    """Return, for each job, the reason of the last entry in its history, and the user or service that caused the entry."""
     rows = await tx.fetch(
         SQL["last_moves"], [each.job_id for each in jobs], [each.event_seq for each in jobs]
     )

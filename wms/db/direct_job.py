@@ -16,11 +16,11 @@ SQL = load(__file__)
 
 
 class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job that is sent to its computing element as a batch job. A pilot row without a process stands for it and has its lease."""
+    """A job that is sent to its computing element as a batch job. A pilot row without a process represents it and owns its lease."""
 
     job_id: JobId
     attempt: int
-    """The number of the placement, which counts from the job's first."""
+    """The number of the placement among those of the job, from 1."""
     site: str
     ce: str
     pilot_id: PilotId
@@ -29,12 +29,12 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
     owner_group: str
     owner: str
     resource: str
-    """The resource, as a pilot would describe it, that the job was placed on, as JSON."""
+    """The resource on which the job was placed, in the form in which pilots report theirs, as JSON."""
     slots: int
     placed: str
     """The state of the placement, one of `PlacementState`."""
     age: float
-    """Seconds since the job's pilot row, which stands for it, was stored."""
+    """Seconds since the pilot row that represents the job was stored."""
     state: str
     epoch: Epoch
     stop_requested: str
@@ -51,7 +51,7 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_sent(self) -> bool:
-        """Whether the job is known to have reached its computing element: its placement is no longer only ordered."""
+        """Whether the job is known to have reached its computing element: its placement is past the state Ordered."""
         return self.placed != "Ordered"
 
     @property
@@ -61,9 +61,9 @@ class DirectJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def hold(tx: Transaction, holder: str, seconds: float, limit: int) -> list[DirectJob]:
-    """Take charge of up to `limit` jobs that are sent directly, and keep those that `holder` has already. Return them all.
+    """Assign up to `limit` jobs that are sent directly to the service instance `holder`. Return them and those that it has already.
 
-    After `seconds` seconds without another call, other holders may take them.
+    After `seconds` seconds without another call, other instances may take them.
     """
     return [DirectJob(**row) for row in await tx.fetch(SQL["hold"], holder, seconds, limit)]
 

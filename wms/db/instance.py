@@ -39,7 +39,7 @@ async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
 
 
 async def leave(tx: Transaction, instance_id: InstanceId) -> None:
-    """Delete an instance that stops, so that others take its partitions, and all instances that were silent for long."""
+    """Delete an instance that stops, so that others take its partitions. Also delete instances without a heartbeat for an hour."""
     await tx.execute(SQL["leave"], instance_id)
     await tx.execute(SQL["forget"], FORGOTTEN_AFTER_SECONDS)
 

@@ -40,7 +40,7 @@ class NewJob(msgspec.Struct, frozen=True):
 
 
 class JobMove(msgspec.Struct, frozen=True, kw_only=True):
-    """A locked job and the decided steps of its state, to be stored by `move`."""
+    """A locked job and the steps of its change of state, to be stored by `move`."""
 
     job: Job
     steps: Steps
@@ -48,7 +48,7 @@ class JobMove(msgspec.Struct, frozen=True, kw_only=True):
     """The new number of attempts that count against the job's limit."""
     unstarted: int = 0
     end_told: bool = False
-    """Whether the row of the attempt that ends with the last step records that step, so that the history need not."""
+    """Whether the row of the ended attempt records the last step, so that the job's history needs no entry for it."""
 
 
 async def reserve(tx: Transaction, count: int) -> JobId:
@@ -138,9 +138,10 @@ def _job(row: asyncpg.Record, lease: Lease | None, stop_order: StopOrder | None)
 
 
 async def move(tx: Transaction, moves: Sequence[JobMove], source: str) -> None:
-    """Store the decided steps of locked jobs: state and history. Send their events, and tell matchers which jobs left or entered queues.
+    """Store the steps of locked jobs: state and history. Send their events, and tell matchers which jobs left or entered queues.
 
-    A job that the resource broker places goes back to it instead of waiting without a placement. `source` says who caused the steps.
+    A job of the resource broker returns to the broker, instead of waiting without a placement. `source` names the user or service that
+    caused the steps.
     """
     moves = [_placed_anew(each) if each.job.brokered else each for each in moves if each.steps]
     if not moves:
@@ -234,7 +235,10 @@ def _notes(move: JobMove) -> Iterable[tuple[Any, ...]]:
 
 
 async def ask_stop(tx: Transaction, job_ids: Collection[JobId], stop: Stop, order: StopOrder) -> None:
-    """Store that pilots are to stop these jobs: `stop` says to what end, `order` who asked and why. Nothing is sent."""
+    """Store that pilots are to stop these jobs. `stop` says whether to kill, hold or reschedule them, `order` who asked and why.
+
+    Nothing is sent.
+    """
     if job_ids:
         await tx.execute(SQL["ask_stop"], sorted(job_ids), stop, order.source, order.reason)
 

@@ -1,4 +1,4 @@
-"""Job records in the database: how far the resource broker is with each job that it places, and its ranking of computing elements."""
+"""Job records in the database: the phase of the resource broker's work on each job, and its ranking of computing elements."""
 
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
@@ -69,7 +69,7 @@ class StepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of how far the resource broker is with a job, as users see it."""
+    """The record of the resource broker's work on a job, with the fields that are shown to users."""
 
     job_id: JobId
     seq: int
@@ -86,10 +86,10 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def adopt(tx: Transaction, orders: Mapping[JobId, int], fresh: Collection[JobId] = ()) -> None:
-    """Create records for jobs that the resource broker is to place, or begin anew with jobs that came back. Unknown jobs are left out.
+    """Create records for jobs that the resource broker is to place; restart the records of jobs that are to be placed again.
 
-    `orders` maps jobs to the number of their change to Checking. If that number was adopted before, nothing changes. For jobs in `fresh`,
-    earlier failures do not count any more.
+    `orders` maps each job to the number, in its history, of its change to Checking. If that number was adopted before, nothing changes. For
+    jobs in `fresh`, placements that failed earlier no longer count. Unknown jobs are left out.
     """
     if orders:
         await tx.execute(SQL["adopt"], list(orders), list(orders.values()), sorted(fresh))
@@ -98,7 +98,7 @@ async def adopt(tx: Transaction, orders: Mapping[JobId, int], fresh: Collection[
 async def unknown(tx: Transaction, limit: int) -> dict[JobId, int]:
     """Return up to `limit` jobs that the resource broker is to place but has no record of, since the message was lost.
 
-    The value is the number of the job's change to Checking.
+    The value is the number, in the job's history, of its change to Checking.
     """
     return {row["job_id"]: row["seq"] for row in await tx.fetch(SQL["unknown"], limit)}
 
@@ -128,7 +128,7 @@ async def hold(tx: Transaction, job_ids: Collection[JobId], owner: str) -> set[J
 
 
 async def finish(tx: Transaction, results: Sequence[StepResult]) -> None:
-    """Store the results of steps, and end the claims. The records are locked by `hold`."""
+    """Store the results of steps, and end the claims. The caller has locked the records by `hold`."""
     if results:
         await tx.execute(SQL["finish"], *dense(_row(each) for each in results))
 
@@ -140,13 +140,13 @@ def _row(each: StepResult) -> tuple[JobId, str, float, int, str, str | None, str
 
 
 async def hasten(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Make the next steps of these jobs due now. Jobs whose records wait for nothing are left as they are."""
+    """Make the next steps of these jobs due now. Jobs in phase Placed or Over are left unchanged."""
     if job_ids:
         await tx.execute(SQL["hasten"], sorted(job_ids))
 
 
 async def decided(tx: Transaction, job_ids: Collection[JobId]) -> None:
-    """Make the next steps of these jobs due now, unless an agreement of theirs still waits for its site."""
+    """Make the next steps of these jobs due now, unless a site has yet to decide on one of their agreements, or to confirm it."""
     await tx.execute(SQL["decided"], sorted(job_ids))
 
 
@@ -179,5 +179,5 @@ async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
 
 
 async def counts(tx: Transaction) -> dict[str, int]:
-    """Return how many jobs are in each phase in which the resource broker has something to do."""
+    """Return how many jobs are in each of the phases Choosing, Deciding and Confirming. Phases without jobs are absent."""
     return {row["phase"]: row["jobs"] for row in await tx.fetch(SQL["counts"])}

@@ -1,6 +1,6 @@
 """Limits on jobs in the database, from the configuration file, operators or ads, and counters of the jobs under them.
 
-Each lease holds the ids of the counters that count it. Counters are locked before they change, always in the order of ids. So no limit is
+Each lease holds the ids of the counters that include it. Counters are locked before they change, always in the order of ids. So no limit is
 exceeded, and no deadlock arises.
 """
 
@@ -29,7 +29,7 @@ LISTED = 10_000
 
 
 class SourcedLimit(msgspec.Struct, frozen=True, kw_only=True):
-    """A limit, where it comes from, who set it when, and whether it was lifted at run time."""
+    """A limit on jobs, its source, who set it and when, and whether it was lifted at run time."""
 
     limit: LimitRule
     lifted: bool
@@ -69,7 +69,7 @@ class AdvertisedLimits(NamedTuple):
 
 
 class Leased(NamedTuple):
-    """A lease: the values, of it and its job, that decide which limits count it."""
+    """A lease with those values, of the lease and its job, that decide which limits apply to it."""
 
     job_id: JobId
     epoch: Epoch
@@ -77,11 +77,11 @@ class Leased(NamedTuple):
     ce: str
     tq_id: TaskQueueId
     counted: frozenset[int]
-    """The ids of the counters that count the lease."""
+    """The ids of the counters that include the lease."""
 
 
 async def sourced(tx: Transaction) -> list[SourcedLimit]:
-    """Return the limits that the file and operators set, and those limits of the file that operators lifted."""
+    """Return the limits of the configuration file and of operators. Limits of the file that operators lifted are included, and marked."""
     return [_said(row) for row in await tx.fetch(SQL["read"])]
 
 
@@ -97,17 +97,20 @@ def _said(row: asyncpg.Record) -> SourcedLimit:
 
 
 def holding(said: Iterable[SourcedLimit]) -> list[LimitRule]:
-    """Return the rules of those limits that are not lifted. Nothing is read or written."""
+    """Return the rules of those limits that are not lifted. The database is not accessed."""
     return [each.limit for each in said if not each.lifted]
 
 
 async def set_limit(tx: Transaction, limit: LimitRule, said_by: str) -> None:
-    """Set a limit, which overrides one of the file with the same kind and key, and tell the matchers. `said_by` is the operator."""
+    """Set a limit and tell the matchers. It overrides a limit of the configuration file with the same kind and key.
+
+    `said_by` is the operator.
+    """
     await _say(tx, limit.kind, limit.key, limit.most, limit.per_second, said_by)
 
 
 async def lift(tx: Transaction, kind: Kind, key: LimitKey, said_by: str) -> None:
-    """Lift the limit with this kind and key, even one of the file, and tell the matchers. `said_by` is the operator."""
+    """Lift the limit with this kind and key, even one of the configuration file, and tell the matchers. `said_by` is the operator."""
     await _say(tx, kind, key, None, None, said_by)
 
 
@@ -119,7 +122,7 @@ async def _say(  # noqa: PLR0917 - the columns of a rule
 
 
 async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
-    """Delete what an operator set or lifted, so that the file's limit applies again, and tell the matchers.
+    """Delete what an operator set or lifted, so that the configuration file's limit applies again, and tell the matchers.
 
     Return whether there was anything to delete.
     """
@@ -129,7 +132,7 @@ async def reset(tx: Transaction, kind: Kind, key: LimitKey) -> bool:
 
 
 async def replace_configured(tx: Transaction, limits: Iterable[LimitRule]) -> None:
-    """Replace the stored limits of the configuration file by these, and tell the matchers if any changed."""
+    """Replace the stored limits of the configuration file by these. If any of them changed, tell the matchers."""
     rows = [(each.kind, *each.key, each.most, each.per_second) for each in limits]
     columns = dense(rows, 7)
     dropped = await tx.execute(SQL["drop_file"], *columns)
@@ -141,8 +144,8 @@ async def replace_configured(tx: Transaction, limits: Iterable[LimitRule]) -> No
 async def lock(tx: Transaction, keys: AbstractSet[LimitKey], *, wait: bool) -> dict[LimitKey, LockedCounter]:
     """Lock the counters of these keys until the transaction ends, and return them with their counts.
 
-    With `wait`, wait for locked counters and create missing ones. A caller that already holds counters must not wait for more. Without it,
-    counters that are locked by others or missing are left out.
+    With `wait`, wait for locked counters and create missing ones. A caller that already holds counters must not wait for more. Without
+    `wait`, counters that are missing or locked by others are left out.
     """
     columns = dense(sorted(keys), 4)
     statement = SQL["lock"] if wait else SQL["lock_free"]
@@ -174,8 +177,8 @@ async def settle(  # noqa: PLR0917 - what was, what was taken, what is left
 ) -> None:
     """Count claimed jobs in the locked counters, and store in each job's lease the ids of its counters.
 
-    `taken` has the number of claims, and `left` the new counts, of each key. `claimed` has the keys that count each job. The counters in
-    `awaited` tell the matchers as soon as they have room.
+    `taken` has the number of claims, and `left` the new counts, of each key. `claimed` has the keys under which each job is counted. For
+    keys in `awaited`, matchers are told once the counter has room.
     """
     rows = [
         (each.counter_id, taken[key], left[key].tokens, _filled(each, left[key]), key in awaited)
@@ -190,9 +193,9 @@ def _filled(locked: LockedCounter, left: Count) -> datetime | None:
 
 
 async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
-    """Reduce counters by ended leases; `counted` has a counter's id once for each.
+    """Reduce counters for leases that ended. `counted` has the id of a counter once for each ended lease.
 
-    Tell the matchers of awaited counters that have room now.
+    Tell the matchers which of the counters that they wait for have room now.
     """
     ended = Counter(counted)
     if not ended:
@@ -212,7 +215,7 @@ async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, 
 
 
 async def all_counts(tx: Transaction) -> dict[LimitKey, Count]:
-    """Return the present counts of all keys that count any job, at most `LISTED`."""
+    """Return the present counts of the keys whose counters are in use, at most `LISTED`."""
     return {_key(row): _count(row) for row in await tx.fetch(SQL["all_counts"], LISTED)}
 
 
@@ -223,9 +226,9 @@ def _count(row: asyncpg.Record) -> Count:
 
 
 async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
-    """Store the limits that new ads state, and count from zero again. Tell the matchers of awaited counters that have room now.
+    """Store the limits that new ads state, and restart the counts of matched jobs. Tell the matchers which awaited elements have room now.
 
-    The transaction must not hold any counter before the call.
+    The transaction must not have locked any counter before the call.
     """
     limited = sorted(place for place, each in ads.items() if each.allowed is not None)
     if limited:
@@ -273,13 +276,13 @@ async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId
 
 
 async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
-    """Return up to `limit` leases of jobs with ids above `after`, by job id, with what decides which limits count them."""
+    """Return up to `limit` leases of jobs with ids above `after`, in the order of job ids."""
     rows = await tx.fetch(SQL["leased"], after, limit)
     return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
 
 
 async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
-    """Count leases under further keys too, whose counters are created if missing.
+    """Count leases under further keys. `missing` has these keys for each lease; missing counters are created.
 
     Leases that ended, or whose jobs are locked by others, are skipped.
     """

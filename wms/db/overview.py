@@ -1,4 +1,4 @@
-"""What ended lately and how, and why jobs wait: counts for a first look, of what a user may see."""
+"""Counts for an overview of the system: how attempts and pilots ended lately, and why jobs wait. Only what the user may see is counted."""
 
 import asyncpg
 
@@ -10,20 +10,26 @@ SQL = load(__file__)
 
 
 async def outcomes(tx: Transaction, scope: Scope, seconds: float) -> list[asyncpg.Record]:
-    """Return the numbers of attempts that ended within the last `seconds`, by site, outcome and reason, the largest first."""
+    """Return rows of the numbers of attempts that ended within the last `seconds`, by site, outcome and reason, the largest first.
+
+    Only attempts of jobs that the user with this scope may see are counted.
+    """
     if scope.reach == "all":
         return await tx.fetch(SQL["outcomes_of_all"], seconds)
     return await tx.fetch(SQL["outcomes"], seconds, scope.owner, scope.group, scope.vo)
 
 
 async def waits(tx: Transaction, scope: Scope, *, watched: bool) -> list[asyncpg.Record]:
-    """Return the numbers of waiting jobs by the reason why they wait.
+    """Return rows of the numbers of waiting jobs, by the reason why they wait. Only jobs that the user with this scope may see are counted.
 
-    `watched`: whether a matcher writes statistics of queues at present (`queue_stats`). Without them the jobs are counted.
+    `watched` says whether a matcher writes statistics of queues at present (`queue_stats`). If not, the jobs themselves are counted.
     """
     return await tx.fetch(SQL["watched_waits" if watched else "waits"], scope.owner, scope.group, scope.vo)
 
 
 async def pilot_ends(tx: Transaction, vo: str | None, seconds: float) -> list[asyncpg.Record]:
-    """Return the numbers of pilots of a VO, or of all, that died within the last `seconds`, by element and cause."""
+    """Return rows of the numbers of pilots that did not end by themselves within the last `seconds`, by computing element and cause.
+
+    `vo` restricts them to the pilots of a VO; None: all.
+    """
     return await tx.fetch(SQL["pilot_ends"], seconds, vo)

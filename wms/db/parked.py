@@ -63,5 +63,5 @@ async def remove(tx: Transaction, parked_ids: Sequence[int]) -> set[int]:
 
 
 async def take(tx: Transaction, parked_ids: Sequence[int], instance_id: InstanceId | None) -> None:
-    """Store which instance handles these parked messages for longer than usual; None clears the note."""
+    """Store which instance handles these parked messages, if that takes longer than usual. None: no instance handles them any more."""
     await tx.execute(SQL["take"], parked_ids, instance_id)

@@ -1,4 +1,7 @@
-"""Pilots in the database: place-holder jobs at computing elements that ask for users' jobs. They are stored from just before they are sent."""
+"""Pilots in the database: place-holder jobs at computing elements that ask for users' jobs.
+
+A pilot is stored just before it is sent.
+"""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -60,7 +63,7 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     asks: str
     """The name of the pilot class: which kind of host the pilots asked for."""
     unfit: list[str]
-    """The requirements of jobs for which these pilots found their nodes unfit."""
+    """The hashes of job requirements for which these pilots found their nodes unfit (`wms.matching.node_facts.wish`)."""
     free_memory_mb: int | None
     """The memory in MB that the pilots have left for jobs; None if they did not report it."""
     silent: bool
@@ -68,7 +71,7 @@ class Supply(msgspec.Struct, frozen=True, kw_only=True):
     owner_group: str
     """The group whose jobs alone these private pilots take; empty for pilots that take any."""
     lasts: int
-    """For how many of the times in `asked`, from the shortest on, the pilots still live long enough."""
+    """How many of the times in `asked` (argument of `supply`), from the shortest on, are within the pilots' remaining lifetime."""
     pilots: int
     """How many pilots are in the group."""
     worked: int
@@ -85,7 +88,7 @@ class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     age: float
     """Seconds since the pilot's end."""
     lost: bool
-    """Whether the pilot was only lost from sight: its computing element cannot see it, and it may still work."""
+    """Whether the pilot counts as ended only because its computing element lost contact with it. It may still work."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +162,7 @@ class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
     leases: int
     """How many jobs the pilot holds, offered or accepted."""
     ended: bool
-    """Whether the pilot has certainly ended. A pilot that was only lost from sight may still work."""
+    """Whether the pilot has certainly ended. False if its computing element only lost contact with it."""
 
 
 class TokenDue(msgspec.Struct, frozen=True, kw_only=True):
@@ -188,7 +191,7 @@ class Followed(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Fate(msgspec.Struct, frozen=True, kw_only=True):
-    """What is known of a pilot that no longer renews the leases of its jobs."""
+    """What is known of a pilot that no longer renews the leases of its jobs: its own reports and those of its computing element."""
 
     pilot_id: PilotId
     site: str
@@ -207,7 +210,10 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
-    """Store what pilots report of themselves, at most one report a pilot. One that was only lost from sight is alive again."""
+    """Store what pilots report of themselves, at most one report a pilot.
+
+    A pilot that counted as ended because its computing element lost contact with it is alive again.
+    """
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 
@@ -270,20 +276,20 @@ async def may_plan(tx: Transaction) -> bool:
 
 
 LAST_BREATH_SECONDS = 5.0
-"""How many seconds after a pilot's end its jobs go to other pilots. Its payloads are killed in far less."""
+"""Seconds after a pilot's end until its leases expire and its jobs go to other pilots. Its payloads are killed in far less time."""
 
 
 async def hurry_leases(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
-    """Let the leases of these pilots, which were seen to end, expire within `LAST_BREATH_SECONDS`.
+    """Shorten the leases of pilots that have ended: they expire in `LAST_BREATH_SECONDS` at most.
 
-    Do not give pilots that are only lost from sight.
+    Pilots with which their computing element only lost contact must not be given, as they may still work.
     """
     if pilot_ids:
         await tx.execute(SQL["hurry_leases"], pilot_ids, LAST_BREATH_SECONDS)
 
 
 async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> None:
-    """Store requirements of jobs for which pilots found their nodes unfit, in the form of `wms.matching.node_facts.wish`."""
+    """Store, for each pilot, requirements of jobs that its node does not meet. They are hashes (`wms.matching.node_facts.wish`)."""
     if found:
         pairs = sorted({(pilot_id, wish) for pilot_id, wishes in found.items() for wish in wishes})
         await tx.execute(SQL["unfit"], *dense(pairs))
@@ -292,9 +298,10 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
 async def supply(
     tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
 ) -> list[Supply]:
-    """Return live pilots that take any job, in groups of equal pilots. `asked` are the times that jobs request, in seconds, ascending.
+    """Return the live pilots that are not tied to one job, in groups of equal pilots.
 
-    A pilot counts as silent after `idle_silent` seconds without a message, or after `busy_silent` seconds if it has jobs.
+    `asked` are the run times that jobs request, in seconds, ascending. A pilot counts as silent after `idle_silent` seconds without a
+    message, or after `busy_silent` seconds if it has jobs.
     """
     return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
@@ -322,23 +329,23 @@ async def unfetched(tx: Transaction, *, within: float, since: float, limit: int)
 
 
 async def mark(tx: Transaction) -> str:
-    """Return the short text that identifies this installation in the names of its pilots."""
+    """Return the mark of this installation: a short text that the names of all its pilots contain."""
     found: str = await tx.fetchval(SQL["mark"])
     return found
 
 
 def prefix(mark: str) -> str:
-    """Return how the names of all pilots begin of the installation with this mark, which `mark` returns."""
+    """Return the text with which all pilot names of an installation begin. `mark` is the installation's mark, from the function `mark`."""
     return f"p-{mark}-"
 
 
 def new_id(mark: str) -> PilotId:
-    """Return a new, unique pilot name for the installation with this mark, which `mark` returns."""
+    """Return a new, unique pilot name. `mark` is the installation's mark, from the function `mark`."""
     return PilotId(f"{prefix(mark)}{uuid.uuid4().hex[:16]}")
 
 
 async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
-    """Return those of these pilots that have ended or are unknown, and hold no lease. Elements list them as alive."""
+    """Return those of these pilots that have ended or are unknown here, and hold no lease. Their computing elements list them as alive."""
     return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 

@@ -1,4 +1,7 @@
-"""Orders of users for private pilots, which take their jobs alone, in the database: how many pilots each order lacks, and why."""
+"""Users' orders for private pilots in the database: how many pilots each order lacks, and why.
+
+A private pilot runs only jobs of the user who ordered it, or of that user's group.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +34,7 @@ async def missing(tx: Transaction, vo: str, owner_group: str, owner: str) -> tup
 
 
 async def hold(tx: Transaction, why: Mapping[int, str]) -> None:
-    """Store, by number of the order, the text why no pilot could be sent for it."""
+    """Store why no pilot could be sent for orders. `why` maps the number of each order to a text."""
     if why:
         await tx.execute(SQL["hold"], list(why), list(why.values()))
 
@@ -42,7 +45,10 @@ async def listed(tx: Transaction, scope: Scope, after: int, limit: int) -> list[
 
 
 async def withdraw(tx: Transaction, scope: Scope, order_ids: Sequence[int]) -> list[int]:
-    """Withdraw those of these open orders that the user with this scope may; empty `order_ids` means all. Return the numbers withdrawn."""
+    """Withdraw those of these open orders that the user with this scope may withdraw. Return the numbers of the withdrawn orders.
+
+    An empty `order_ids` means all orders.
+    """
     rows = await tx.fetch(SQL["withdraw"], scope.owner, scope.group, scope.vo, order_ids)
     return sorted(row["order_id"] for row in rows)
 

@@ -13,24 +13,24 @@ SQL = load(__file__)
 
 
 class StoredSecret(msgspec.Struct, frozen=True, kw_only=True):
-    """What is stored of a pilot's one-time secret, and whom its token would name."""
+    """A pilot's one-time secret as stored, and the identity that the pilot's token would name."""
 
     pilot: TokenDue
     digest: bytes
     """The SHA-256 of the secret."""
     expired: bool
     ended: bool
-    """Whether the pilot has ended. A pilot that was only lost from sight may still work."""
+    """Whether the pilot has certainly ended. False if its computing element only lost contact with it."""
     exchange_id: str | None
-    """The exchange in which the secret was used; None if it was not."""
+    """The id of the exchange in which the secret was used; None if it was not used."""
     exchanged_ago: float | None
-    """Seconds since that exchange."""
+    """Seconds since the secret was used; None if it was not used."""
     refusals: int
-    """How many exchanges were refused since."""
+    """How many exchanges of this secret were refused."""
 
 
 async def insert(tx: Transaction, digests: Mapping[PilotId, bytes], seconds: float) -> None:
-    """Store the hashes of these pilots' secrets, which may be exchanged for so many seconds. The pilots must be stored."""
+    """Store the hashes of these pilots' secrets, which may be exchanged for `seconds` seconds. The pilots must be stored already."""
     if digests:
         await tx.execute(SQL["insert"], list(digests), list(digests.values()), seconds)
 
@@ -61,7 +61,8 @@ async def refused(tx: Transaction, pilot_ids: Sequence[PilotId]) -> None:
 async def revoke_ended(tx: Transaction, *, since: float, token_seconds: float, by: str) -> bool:
     """Revoke the tokens of pilots that came through a gateway and ended at least `since` seconds ago, until the tokens expire.
 
-    `token_seconds` is how long a token is valid. Return whether there were any. Pilots that were only lost from sight keep their tokens.
+    `token_seconds` is how long a token is valid, and `by` names who revokes. Pilots with which their computing element only lost contact
+    keep their tokens. Return whether any token was revoked.
     """
     return await tx.execute(SQL["revoke_ended"], since, by, token_seconds) > 0
 

@@ -83,10 +83,10 @@ class PlacementMark(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def order(tx: Transaction, new: Sequence[NewPlacement], source: str) -> list[JobId]:
-    """Store placements as Ordered and let their jobs wait for the pilots to come. Return the ids of the placed jobs.
+    """Store placements as Ordered, and let their jobs wait for the pilots that will be sent for them. Return the ids of the placed jobs.
 
-    A job that is no longer Checking is skipped: its user has ordered something else. Give at most one placement a job. `source` says who
-    decided. After the commit the pilot submitters are told.
+    A job that is no longer Checking is skipped: its user has ordered something else. Give at most one placement a job. `source` names the
+    service that decided. Pilot submitters are told of the placements after the commit.
     """
     jobs = await job.lock(tx, [each.job_id for each in new])
     placed = [each for each in new if _may_be_placed(jobs.get(each.job_id))]
@@ -142,11 +142,11 @@ async def take(
     keeping: Sequence[str] = (),
     most: Mapping[CeId, int] | None = None,
 ) -> list[Placement]:
-    """Take charge of up to `limit` Ordered placements, by turns of their owners. `taker` is the pilot submitter's instance.
+    """Assign up to `limit` Ordered placements to the pilot submitter instance `taker`, and return them. Owners of jobs take turns.
 
-    After `seconds` seconds, others may take those that have no pilot yet. A placement with a later start is taken early only if the kind of
-    dispatcher of its element is in `keeping`: those whose batch system waits for reservations. `most` bounds the pilots of jobs without
-    reservations at some elements.
+    After `seconds` seconds, other instances may take those that have no pilot yet. A placement whose reservation starts later is returned
+    before the start only if its element's kind of dispatcher is in `keeping`: batch systems that keep a job until its reservation starts.
+    `most` bounds, for some elements, the number of live pilots for jobs without a reservation.
     """
     bounds = [(each.site, each.ce, count) for each, count in (most or {}).items()]
     columns = [list(each) for each in zip(*bounds, strict=True)] or [[], [], []]
@@ -154,17 +154,17 @@ async def take(
 
 
 class PlacedWork(NamedTuple):
-    """What a placed job requires and runs."""
+    """The description and the requirements of a placed job."""
 
     requirements: Requirements
     description: JobDescription
-    """That of this one job: the values of a job array are filled in."""
+    """The description of this one job: for a job of an array, its own values are filled in."""
     reserved_seconds: float | None = None
     """How many seconds the job's reservation lasts, from now or its later start; None without a granted agreement."""
 
 
 async def work(tx: Transaction, job_ids: Sequence[JobId]) -> dict[JobId, PlacedWork]:
-    """Return what these jobs require and run. Unknown jobs are absent."""
+    """Return the description and the requirements of each of these jobs. Unknown jobs are absent."""
     return {
         row["job_id"]: PlacedWork(
             msgspec.json.decode(row["requirements"], type=Requirements),
@@ -214,7 +214,7 @@ async def arrived(tx: Transaction) -> int:
 async def doomed(tx: Transaction, limit: int) -> list[PlacementFailure]:
     """Return up to `limit` open placements that will never start their waiting jobs.
 
-    Their pilots have ended, or their latest start has passed.
+    Their pilots have ended, their latest start has passed, or their reservations are over.
     """
     return [
         PlacementFailure(
@@ -238,9 +238,10 @@ _WORDS = {
 
 
 async def fail(tx: Transaction, failures: Sequence[PlacementFailure], source: str) -> list[PlacementFailure]:
-    """Mark placements as Failed, return their jobs to the resource broker and send it the reasons. Return those that failed.
+    """Mark placements as Failed, return their jobs to the resource broker and send the broker the reasons.
 
-    A job that is no longer Waiting keeps its placement: its pilot has it, or its user ordered something else.
+    Return the placements that failed. A job that is no longer Waiting keeps its placement: its pilot has it, or its user ordered
+    something else.
     """
     jobs = await job.lock(tx, [each.job_id for each in failures])
     waiting = [each for each in failures if (j := jobs.get(each.job_id)) and j.state is State.WAITING]

@@ -1,4 +1,7 @@
-"""Predictions of how long placed jobs take, in the database: kept with each placement, compared with the truth, and read by predictors."""
+"""Predictions of how long placed jobs take, in the database. They are stored with each placement, and later compared with the actual times.
+
+Predictors read the measured times to predict those of other jobs.
+"""
 
 from collections.abc import Collection, Sequence
 from datetime import datetime
@@ -17,7 +20,7 @@ SQL = load(__file__)
 Part = Literal["stage_in", "waiting", "execution", "stage_out", "delivery"]
 """What is predicted: a part of the time from a job's placement to its end, or that whole time (delivery)."""
 HISTORY_SECONDS = 30 * 86_400.0
-"""How far back predictors read, in seconds."""
+"""The age in seconds up to which predictors read measured times."""
 CALIBRATIONS_LIMIT = 10_000
 TRANSFERS_LIMIT = 200_000
 """How many transfers `transfers` returns at most."""
@@ -34,7 +37,7 @@ class NewPrediction(msgspec.Struct, frozen=True, kw_only=True):
     low: float
     high: float
     model_seconds: float
-    """The prediction before it was corrected by how far earlier ones were wrong."""
+    """The predicted seconds before the correction by the errors of earlier predictions."""
     job_class: str = ""
     """The class of similar jobs, whose run times the prediction uses; empty if none."""
     size: int | None = None
@@ -82,21 +85,21 @@ def _row(each: NewPrediction) -> tuple[Any, ...]:
 
 
 async def score(tx: Transaction, limit: int) -> int:
-    """Compare the predictions of up to `limit` ended placements with what happened. Return the number of predictions compared."""
+    """Compare the predictions of up to `limit` ended placements with the actual times. Return the number of predictions compared."""
     return int(await tx.fetchval(SQL["score"], limit))
 
 
 async def calibration(tx: Transaction, by: Literal["site", "predictor", "both"]) -> list[asyncpg.Record]:
-    """Return rows that tell how true the predictions were, for each site, predictor or both, as `by` says.
+    """Return rows on the accuracy of predictions, for each site, predictor or pair of them (`by`), and each part of the time.
 
-    A row has site, part, source, predictions, scored, covered (the share within the interval), ratio (median truth over prediction) and
-    error_seconds (median).
+    A row has site, part, source (the predictor), the number of predictions, scored (how many could be compared), covered (the share within
+    the predicted interval), ratio (the median of actual over predicted time) and error_seconds (the median absolute error).
     """
     return await tx.fetch(SQL["calibration"], by, CALIBRATIONS_LIMIT)
 
 
 async def waits(tx: Transaction, each: int) -> list[Sample]:
-    """Return how long the last `each` pilots of every computing element waited in its batch queue, latest first."""
+    """Return how many seconds the last `each` pilots of every computing element waited in its batch queue, latest first."""
     rows = await tx.fetch(SQL["waits"], HISTORY_SECONDS, each)
     return [_sample(row) for row in rows]
 
@@ -125,10 +128,10 @@ async def runs_there(tx: Transaction, each: int) -> dict[CeId, list[float]]:
 
 
 async def corrections(tx: Transaction, each: int, unfelt: float) -> list[asyncpg.Record]:
-    """Return rows that tell how far the last `each` compared predictions were wrong.
+    """Return rows on the errors of the last `each` compared predictions, by site, part and source (the predictor).
 
-    A row has site ("" for all), part, source, count and quantiles. The quantiles (5, 50, 95 %) are of truth over prediction; `unfelt`
-    seconds are added to both.
+    A row has site ("" for all), part, source, count and quantiles. The quantiles (5, 50, 95 %) are of actual over predicted time. `unfelt`
+    seconds are added to both times before, so that errors of this size count little.
     """
     return await tx.fetch(SQL["corrections"], HISTORY_SECONDS, each, unfelt)
 

@@ -1,4 +1,4 @@
-"""How far job groups and job arrays are: numbers of jobs by state, of those that a user may see."""
+"""The progress of job groups and job arrays: numbers of jobs by state. Only jobs that a user may see are counted."""
 
 from collections.abc import Iterable
 
@@ -12,9 +12,10 @@ SQL = load(__file__)
 
 
 async def counts(tx: Transaction, scope: Scope, recent_seconds: float) -> list[asyncpg.Record]:
-    """Return the numbers of jobs by group, description and state, also of those that changed within `recent_seconds`.
+    """Return rows of the numbers of jobs by group, description id and state, and of those that changed within the last `recent_seconds`.
 
-    The description is 0 but for jobs of arrays without a group. Several rows may have the same group, description and state.
+    The description id is set only for jobs of arrays without a group; otherwise it is 0. Several rows may have the same group, description
+    id and state.
     """
     columns = (scope.owner, scope.group, scope.vo, recent_seconds)
     # Blocks first: jobs that become rows between the statements are counted twice, not missed.

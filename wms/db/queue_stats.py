@@ -82,7 +82,7 @@ async def forget(tx: Transaction, tq_ids: Sequence[TaskQueueId]) -> None:
 
 
 async def serve(tx: Transaction, matched: Mapping[TaskQueueId, int]) -> None:
-    """Add the numbers of jobs matched now to the queues' counts of recent matches, in which older matches fade."""
+    """Add the jobs that were matched just now, by queue, to the queues' counts of recent matches, in which older matches fade."""
     if matched:
         ordered = sorted(matched.items())
         await tx.execute(

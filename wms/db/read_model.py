@@ -60,7 +60,7 @@ async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCoun
 
 
 async def losses(tx: Transaction) -> dict[CeId, PilotLosses]:
-    """Return, for each computing element, how many pilots ended within the last hour, and how many failed before any message."""
+    """Return, for each computing element, how many pilots ended within the last hour, and how many failed before they sent a message."""
     rows = await tx.fetch(SQL["losses"])
     return {CeId(row["site"], row["ce"]): PilotLosses(row["ended"], row["lost"]) for row in rows}
 

@@ -13,7 +13,7 @@ SQL = load(__file__)
 
 
 async def jobs_after(tx: Transaction, job_id: int, most: int) -> tuple[int, Sequence[RecordedJob]]:
-    """Return up to `most` jobs with ids above `job_id` that ran. The first value is the id of the last one; 0 if there are none."""
+    """Return the id of the last returned job (0 if there is none), and up to `most` jobs that ran, with ids above `job_id`."""
     rows = await tx.fetch(SQL["jobs_after"], job_id, most)
     found = [
         RecordedJob(

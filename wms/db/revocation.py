@@ -1,4 +1,7 @@
-"""Revocations: tokens, subjects and pilots that every service refuses. Services compare a number and read all when it has changed."""
+"""Revocations in the database: tokens, subjects and pilots that every service refuses.
+
+Services compare the revision number, and read all revocations again when it has changed.
+"""
 
 import asyncpg
 
@@ -17,19 +20,19 @@ async def revision(tx: Transaction) -> int:
 
 
 async def in_force(tx: Transaction) -> list[Revocation]:
-    """Return the revocations in force."""
+    """Return all revocations that have not expired and were not lifted."""
     return [Revocation(row["kind"], row["value"]) for row in await tx.fetch(SQL["in_force"])]
 
 
 async def listed(tx: Transaction, after: int, limit: int) -> list[asyncpg.Record]:
-    """Return at most `limit` revocations in force, after the first `after`, the latest first."""
+    """Return rows of up to `limit` revocations in force, newest first. The first `after` ones are skipped."""
     return await tx.fetch(SQL["listed"], after, limit)
 
 
 async def revoke(
     tx: Transaction, revoked: Revocation, by: str, reason: str, seconds: float | None = None
 ) -> None:
-    """Revoke a token, subject or pilot for so many seconds, or without an end if None. `by` is the operator."""
+    """Revoke a token, subject or pilot for `seconds` seconds; None: until it is lifted. `by` is the operator."""
     await tx.execute(SQL["revoke"], revoked.kind, revoked.value, shown(by), shown(reason), seconds)
     await _changed(tx)
 
@@ -42,7 +45,7 @@ async def lift(tx: Transaction, revoked: Revocation) -> bool:
 
 
 async def forget(tx: Transaction) -> int:
-    """Delete revocations that are over; return how many."""
+    """Delete expired revocations; return the number of deleted ones."""
     return await tx.execute(SQL["forget"])
 
 

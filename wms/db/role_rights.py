@@ -1,13 +1,13 @@
-"""What each role of Postgres may do, by table: `select`, `insert`, `delete`, and `update` of the named columns. Nothing else is granted.
+"""The rights of each Postgres role, by table: `select`, `insert`, `delete`, and `update` of the named columns. Nothing else is granted.
 
-`tests/db/test_roles.py` holds the table against what the processes of each role need: it tells what is missing here, and what is too much.
+`tests/db/test_roles.py` compares these rights with what the processes of each role use, and reports rights that are missing or not needed.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 TOOLS: Final = "tools"
-"""The role of operators' tools, which are no service: `wms status`, `wms audit`, `wms dead-letters`."""
+"""The role of operators' tools, which are commands and no service: `wms status`, `wms audit`, `wms dead-letters`."""
 
 COMMON: Final[Mapping[str, str]] = {
     "batch_in_hand": "select insert delete update(first_offset instance_id last_offset noted_at)",
@@ -20,7 +20,7 @@ COMMON: Final[Mapping[str, str]] = {
     "schema_migration": "select",
     "service_instance": "select insert delete update(consumers health heartbeat_at)",
 }
-"""What each service does: it reads and moves offsets, sends what waits in the outbox, keeps dead letters, beats, and reads revocations."""
+"""Rights of every service, by table: to move offsets, send outbox messages, store dead letters and heartbeats, and read revocations."""
 
 OWN: Final[Mapping[str, Mapping[str, str]]] = {
     "job_manager": {
@@ -191,8 +191,11 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "gateway": {},
 }
-"""What each service does besides. Who only locks rows needs the right to change a column: of `sweep`, whose rows a trigger keeps as they are,
-it is `name`, of `agreement` for the job manager `changed_at`."""
+"""Further rights of each service, by role and table.
+
+Postgres lets a role lock a row only if it may update a column. So roles that only lock rows may update one: `name` of `sweep`, which a
+trigger keeps unchanged, and for the job manager `changed_at` of `agreement`.
+"""
 
 OF_TOOLS: Final[Mapping[str, str]] = {
     "ad": "select",
@@ -253,20 +256,20 @@ OF_TOOLS: Final[Mapping[str, str]] = {
     "waiting": "select",
     "waiting_room": "select",
 }
-"""What operators' tools do: read everything, replay and drop dead letters, skip messages, and write down who ordered that."""
+"""Rights of operators' tools, by table: to read everything, replay and delete dead letters, skip messages, and log who ordered that."""
 
 SEQUENCES: Final[Mapping[str, Mapping[str, str]]] = {
     "job_manager": {"job_id_seq": "update", "limit_generation": "select"},
     "matcher": {"limit_generation": "select update"},
     "pilot_submitter": {"limit_generation": "select"},
 }
-"""What a role does with sequences: `select` reads the last number, `update` draws or sets it."""
+"""Rights on sequences, by role and sequence: `select` to read the last number, `update` to draw or set a number."""
 
 GUARDED: Final = ("make_partitions(integer)", "drop_partitions()")
-"""Functions that run as the owner of the schema. All others run as their caller, and everybody may call them."""
+"""Functions that run with the rights of the schema's owner. All others run with the rights of the caller, and every role may call them."""
 
 EXECUTED: Final[Mapping[str, tuple[str, ...]]] = {"job_manager": GUARDED}
-"""The guarded functions that a role calls."""
+"""The functions of `GUARDED` that each role may call."""
 
 SERVER_ROLES: Final[Mapping[str, tuple[str, ...]]] = {TOOLS: ("pg_read_all_stats", "pg_signal_backend")}
-"""Roles of the server that a role is a member of: to count connections, and to end the session that keeps a message from being skipped."""
+"""Predefined Postgres roles that a role is a member of: to count connections, and to end a session that blocks the skip of a message."""

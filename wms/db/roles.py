@@ -1,7 +1,7 @@
-"""The roles of Postgres: one for each service and one for operators' tools, with the rights that `role_rights.py` tells and no others.
+"""The Postgres roles: one for each service and one for operators' tools, with exactly the rights that `role_rights.py` lists.
 
-A role owns nothing. So no service can change the schema, take a trigger off, or rewrite the audit trail. Grants name roles and tables,
-for which SQL has no parameters: the text is made here from names of our own alone.
+A role owns nothing. So no service can change the schema, remove a trigger, or rewrite the audit trail. SQL has no parameters for the names
+of roles and tables in grants. So the statements are composed here as text, from fixed names alone.
 """
 
 import re
@@ -16,24 +16,24 @@ from wms.db.scram import verifier
 from wms.errors import Rejected
 
 ROLES: Final = (*OWN, TOOLS)
-"""For whom there are roles: the services, and the tools of operators."""
+"""The names of all roles, without the prefix: the services, and the tools of operators."""
 PREFIX: Final = "wms_"
-"""How the names of all roles begin, if nothing else is said: `wms_matcher`."""
+"""The default prefix of the names of roles in Postgres, as in `wms_matcher`."""
 _PREFIX: Final = re.compile(r"[a-z][a-z0-9_]{0,30}")
 _UPDATE: Final = re.compile(r"update\((.*?)\)")
 
 
 class DatabaseRight(NamedTuple):
-    """One right: to do something with a table, a sequence or a function."""
+    """One right of a role: an action on a table, a sequence or a function."""
 
     action: str
     """`select`, `insert`, `update` or `delete` of a table; `select` or `update` of a sequence; `execute` of a function."""
     kind: str
     """`table`, `sequence` or `function`."""
     name: str
-    """The name of the table or the sequence; of a function the name with the types of its parameters."""
+    """The name of the table, sequence or function; that of a function is followed by the types of its parameters."""
     columns: tuple[str, ...] = ()
-    """The columns that may be updated; empty for other actions, which are for all columns."""
+    """The columns that may be updated. Empty for other actions, which apply to all columns."""
 
     def grant(self, role: str) -> str:
         """Return the statement that gives this right to a role."""
@@ -55,7 +55,7 @@ def rights_of(role: str) -> list[DatabaseRight]:
 
 
 def tables_of(role: str) -> dict[str, str]:
-    """Return what a role may do with each table, as `role_rights.py` writes it."""
+    """Return the rights of a role, one of `ROLES`, on each table, in the notation of `role_rights.py`."""
     if role == TOOLS:
         return dict(OF_TOOLS)
     own = OWN[role]
@@ -73,10 +73,10 @@ def _of_table(table: str, told: str) -> Iterator[DatabaseRight]:
 def script(
     roles: Sequence[str] = ROLES, *, prefix: str = PREFIX, passwords: Mapping[str, str] | None = None
 ) -> str:
-    """Return the SQL that makes these roles, unless they are there, and gives each its rights alone. It may run again at any time.
+    """Return SQL that creates the missing ones of these roles and gives each exactly its rights. The SQL may be run repeatedly.
 
-    `passwords` are set for the roles that it names, as SCRAM verifiers: the text has no password in it. A role without one keeps what it
-    has. Raise Rejected for an unknown role or a prefix that is no beginning of a plain name.
+    `passwords` has the new password of some roles; the SQL contains only their SCRAM verifiers. Roles without one keep their password.
+    Raise Rejected for an unknown role, or unless `prefix` is a lower-case letter and up to 30 lower-case letters, digits or _.
     """
     if not _PREFIX.fullmatch(prefix):
         raise Rejected("BAD_PREFIX", f"{prefix!r} begins no name of a role", "use letters, digits and _")
@@ -114,7 +114,7 @@ def _role(name: str, role: str, password: str | None) -> list[str]:
 
 
 def _nothing(name: str, kept: Sequence[str]) -> list[str]:
-    """Return the statements that take all rights from a role, but for roles of the server that it keeps."""
+    """Return the statements that take all rights from a role. It stays a member of the Postgres roles in `kept`."""
     listed = ", ".join(f"'{each}'" for each in kept) or "''"
     return [
         "do $$ declare held text; begin",
@@ -136,9 +136,10 @@ async def write_roles(
     prefix: str = PREFIX,
     passwords: Mapping[str, str] | None = None,
 ) -> None:
-    """Make these roles in the database at `url`, as the owner of its schema who may make roles. The schema must be that of this version.
+    """Create these roles, or correct their rights, in the database at `url`. `prefix` begins their names, `passwords` are set if given.
 
-    Raise Unavailable if the server does not answer, Rejected if it refuses.
+    The user in `url` must own the schema and be allowed to create roles. The schema must be that of this version. Raise Unavailable if the
+    server does not answer, Rejected if it refuses.
     """
     text = script(roles, prefix=prefix, passwords=passwords)
     connection = await connect_once(url)
@@ -155,7 +156,10 @@ async def write_roles(
 
 
 async def check_rights(url: str, role: str) -> None:
-    """Raise Rejected, with a remedy, if who connects to `url` lacks a right of this role. Raise Unavailable without a connection."""
+    """Raise Rejected, with a remedy, if the user in `url` lacks a right of `role`. Raise Unavailable if the database cannot be reached.
+
+    A role that is not in `ROLES` is not checked.
+    """
     if role not in ROLES:  # a service of somebody else, or of a test
         return
     connection = await connect_once(url)

@@ -1,4 +1,4 @@
-"""SCRAM-SHA-256 verifiers of Postgres: what a server keeps instead of a password, so that the password itself is never sent to it."""
+"""SCRAM-SHA-256 verifiers of Postgres. The server stores a verifier instead of a password, so the password itself is never sent to it."""
 
 import base64
 import hashlib
@@ -7,12 +7,12 @@ import secrets
 from typing import Final
 
 ITERATIONS: Final = 4_096
-"""How often the password is hashed: what Postgres does itself, and clients do at each connection."""
+"""The number of hash iterations of a password, which is Postgres's default. Clients compute them at each connection."""
 SALT_BYTES: Final = 16
 
 
 def verifier(password: str, salt: bytes | None = None) -> str:
-    """Return the verifier of an ASCII password, as `alter role ... password` takes it (RFC 5803). The salt is drawn if none is given."""
+    """Return the verifier of an ASCII password, for use in `alter role ... password` (RFC 5803). None: a random salt."""
     salt = salt or secrets.token_bytes(SALT_BYTES)
     salted = hashlib.pbkdf2_hmac("sha256", password.encode("ascii"), salt, ITERATIONS)
     stored = hashlib.sha256(_keyed(salted, b"Client Key")).digest()

@@ -42,7 +42,7 @@ def _share(row: asyncpg.Record) -> GroupShare:
 
 
 async def acting(tx: Transaction, principal: Principal) -> Principal:
-    """Return the principal with the setting that applies now to whether its group shares jobs."""
+    """Return the principal with `shares_jobs` set by the present policy of its group."""
     shared = bool(await tx.fetchval(SQL["is_shared"], principal.vo, principal.group))
     return msgspec.structs.replace(principal, shares_jobs=shared)
 
@@ -80,7 +80,7 @@ async def replace_configured(tx: Transaction, shares: Mapping[VoGroup, GroupShar
 
 
 async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
-    """Return a row for each owner with waiting or running jobs in the VO, or in any if None: the numbers of both."""
+    """Return a row for each owner with waiting or running jobs: the numbers of both. `vo` restricts them to a VO; None: all."""
     return await tx.fetch(SQL["standing"], vo)
 
 

@@ -37,7 +37,7 @@ async def put(tx: Transaction, wanted: SkipRequest) -> None:
 
 
 async def claim(tx: Transaction, cluster_id: str, seconds: float) -> asyncpg.Record | None:
-    """Claim one order of this cluster for so many seconds, and count the attempt. None if there is none that nobody works on."""
+    """Claim the oldest order of this cluster that nobody works on, for `seconds` seconds, and count the attempt. None if there is none."""
     return await tx.fetchrow(SQL["claim"], cluster_id, seconds)
 
 

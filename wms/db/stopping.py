@@ -12,7 +12,8 @@ from wms.messages.site_inbox import Kill, inbox
 async def order(tx: Transaction, jobs: Sequence[Job], stop: Stop, by: StopOrder) -> None:
     """Ask the pilots that hold these locked jobs to stop them: store the order, and send a message to each pilot.
 
-    `stop` says to what end, `by` who asked and why. The jobs change state later, by the pilot's report or the end of the lease.
+    `stop` says whether the jobs are killed, held or rescheduled, `by` who asked and why. Their state changes later: when the pilot reports
+    it or the lease expires.
     """
     await job.ask_stop(tx, [each.job_id for each in jobs], stop, by)
     held: dict[tuple[str, str], list[Job]] = {}

@@ -145,10 +145,10 @@ async def select(
     job_group: str | None = None,
     changed_since: datetime | None = None,
 ) -> list[asyncpg.Record]:
-    """Return rows of up to `limit` job arrays that the user with this scope may see and that meet all conditions.
+    """Return rows of up to `limit` job arrays that the user with this scope may see and that meet all conditions. None sets no condition.
 
-    An array needs a job in one of `states`; none means any. The page begins after the id `after`; with `newest` it goes downwards. None
-    sets no condition.
+    An array is returned if any of its jobs is in one of `states`; empty: any state. Arrays come in ascending order of ids, or descending
+    with `newest`, from the one after the id `after` on.
     """
     whose = (scope.owner, scope.group, scope.vo, owner)
     return await tx.fetch(

@@ -1,6 +1,6 @@
 """Task queues in the database: waiting jobs of one owner with equal requirements.
 
-They are found or created by a key, and removed when empty for long.
+A queue is found or created by a key, and removed after it was empty for a configured time.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -47,9 +47,9 @@ async def find_or_make(tx: Transaction, by_key: Mapping[bytes, Requirements]) ->
 
 
 async def keep(tx: Transaction, tq_ids: Iterable[TaskQueueId]) -> None:
-    """Keep these queues from removal until the transaction ends, and restore removed ones, as jobs return to them.
+    """Keep these queues from removal until the transaction ends, and restore those already removed, because jobs return to the queues.
 
-    The room under limits on waiting jobs becomes unknown for their owners, groups and VOs.
+    For their owners, groups and VOs, the number of jobs that may still begin to wait must be counted again (`wms.db.waiting_limits`).
     """
     ids = sorted(set(tq_ids))
     rows = await tx.fetch(SQL["keep"], ids)

@@ -14,7 +14,7 @@ SQL = load(__file__)
 
 
 class MeasuredWay(msgspec.Struct, frozen=True):
-    """How fast files moved between a site and a storage host, as one attempt of a job measured it."""
+    """The speed of file transfers between a site and a storage host, as measured by one attempt of a job."""
 
     site: SiteName
     transfer: HostTransfer
@@ -31,14 +31,14 @@ async def keep(tx: Transaction, measured: Sequence[MeasuredWay]) -> None:
 
 
 async def note(tx: Transaction, said: Sequence[tuple[PilotId, StagingReport]]) -> None:
-    """Store how far the transfers of jobs are. A report of a pilot that does not hold the job is ignored."""
+    """Store the progress of jobs' file transfers, as pilots report it. A report of a pilot that does not hold the job is ignored."""
     if said:
         rows = ((each.job_id, each.epoch, pilot, msgspec.json.encode(each).decode()) for pilot, each in said)
         await tx.execute(SQL["note"], *dense(rows))
 
 
 async def progress(tx: Transaction, job_id: JobId) -> StagingReport | None:
-    """Return how far the transfers of a job are, as its pilot reported last; None if it has none under way."""
+    """Return the progress of a job's file transfers, as its pilot last reported it; None if no transfer is under way."""
     said = await tx.fetchval(SQL["progress"], job_id)
     return None if said is None else msgspec.json.decode(said, type=StagingReport)
 

@@ -1,4 +1,7 @@
-"""How many slot seconds owners used, in the database. The figure of each owner halves every half-life, and is updated when usage is added."""
+"""How many slot seconds (wall seconds times processors) owners used, in the database.
+
+The figure of each owner halves every half-life. It is updated when usage is added.
+"""
 
 from collections.abc import Mapping
 
@@ -10,7 +13,7 @@ SQL = load(__file__)
 
 
 async def charge(tx: Transaction, slot_seconds: Mapping[Identity, float], half_life_seconds: float) -> None:
-    """Add slot seconds to the usage of owners, for attempts that end in this transaction."""
+    """Add slot seconds, by owner, to the usage of owners, for attempts that end in this transaction. Older usage decays until now."""
     if slot_seconds:
         owners, groups, vos = (list(column) for column in zip(*slot_seconds, strict=True))
         await tx.execute(SQL["charge"], vos, groups, owners, list(slot_seconds.values()), half_life_seconds)

@@ -1,4 +1,4 @@
-"""Usage by hours: sums of the attempts that ended in hours that are over, kept when the jobs are forgotten."""
+"""Usage by hour: for each past hour, the sums of the attempts that ended in it. They are kept when the jobs are deleted."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -12,11 +12,14 @@ from wms.db.sql import load
 SQL = load(__file__)
 
 LATE_SECONDS = 600.0
-"""Seconds after its end at which an hour is summed up: no transaction that ends an attempt takes so long."""
+"""Seconds between the end of an hour and its summing up. Transactions that end attempts take less time, so that none is missed."""
 
 
 async def close(tx: Transaction, late_seconds: float = LATE_SECONDS) -> bool:
-    """Sum up hours that are over, a day of them at most; return whether there were any. One process does it at a time."""
+    """Sum up past hours, at most 24; return whether there were any. Only one process does it at a time.
+
+    An hour is summed up `late_seconds` seconds after its end.
+    """
     (row,) = await tx.fetch(SQL["next"], late_seconds)
     if row["high"] <= row["low"]:
         return False
@@ -28,8 +31,8 @@ async def close(tx: Transaction, late_seconds: float = LATE_SECONDS) -> bool:
 async def report(
     tx: Transaction, may: Scope, by: Sequence[str], since: datetime, until: datetime
 ) -> list[asyncpg.Record]:
-    """Return sums of usage within a scope from one hour to another, by some columns, outcome and reason.
+    """Return rows of usage sums between two hours, grouped by the columns in `by`, outcome and reason.
 
-    `by` holds names among vo, group, owner, site, month and day. Other columns are empty.
+    Only usage within the scope is counted. `by` holds names among vo, group, owner, site, month and day. Other columns are empty.
     """
     return await tx.fetch(SQL["report"], list(by), since, until, may.owner, may.group, may.vo)

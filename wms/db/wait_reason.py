@@ -49,7 +49,7 @@ async def known(tx: Transaction) -> list[KnownElement]:
 
 
 async def pilot_counts(tx: Transaction) -> dict[tuple[str, str, str], PilotCounts]:
-    """Return the numbers of live pilots that take any job, by site, computing element and VO."""
+    """Return the numbers of live pilots that are not tied to one job, and of their slots, by site, computing element and VO."""
     return {
         (row["site"], row["ce"], row["vo"]): PilotCounts(
             row["running"], row["coming"], row["slots"], row["free_slots"]

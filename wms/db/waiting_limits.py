@@ -1,7 +1,7 @@
-"""How many more jobs may begin to wait (the room) under limits on waiting jobs. It is counted at intervals, and reduced by each submission.
+"""The room under limits on waiting jobs: how many more jobs may begin to wait. It is counted at intervals, and reduced by each submission.
 
-Jobs that leave the queues do not restore the room, so that it is never overestimated. When it seems used up it is counted again. Jobs that
-return to the queues make it unknown. So claims, the most frequent operation, never update it.
+Jobs that leave the queues do not increase the room, so that it is never overestimated. When it is used up, the jobs are counted again. When
+jobs return to the queues, it becomes unknown until the next count. So claims, the most frequent operation, never update it.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ from wms.ids import TaskQueueId
 SQL = load(__file__)
 
 Whose: TypeAlias = tuple[str, str]
-"""Whose waiting jobs are limited: an attribute of jobs and its value, such as ("owner", "alice")."""
+"""The waiting jobs under a limit, as an attribute of jobs and its value, such as ("owner", "alice")."""
 
 
 class WaitingRoom(NamedTuple):
@@ -28,7 +28,7 @@ class WaitingRoom(NamedTuple):
 
 
 class LockedRooms(msgspec.Struct, frozen=True):
-    """The rooms that a transaction has locked, and the database's time when it got the locks."""
+    """Rooms (numbers of jobs that may begin to wait) that a transaction has locked, and the database's time when it got the locks."""
 
     rooms: dict[Whose, WaitingRoom]
     at: datetime
@@ -37,7 +37,7 @@ class LockedRooms(msgspec.Struct, frozen=True):
 async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
     """Lock the rooms of these attribute values until the transaction ends, and return them.
 
-    Missing rooms are created with a count of 1970, so that callers count them.
+    A missing room is created as 0, counted in 1970, so that the caller counts the jobs anew.
     """
     columns = [[attribute for attribute, _ in sorted(whose)], [value for _, value in sorted(whose)]]
     await tx.execute(SQL["make"], *columns)
@@ -47,7 +47,7 @@ async def lock(tx: Transaction, whose: Collection[Whose]) -> LockedRooms:
 
 
 async def settle(tx: Transaction, rooms: Mapping[Whose, WaitingRoom]) -> None:
-    """Store what is left of rooms that the transaction has locked."""
+    """Store the remaining rooms, which the transaction has locked."""
     await tx.execute(
         SQL["settle"],
         [attribute for attribute, _ in rooms],
