@@ -37,7 +37,10 @@ class Advertise(msgspec.Struct, frozen=True, kw_only=True, tag="advertise"):
 
 
 class Withdraw(msgspec.Struct, frozen=True, kw_only=True, tag="withdraw"):
-    """The end of a computing element's ad before its lifetime is over. `advertised_at` is the time by the site's clock."""
+    """The end of a computing element's ad before its lifetime is over.
+
+    `advertised_at` is the time of this message by the site's clock.
+    """
 
     site: GivenName
     ce: GivenName

@@ -1,7 +1,7 @@
 """The topics `wms.agreement.offers` (key: the site) and `wms.agreement.decisions` (key: the job): reservations of CPUs.
 
-A site first grants a temporary reservation, which the resource broker confirms or cancels. The messages are signed by services
-and may arrive twice. The database's table of agreements decides: who misses a decision reads it there.
+A site first grants a temporary reservation, which the resource broker confirms or cancels. The messages are signed by services and
+may arrive twice. The database's table of agreements is authoritative: a service that misses a decision reads it there.
 """
 
 import msgspec
@@ -19,7 +19,7 @@ DECISIONS_TOPIC = "wms.agreement.decisions"
 class Reserve(AgreementTerms, frozen=True, kw_only=True, tag="reserve"):
     """The resource broker asks a site to reserve CPUs for a job. The site answers with an AgreementDecided.
 
-    A second one with the same `agreement_id` has no effect.
+    A second Reserve with the same `agreement_id` has no effect.
     """
 
 
@@ -40,7 +40,7 @@ class Cancel(msgspec.Struct, frozen=True, kw_only=True, tag="cancel"):
 
 
 class AgreementDecided(msgspec.Struct, frozen=True, kw_only=True, tag="agreement-decision"):
-    """The new state of an agreement: the site's answer to a Reserve, or a later change, with its reason."""
+    """The new state of an agreement, with its reason: the site's answer to a Reserve, or a later change."""
 
     agreement_id: AgreementId
     job_id: JobId
@@ -52,7 +52,7 @@ class AgreementDecided(msgspec.Struct, frozen=True, kw_only=True, tag="agreement
     reservation: Line = ""
     """The batch system's name of the reservation; empty if the batch system does not know of it."""
     expires_at: Moment | None = None
-    """The time at which a Temporary agreement expires if it is not confirmed."""
+    """The time at which a Temporary agreement expires unless it is confirmed before."""
     code: AgreementReason
     text: Explanation = ""
 

@@ -1,10 +1,9 @@
-"""The topics `wms.broker.jobs` (key: the job): jobs to be placed at a computing element; and `wms.broker.placements`: that some were.
+"""The topics `wms.broker.jobs` (key: the job), for jobs that the resource broker is to place, and `wms.broker.placements`.
 
-The messages are hints that services sign; the database decides. The order for a job that stays in Checking is sent again, so that
-a lost message costs a minute. A lost message on placements costs half a second.
+On `wms.broker.placements`, pilot submitters are told that jobs were placed. The messages are hints that services sign; the database is
+authoritative. While a job stays in Checking, its BrokerJob is sent again. So a lost message delays the job by a minute. A lost message on
+placements delays them by half a second.
 """
-
-import msgspec
 
 from wms.bounds import Count, Explanation, Moment, Name, Sequence, Word
 from wms.ids import JobId
@@ -14,14 +13,14 @@ PLACEMENTS_TOPIC = "wms.broker.placements"
 
 
 class BrokerJob(msgspec.Struct, frozen=True, kw_only=True, tag="broker-job"):
-    """The order to the resource broker to place a job that is in Checking.
+    """An order to the resource broker to place a job that is in state Checking.
 
-    It may arrive twice or late. Then the job has moved on, and `seq` is not the number of its last move.
+    It may arrive twice or late. It is outdated if `seq` is not the number of the job's last change of state.
     """
 
     job_id: JobId
     seq: Sequence
-    """The number, in the job's history, of its move to Checking."""
+    """The number, in the job's history, of the change to Checking."""
     at: Moment
     owner: Name
     owner_group: Name
@@ -33,7 +32,7 @@ class PlacementFailed(msgspec.Struct, frozen=True, kw_only=True, tag="placement-
 
     job_id: JobId
     seq: Sequence
-    """The number, in the job's history, of its move back to Checking."""
+    """The number, in the job's history, of the change back to Checking."""
     attempt: Count
     """The number of the failed placement, from 1."""
     site: Name

@@ -1,7 +1,7 @@
 """The topic `wms.queue.changes`: jobs that entered or left the task queues, for the matchers' queue indexes. One partition.
 
-The messages are hints; the database decides. A matcher that misses one finds the job when it next loads its index. If it tries to
-claim a job that no longer waits, the database refuses.
+The messages are hints; the database is authoritative. A matcher that misses one finds the job when it next loads its index. If a
+matcher tries to claim a job that no longer waits, the database refuses.
 """
 
 from typing import Annotated, TypeAlias
@@ -45,13 +45,16 @@ class Left(msgspec.Struct, frozen=True, kw_only=True, tag="left"):
 
 
 class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
-    """Limits that have room again, by the keys of their counters. Matchers look again at the jobs that these held back."""
+    """The limits that have room again, by the keys of their counters.
+
+    Matchers look again at the jobs that these limits kept back.
+    """
 
     keys: Annotated[tuple[Key, ...], msgspec.Meta(max_length=100_000)]
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):
-    """The shares of groups or the limits have changed. Matchers read them now, and not a few seconds later."""
+    """The shares of groups or the limits have changed. Matchers read them at once, instead of at the next regular time."""
 
 
 Change = Entered | JobsEntered | Left | Opened | RulesChanged

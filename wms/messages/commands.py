@@ -28,10 +28,10 @@ from wms.messages.limits import Key, Kind, Limit
 TOPIC = "wms.job.commands"
 
 SUBMIT_LIMIT = 2_000
-"""The most job descriptions in one Submit. A tool sends more of them in several, each with a command id of its own."""
+"""The most job descriptions in one Submit. A client sends more of them in several Submit commands, each with its own command id."""
 
 CHUNKS_LIMIT = 1_000
-"""The most chunks of parameter lists in one AddChunks. The size limit of a message allows only about a third of it."""
+"""The most chunks of parameter lists in one AddChunks. The size limit of messages allows only about a third of this number."""
 
 LISTS_LIMIT = 20
 """The most parameter lists in one job description."""
@@ -39,12 +39,12 @@ PARTS_LIMIT = 100_000
 """The most AddChunks commands for the parameter lists of one job description."""
 
 LETTERS_LIMIT = 1_000
-"""The most dead letters in one order."""
+"""The most dead letters that one order to replay or delete them may name."""
 
 RawLists: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=LISTS_LIMIT)]
 CHANGES_LIMIT = 64
 Changes: TypeAlias = Annotated[dict[Name, msgspec.Raw], msgspec.Meta(max_length=CHANGES_LIMIT)]
-"""Fields of a job description with their new values as JSON. They are checked like those of a submission."""
+"""Fields of a job description with their new values as JSON. They are checked like the fields of a submission."""
 
 
 class Selector(msgspec.Struct, frozen=True, kw_only=True):
@@ -80,9 +80,9 @@ class AddChunks(msgspec.Struct, frozen=True, kw_only=True, tag="add-chunks"):
 
 
 class LongLists(msgspec.Struct, frozen=True):
-    """Where the parameter lists of one job description of a Submit are: in AddChunks commands.
+    """The AddChunks commands that contain the parameter lists of one job description of a Submit.
 
-    The description itself has `array` and no lists.
+    The description itself has the field `array` and no parameter lists.
     """
 
     job: Count
@@ -92,9 +92,9 @@ class LongLists(msgspec.Struct, frozen=True):
 
 
 def of_one_each(lists: tuple[LongLists, ...]) -> str:
-    """Return what is wrong with the `lists` of a Submit, as text, or an empty text.
+    """Return what is wrong with the `lists` of a Submit, as text; empty if nothing is.
 
-    No job description may be named twice, and no AddChunks command.
+    Each job description, and each AddChunks command, may be named only once.
     """
     jobs = [each.job for each in lists]
     if len(set(jobs)) < len(jobs):
@@ -140,7 +140,7 @@ class Control(msgspec.Struct, frozen=True, kw_only=True, tag="control"):
 
 
 class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
-    """A new fair share for a group, which overrides the configuration file. Fields that are None stay as they are."""
+    """An order to set the fair share of a group. It overrides the configuration file. Fields that are None stay as they are."""
 
     command_id: CommandId
     vo: GivenName
@@ -153,7 +153,10 @@ class SetShare(msgspec.Struct, frozen=True, kw_only=True, tag="set-share"):
 
 
 class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
-    """A group's fair share is again that of the configuration file, or else the default."""
+    """An order to remove the fair share that was set for a group.
+
+    The share of the configuration file applies again, or else the default.
+    """
 
     command_id: CommandId
     vo: GivenName
@@ -162,7 +165,7 @@ class ResetShare(msgspec.Struct, frozen=True, kw_only=True, tag="reset-share"):
 
 
 class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
-    """A new limit on jobs. It replaces a limit of the same kind and key, also one of the configuration file."""
+    """An order to set a limit on jobs. It replaces a limit of the same kind and key, including one of the configuration file."""
 
     command_id: CommandId
     limit: Limit
@@ -170,9 +173,9 @@ class SetLimit(msgspec.Struct, frozen=True, kw_only=True, tag="set-limit"):
 
 
 class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
-    """The limit with this kind and key no longer holds, even if it is in the configuration file.
+    """An order to lift the limit with this kind and key, even if it is in the configuration file.
 
-    With `reset` the limit of the file holds again, if there is one.
+    With `reset`, what was set at run time is removed, so that the limit of the file applies again, if there is one.
     """
 
     command_id: CommandId
@@ -221,7 +224,10 @@ class StartPilots(msgspec.Struct, frozen=True, kw_only=True, tag="start-pilots")
 
 
 class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
-    """Cancels those private pilots of the sender's orders that are not yet sent. `orders` are the ids; empty for all orders."""
+    """An order to cancel those pilots of the sender's orders for private pilots that are not sent yet.
+
+    `orders` are the ids of these orders; empty for all of the sender's orders.
+    """
 
     command_id: CommandId
     orders: Annotated[tuple[JobNumber, ...], msgspec.Meta(max_length=100)] = ()
@@ -229,7 +235,7 @@ class StopPilots(msgspec.Struct, frozen=True, kw_only=True, tag="stop-pilots"):
 
 
 class Revoke(msgspec.Struct, frozen=True, kw_only=True, tag="revoke"):
-    """The revocation of a token, a subject or a pilot, whose messages are refused from then on; with `lift`, its end."""
+    """An order to revoke a token, a subject or a pilot, so that messages under it are refused; with `lift`, to end a revocation."""
 
     command_id: CommandId
     kind: Literal["token", "subject", "pilot"]
@@ -244,7 +250,7 @@ class Revoke(msgspec.Struct, frozen=True, kw_only=True, tag="revoke"):
 
 
 class CancelReservations(msgspec.Struct, frozen=True, kw_only=True, tag="cancel-reservations"):
-    """The end of reservations that no job runs in yet: all of them, or none. Their jobs are placed anew."""
+    """An order to cancel reservations in which no job runs yet: all of them, or none. Their jobs are placed anew."""
 
     command_id: CommandId
     agreements: Annotated[tuple[AgreementId, ...], msgspec.Meta(min_length=1, max_length=100)]
@@ -253,11 +259,11 @@ class CancelReservations(msgspec.Struct, frozen=True, kw_only=True, tag="cancel-
 
 
 Letters: TypeAlias = Annotated[tuple[Total, ...], msgspec.Meta(min_length=1, max_length=LETTERS_LIMIT)]
-"""Numbers of messages that could not be handled."""
+"""The ids of dead letters: messages that could not be handled."""
 
 
 class ReplayDeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="replay-dead-letters"):
-    """An operator's order that consumers handle messages again that they could not: all of them, or none."""
+    """An operator's order that consumers handle dead letters (messages that could not be handled) again: all of them, or none."""
 
     command_id: CommandId
     letters: Letters
@@ -266,7 +272,7 @@ class ReplayDeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="replay-d
 
 
 class DropDeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="drop-dead-letters"):
-    """An operator's order to delete messages that could not be handled: all of them, or none."""
+    """An operator's order to delete dead letters (messages that could not be handled): all of them, or none."""
 
     command_id: CommandId
     letters: Letters

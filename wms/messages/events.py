@@ -31,7 +31,7 @@ class JobEvent(msgspec.Struct, frozen=True, kw_only=True, tag="job-event"):
 
 
 class JobsMoved(msgspec.Struct, frozen=True, kw_only=True, tag="jobs-moved"):
-    """State changes of one transaction, in their order. Each means the same as a JobEvent sent alone."""
+    """State changes of jobs by one transaction, in their order. Each means the same as a JobEvent sent alone."""
 
     events: Annotated[tuple[JobEvent, ...], msgspec.Meta(max_length=10_000)]
 

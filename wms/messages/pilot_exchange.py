@@ -1,7 +1,7 @@
-"""The topics of the exchange of a pilot's one-time secret: pilots ask on one, by way of a gateway, and services answer on the other.
+"""The topics on which pilots exchange their one-time secrets for tokens.
 
-Key: the pilot. Questions carry no token, since the pilot has none yet; a proof in each shows that its maker has the secret. Answers are
-encrypted for the pilot.
+Pilots ask on one topic, through a gateway; services answer on the other. Key: the pilot. Questions carry no token, since the pilot
+has none yet. A proof in each question shows that the sender has the secret. Answers are encrypted for the pilot.
 """
 
 from typing import Annotated
@@ -24,7 +24,7 @@ class SecretExchange(msgspec.Struct, frozen=True, kw_only=True, tag="secret-exch
     pilot_id: PilotId
     exchange_id: ExchangeId
     proof: Annotated[str, msgspec.Meta(max_length=100)]
-    """The proof that the pilot has the secret: a code over its id and that of the exchange (`wms.auth.pilot_secret`)."""
+    """The proof that the pilot has the secret: a MAC over the ids of the pilot and of the exchange (`wms.auth.pilot_secret`)."""
 
 
 class SealedCredential(msgspec.Struct, frozen=True, kw_only=True, tag="sealed-credential"):
@@ -36,7 +36,7 @@ class SealedCredential(msgspec.Struct, frozen=True, kw_only=True, tag="sealed-cr
 
 
 class ExchangeRefusal(msgspec.Struct, frozen=True, kw_only=True, tag="exchange-refusal"):
-    """Answers SecretExchange: the pilot gets nothing, for this reason."""
+    """Answers SecretExchange: the pilot gets no token, for this reason."""
 
     pilot_id: PilotId
     exchange_id: ExchangeId

@@ -45,7 +45,7 @@ class ListJobs(Query, frozen=True, kw_only=True, tag="list-jobs"):
 
 
 class ListSweeps(Query, frozen=True, kw_only=True, tag="list-sweeps"):
-    """Asks for a page of job arrays with the number of their jobs by state. Ordered by rising id, or falling with `newest`.
+    """Asks for a page of job arrays with the number of their jobs by state, in ascending order of ids, or descending with `newest`.
 
     `after` is the last id of the page before.
     """
@@ -141,7 +141,7 @@ class ListShares(PagedQuery, frozen=True, kw_only=True, tag="list-shares"):
 
 
 class ListLimits(PagedQuery, frozen=True, kw_only=True, tag="list-limits"):
-    """Asks for the limits on jobs that hold, and the present counts."""
+    """Asks for the limits on jobs that are in force, and the present counts."""
 
 
 class ShowRanking(Query, frozen=True, kw_only=True, tag="show-ranking"):
@@ -159,7 +159,7 @@ class ListPredictions(Query, frozen=True, kw_only=True, tag="list-predictions"):
 class ReservationCursor(msgspec.Struct, frozen=True):
     """The last entry of a page of reservations, after which the next page begins.
 
-    Reservations are listed by the time `at` which they were asked for, the newest first.
+    `at` is the time when the reservation was requested. Reservations are listed by this time, the newest first.
     """
 
     at: Moment
@@ -167,57 +167,60 @@ class ReservationCursor(msgspec.Struct, frozen=True):
 
 
 class ListReservations(Query, frozen=True, kw_only=True, tag="list-reservations"):
-    """Asks for a page of the reservations that the sender may see, the newest first. An empty condition excludes none."""
+    """Asks for a page of the reservations that the sender may see, the newest first. An empty value, or None, sets no condition."""
 
     job_id: JobNumber | None = None
     owner: Name = ""
     site: Name = ""
     ce: Name = ""
     states: Annotated[tuple[AgreementState, ...], msgspec.Meta(max_length=32)] = ()
-    """The states to list. Empty: all in which something is reserved or still may be."""
+    """The states to list. Empty: all states in which CPUs are reserved or the site still decides."""
     after: ReservationCursor | None = None
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
 
 
 class WhoAmI(Query, frozen=True, kw_only=True, tag="who-am-i"):
-    """A query for the sender as the system sees it: identity, rights, and the token's end."""
+    """Asks what the system knows of the sender: identity, rights, and when the token expires."""
 
 
 class ListAuditTrail(Query, frozen=True, kw_only=True, tag="list-audit-trail"):
-    """A query for a page of orders and refusals that the sender may see, the newest first; empty conditions stand for all."""
+    """Asks for a page of the audit trail: orders and refusals that the sender may see, the newest first.
+
+    Empty conditions exclude none.
+    """
 
     owner: Name = ""
     action: Word = ""
     """The kind of order, such as `kill`, `set-share` or `revoke`; empty for all."""
     site: Name = ""
     job_id: JobNumber | None = None
-    """A job that the order named by its id."""
+    """Only orders that name this job by its id; None: all."""
     refused: bool = False
-    """Whether to list only what was refused."""
+    """Whether to list only orders that were refused."""
     since: Moment | None = None
     before: JobNumber | None = None
-    """The number of an entry: only earlier ones are listed."""
+    """Only entries with numbers below this one are listed; None: all."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
 
 
 class ListRevocations(PagedQuery, frozen=True, kw_only=True, tag="list-revocations"):
-    """A query for the revocations in force, the latest first."""
+    """Asks for the revocations in force, the newest first."""
 
 
 class ListDeadLetters(Query, frozen=True, kw_only=True, tag="list-dead-letters"):
-    """A query for a page of messages that could not be handled, the newest first. Operators may ask."""
+    """Asks for a page of dead letters (messages that could not be handled), the newest first. Only operators may ask."""
 
     consumer: Name = ""
-    """Only those of this consumer; empty: of all."""
+    """Only dead letters of this consumer; empty: of all consumers."""
     replayed: bool = False
-    """Whether to list those that were handled since, too."""
+    """Whether to list also dead letters that were replayed successfully."""
     before: Total | None = None
-    """The number of a letter: only smaller ones are listed."""
+    """Only dead letters with ids below this one are listed; None: all."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100
 
 
 class ShowDeadLetter(Query, frozen=True, kw_only=True, tag="show-dead-letter"):
-    """A query for all that is kept of a message that could not be handled. Operators may ask."""
+    """Asks for everything that is stored of a dead letter (a message that could not be handled). Only operators may ask."""
 
     letter: Total
 
@@ -226,31 +229,31 @@ UsageBy: TypeAlias = Literal["vo", "group", "owner", "site", "month", "day"]
 
 
 class ShowUsage(PagedQuery, frozen=True, kw_only=True, tag="show-usage"):
-    """A query for what the jobs used that the sender may see, summed up by some of their properties."""
+    """Asks for the resources that jobs used, of the jobs that the sender may see, summed up by some of their properties."""
 
     by: Annotated[tuple[UsageBy, ...], msgspec.Meta(max_length=6)] = ()
-    """Months and days are those of UTC; without any all is one sum."""
+    """The properties by which usage is summed up; empty: one sum over everything. Months and days are in UTC."""
     since: Moment
-    """Attempts that ended in this hour or later."""
+    """The start of the report: attempts that ended in this hour or later are summed up."""
     until: Moment | None = None
-    """The end of the time that is summed up; None: now."""
+    """The end of the report: attempts that ended before this time are summed up; None: until now."""
 
 
 class ShowLease(Query, frozen=True, kw_only=True, tag="show-lease"):
-    """Asks, for the pilot that sends it, whether it holds the lease of an attempt. Anyone else is refused."""
+    """Asks whether the pilot that sends the query holds the lease of an attempt. Senders that are no pilots are refused."""
 
     job_id: JobNumber
     epoch: Epoch
 
 
 class ShowOverview(Query, frozen=True, kw_only=True, tag="show-overview"):
-    """A query for what ended within the last hour and how, why jobs wait, which pilots died, and how the services are."""
+    """Asks how attempts and pilots ended within the last hour, why jobs wait, and for the health of the services."""
 
 
 class ShowProgress(Query, frozen=True, kw_only=True, tag="show-progress"):
-    """A query for how far job groups and job arrays are, and how many of their jobs ended lately.
+    """Asks for the numbers of jobs by state of job groups and job arrays, and how many of these jobs ended lately.
 
-    Those whose jobs have all ended, the last one over a week ago, are left out.
+    Groups and arrays whose jobs have all ended, the last one over a week ago, are left out.
     """
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=PAGE_LIMIT)] = 100

@@ -28,7 +28,7 @@ TOPIC = "wms.job.reports"
 Many = msgspec.Meta(max_length=4_096)
 REFUSED_LIMIT = 1_000_000_000
 TRANSFERS_LIMIT = 40
-"""The most storage hosts in one result, for both directions together."""
+"""The most entries on transfers in one result: one for each storage host and direction."""
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,7 +42,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
-    """How fast an attempt's files moved between its node and one storage host, in one direction."""
+    """The files that an attempt moved between its node and one storage host, in one direction, and the time that this took."""
 
     part: Literal["stage_in", "stage_out"]
     host: Name
@@ -51,11 +51,11 @@ class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
     size: Bytes
     """The size of all these files together, in bytes."""
     seconds: Seconds
-    """The time that all these transfers took together."""
+    """The seconds that all these transfers took together, with those that ran at the same time counted once."""
 
 
 class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the file transfers of a job's present attempt are."""
+    """The progress of the file transfers of a job's present attempt."""
 
     job_id: JobId
     epoch: Epoch
@@ -63,9 +63,9 @@ class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
     files: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     files_done: Annotated[int, msgspec.Meta(ge=0, le=100_000)]
     bytes_done: Bytes
-    """The bytes moved so far. Bytes that moved again after a fault count again."""
+    """The bytes moved so far. Bytes that were moved again after an error count again."""
     bytes_total: Bytes | None = None
-    """The bytes of all files. None while the size of one is unknown."""
+    """The bytes of all files. None while the size of any file is unknown."""
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +74,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     job_id: JobId
     epoch: Epoch
     outcome: Literal["done", "failed", "killed", "lost"]
-    """`lost`: the site's or the agent's fault, so that the job is tried again."""
+    """How the attempt ended. `lost`: by the fault of the site or the agent, so that the job is tried again."""
     code: Code
     text: Explanation = ""
     exit_code: ExitCode | None = None
@@ -133,15 +133,15 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     slots: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     busy: Annotated[int, msgspec.Meta(ge=0, le=100_000)] = 0
     reason: Reason = ""
-    """Why the pilot drains or ended."""
+    """Why the pilot drains (takes no more jobs) or ended."""
     unfit: Annotated[tuple[Unfit, ...], Many] = ()
-    """Offers that the pilot returns because its node does not fit, each with the reason."""
+    """Offers that the pilot returns because its node does not meet the job's requirements, each with the reason."""
     free_memory_mb: Megabytes | None = None
     """The memory left for further jobs in MB. None if not reported."""
     refused_orders: Annotated[int, msgspec.Meta(ge=0, le=REFUSED_LIMIT)] = 0
     """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""
     staging: Annotated[tuple[StagingReport, ...], Many] = ()
-    """How far the file transfers of its jobs are. Only jobs whose files move now have an entry."""
+    """The progress of the file transfers of the pilot's jobs. Only jobs whose files are moving now have an entry."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

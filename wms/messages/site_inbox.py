@@ -44,7 +44,7 @@ class OfferedJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
-    """The answer to a match request with jobs. They stay reserved for `hold_seconds` after the request was sent."""
+    """The answer to a match request with jobs. They stay reserved for `hold_seconds` seconds after the request was sent."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -53,7 +53,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True, tag="offer"):
 
 
 class NoMatch(msgspec.Struct, frozen=True, kw_only=True, tag="no-match"):
-    """The answer to a match request that no job fits, with the reason and the seconds until the next request."""
+    """The answer to a match request for which there is no job, with the reason and the seconds until the next request."""
 
     pilot_id: PilotId
     request_id: RequestId
@@ -87,7 +87,7 @@ class Kill(msgspec.Struct, frozen=True, kw_only=True, tag="kill"):
 
 
 class Peek(msgspec.Struct, frozen=True, kw_only=True, tag="peek"):
-    """An order to a pilot to report a part of what a job printed. It answers with a Peeked with the same query id and ticket."""
+    """An order to a pilot to send a part of what a job printed. The pilot answers with a Peeked of the same query id and ticket."""
 
     pilot_id: PilotId
     job_id: JobId
@@ -113,7 +113,7 @@ class TokenRenewal(msgspec.Struct, frozen=True, kw_only=True, tag="token-renewal
 
     pilot_id: PilotId
     sealed: Annotated[tuple[Annotated[str, msgspec.Meta(max_length=32_768)], ...], msgspec.Meta(max_length=2)]
-    """The token, encrypted with AES-GCM so that only the pilot reads it: once for each key that it may have."""
+    """The token, encrypted with AES-GCM so that only the pilot can read it: one copy for each key that the pilot may have."""
 
 
 ToAgent = Offer | NoMatch | Answer | Kill | Peek | TokenRenewal

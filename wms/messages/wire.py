@@ -10,7 +10,7 @@ from wms.errors import Rejected
 from wms.messages.inspection import checks
 
 PAYLOAD_LIMIT: Final = 950_000
-"""The largest size of a message in bytes. Kafka accepts a megabyte by default, with headers."""
+"""The largest size of a message in bytes. By default, Kafka accepts one megabyte with headers."""
 
 _BACKSLASH, _DELETE = 0x5C, 0x7F
 
@@ -48,9 +48,9 @@ def type_of(payload: bytes) -> str:
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """The fields that are needed to answer a command or query whose other fields may be wrong.
+    """The id of a command or query, and the client that waits for the answer.
 
-    They are its id and the client that waits for the answer.
+    With these fields a message can be answered even if its other fields are wrong.
     """
 
     command_id: MessageId | Literal[""] = ""

@@ -1,6 +1,7 @@
-"""The topics `wms.user.<owner>.inbox`: answers to one user's tools. Key: the tool (`client`); a tool ignores answers to others.
+"""The topics `wms.user.<owner>.inbox`: answers to one user's clients. Key: the client; a client ignores answers to others.
 
-What a gateway asks for users is answered in one topic, `wms.gateway.inbox`, which all gateways read. There the key names the owner too.
+Answers to queries that a gateway sends for users have one topic, `wms.gateway.inbox`, which all gateways read. There the key names
+the owner too.
 """
 
 from wms.messages.replies.access import AuditLine, AuditTrail, RevocationLine, RevocationList, WhoYouAre

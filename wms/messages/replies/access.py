@@ -1,4 +1,4 @@
-"""Answers about who may come in, and who ordered what."""
+"""Answers about identities and revocations, and the audit trail: who gave which orders."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,7 +10,7 @@ from wms.messages.replies.bounds import Many, Position
 
 
 class WhoYouAre(msgspec.Struct, frozen=True, kw_only=True, tag="who-you-are"):
-    """Answers WhoAmI: the sender as its verified token says."""
+    """Answers WhoAmI: the sender's identity and rights, as the verified token states them."""
 
     query_id: MessageId
     client: Client
@@ -28,7 +28,7 @@ class WhoYouAre(msgspec.Struct, frozen=True, kw_only=True, tag="who-you-are"):
 
 
 class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
-    """An order, or an attempt at one, with its answer."""
+    """One entry of the audit trail: an order, whether carried out or refused, with its answer."""
 
     number: Total
     at: datetime
@@ -39,21 +39,21 @@ class AuditLine(msgspec.Struct, frozen=True, kw_only=True):
     command_id: StoredName
     action: Word
     subject: LongText
-    """On what, as JSON: the command without its ids."""
+    """What the order is on, as JSON: the fields of the command without its ids."""
     site: StoredName
     code: Word
-    """Why it was refused; empty if it was carried out."""
+    """The error code if the order was refused; empty if it was carried out."""
     answer: LongText
 
 
 class AuditTrail(msgspec.Struct, frozen=True, kw_only=True, tag="audit-trail"):
-    """Answers ListAuditTrail: a page, the newest first."""
+    """Answers ListAuditTrail: a page of the audit trail, the newest entry first."""
 
     query_id: MessageId
     client: Client
     lines: Annotated[tuple[AuditLine, ...], Many]
     before: Total | None = None
-    """Where the next page begins; None: there is none."""
+    """The `before` of the query for the next page. None on the last page."""
 
 
 class RevocationLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -65,7 +65,7 @@ class RevocationLine(msgspec.Struct, frozen=True, kw_only=True):
     revoked_by: StoredName
     reason: LongText
     expires_at: datetime | None
-    """When the revocation ends by itself; None: it holds until it is lifted."""
+    """When the revocation ends by itself. None if it lasts until it is lifted."""
 
 
 class RevocationList(msgspec.Struct, frozen=True, kw_only=True, tag="revocation-list"):
@@ -75,4 +75,4 @@ class RevocationList(msgspec.Struct, frozen=True, kw_only=True, tag="revocation-
     client: Client
     revocations: Annotated[tuple[RevocationLine, ...], Many]
     after: Position | None = None
-    """Where the next page begins; None at the end."""
+    """The `after` of the query for the next page. None on the last page."""

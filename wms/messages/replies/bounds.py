@@ -1,4 +1,4 @@
-"""Limits on the sizes of lists, tables and pages in replies."""
+"""Bounds on the sizes of lists, tables and pages in replies."""
 
 from typing import Annotated, TypeAlias
 

@@ -65,12 +65,12 @@ class Controlled(msgspec.Struct, frozen=True, kw_only=True, tag="controlled"):
 
 
 class Ruled(msgspec.Struct, frozen=True, kw_only=True, tag="ruled"):
-    """Answers commands about shares, limits, sites and pilots: the rule is stored. Matchers apply it within seconds."""
+    """Answers commands about shares, limits, sites and pilots: the new rule is stored. Matchers apply it within seconds."""
 
     command_id: CommandId
     client: Client
     said: LongText
-    """What holds now, in words."""
+    """What applies from now on, in words for people."""
     repeated: bool = False
     jobs: Annotated[tuple[JobNumber, ...], Many] = ()
     """The ids of the test jobs (canaries) that are running or waiting, if the command asked for a test."""

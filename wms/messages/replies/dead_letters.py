@@ -1,4 +1,4 @@
-"""Answers about messages that could not be handled."""
+"""Answers about dead letters: messages that could not be handled."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,7 +10,7 @@ from wms.messages.replies.bounds import Many
 
 
 class DeadLetterLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that could not be handled, and why."""
+    """One dead letter as an entry of a list: a message that could not be handled, and the error."""
 
     number: Total
     consumer: StoredName
@@ -19,18 +19,18 @@ class DeadLetterLine(msgspec.Struct, frozen=True, kw_only=True):
     offset: Total
     arrived_at: datetime
     size: Bytes
-    """The size in bytes of what is kept of the message."""
+    """The size in bytes of the stored part of the message."""
     type: Word
-    """The kind of message that its beginning names, or `-`."""
+    """The message type that the beginning of the payload names; `-` if it names none."""
     sender: StoredName
-    """The verified owner; empty if the sender could not be verified."""
+    """The owner in the sender's verified token; empty if the sender could not be verified."""
     error: LongText
     state: Word
-    """`dead`, `asked` for a replay, or `replayed`."""
+    """`dead`, `asked` (a replay was ordered) or `replayed`."""
 
 
 class LetterSender(msgspec.Struct, frozen=True, kw_only=True):
-    """The verified sender of a message, as the token said."""
+    """The verified sender of a message, with the identity in the token."""
 
     kind: Word
     owner: StoredName
@@ -40,17 +40,17 @@ class LetterSender(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class DeadLetters(msgspec.Struct, frozen=True, kw_only=True, tag="dead-letters"):
-    """Answers ListDeadLetters: a page, the newest first."""
+    """Answers ListDeadLetters: a page of dead letters, the newest first."""
 
     query_id: MessageId
     client: Client
     letters: Annotated[tuple[DeadLetterLine, ...], Many]
     before: Total | None = None
-    """Where the next page begins; None: there is none."""
+    """The `before` of the query for the next page. None on the last page."""
 
 
 class DeadLetterDetail(msgspec.Struct, frozen=True, kw_only=True, tag="dead-letter"):
-    """Answers ShowDeadLetter: all that is kept of the message."""
+    """Answers ShowDeadLetter: everything that is stored of a message that could not be handled."""
 
     query_id: MessageId
     client: Client
@@ -62,4 +62,4 @@ class DeadLetterDetail(msgspec.Struct, frozen=True, kw_only=True, tag="dead-lett
     payload: LongText
     """The message as text; bytes that are no text are written as `\\xNN`."""
     is_cut: bool = False
-    """Whether only the beginning of the payload is here."""
+    """Whether `payload` has only the beginning of the message."""

@@ -33,7 +33,7 @@ class Relaxation(msgspec.Struct, frozen=True, kw_only=True):
     slots: Total
     """How many of the jobs could run at once on the computing elements that would newly fit, were they empty."""
     free_slots: Total
-    """How many slots of pilots on the computing elements that would newly fit are free now."""
+    """How many slots of running pilots on the computing elements that would newly fit are free now."""
     elements: Count
     sites: Texts
     """The sites of the computing elements that would newly fit; at most eight."""
@@ -71,11 +71,11 @@ class Forecast(msgspec.Struct, frozen=True, kw_only=True):
     level_chance: Chance
     """The probability with which the queue's next job is one of this job's user priority, from 0 to 1."""
     matched_per_minute: Measure | None = None
-    """How many jobs of the queue were lately given to pilots a minute; None if none was."""
+    """How many jobs of the queue were lately given to pilots per minute; None if none were."""
     earliest_seconds: Measure | None = None
     likely_seconds: Measure | None = None
     latest_seconds: Measure | None = None
-    """The end of the interval, in seconds. None if no time can be predicted."""
+    """The end of the predicted interval, in seconds from now. None if no time can be predicted."""
 
 
 class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -90,7 +90,7 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     """The number of pilots of the job's VO that run on the computing element."""
     free_slots: Total = 0
     fresh: bool = True
-    """Whether the computing element's ad is in force at present."""
+    """Whether the computing element has an ad that has not expired."""
     limits: Lines = ()
     """The limits that hold the job back on the computing element although it fits, in words."""
     coming: Total = 0
@@ -104,20 +104,22 @@ class CeVerdict(msgspec.Struct, frozen=True, kw_only=True):
     decided: Lines = ()
     """The parts of the job's requirements that the computing element's ad decides, if the job fits."""
     forwarded: Lines = ()
-    """The parts of the job's requirements that the batch system is asked for, each with the option."""
+    """The parts of the job's requirements that are passed to the batch system, each with the batch system's option."""
     on_node: Lines = ()
-    """The parts of the job's requirements that only the node can decide, and why. The job agent checks them before the start."""
+    """The parts of the job's requirements that only the node can decide, and why. The job agent checks them before the job starts.
+    """
 
 
 class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
-    """Answers WhyJob: a sentence that says why the job is in its state, and then the evidence."""
+    """Answers WhyJob: a sentence that says why the job is in its state, and the facts behind it."""
 
     query_id: MessageId
     client: Client
     job_id: JobNumber
     state: Word
     code: Word
-    """For a waiting job the reason why it waits, from NEVER_POSSIBLE to SOON. Else the reason of its last state change."""
+    """For a waiting job, the reason why it waits, from NEVER_POSSIBLE to SOON. For other jobs, the reason of the last state change.
+    """
     summary: LongText
     advice: LongText = ""
     ahead: Total | None = None
@@ -126,7 +128,7 @@ class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
     """At most two hundred computing elements, those first that come nearest to fitting the job."""
     elements_total: Total = 0
     elements_fitting: Total = 0
-    """How many computing elements with an ad in force fit the job, whatever the limits."""
+    """How many computing elements with an unexpired ad fit the job, without regard to limits."""
     failing: Counts = {}
     """For each requirement: at how many computing elements it fails."""
     relaxations: Annotated[tuple[Relaxation, ...], Many] = ()

@@ -1,4 +1,4 @@
-"""Where answers go: the topic and the key of each."""
+"""The Kafka topic and the key of each answer."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from wms.ids import slug
 INBOX_PREFIX: Final = "wms.user."
 GATEWAY_INBOX: Final = "wms.gateway.inbox"
 GATEWAY_CLIENT: Final = "gateway."
-"""How the ids of clients begin whose answers go to the gateways."""
+"""The prefix of the ids of clients whose answers go to the topic of the gateways."""
 
 
 def inbox(owner: str) -> str:

@@ -67,7 +67,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot that was given the job at some time: its own reports and those of its computing element."""
+    """A pilot that was given the job at some time: its own reports and the reports of its computing element on it."""
 
     pilot_id: StoredName
     site: StoredName
@@ -83,25 +83,25 @@ class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
     ended_at: datetime | None
     reason: LongText
     word: LongText | None
-    """The last state of the pilot that its computing element reported, at `word_at`."""
+    """The last state of the pilot that its computing element reported; `word_at` is the time of this report."""
     word_at: datetime | None
     cause: LongText | None
     """Why the pilot ended, if it did not end by itself. Else None."""
 
 
 class LeaseLine(msgspec.Struct, frozen=True, kw_only=True):
-    """Which pilot holds the job now, and until when unless it renews the lease."""
+    """The pilot that holds the job now, and the time until which it does unless it renews the lease."""
 
     epoch: Sequence
     pilot_id: StoredName
     phase: Word
     expires_at: datetime
     staging: StagingReport | None = None
-    """How far the job's file transfers are, as the pilot last reported. None if none runs."""
+    """The progress of the job's file transfers, as the pilot last reported it. None if no transfer runs."""
 
 
 class HeldLease(msgspec.Struct, frozen=True, kw_only=True, tag="held-lease"):
-    """Answers ShowLease: the pilot that asked holds the attempt, whose job has input sandboxes of these digests."""
+    """Answers ShowLease: the pilot that asked holds the lease of the attempt. The job has input sandboxes of these digests."""
 
     query_id: MessageId
     client: Client
@@ -141,7 +141,7 @@ class SweepLine(msgspec.Struct, frozen=True, kw_only=True):
     first: JobNumber
     last: JobNumber
     name: StoredName
-    """The name as submitted. In each job's own name its index and parameters replace the braces."""
+    """The array's name as submitted. In the name of each job, its index and parameters replace the placeholders in braces."""
     owner: StoredName
     owner_group: StoredName
     vo: StoredName
@@ -184,7 +184,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
     attempts: Annotated[tuple[Attempt, ...], Many]
     history: Annotated[tuple[HistoryLine, ...], Many]
     reason_text: LongText = ""
-    """Why a waiting job waits, as was last found. Empty for other jobs."""
+    """The last known reason why the job waits, in words. Empty for jobs that do not wait."""
     holders: Annotated[tuple[HolderLine, ...], Many] = ()
     """The pilots that were given the job in its attempts."""
     lease: LeaseLine | None = None
@@ -204,4 +204,4 @@ class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
     size: Bytes
     text: LongText
     live: bool
-    """Whether the job was still running when this was read."""
+    """Whether the job was still running when its output was read."""

@@ -1,4 +1,4 @@
-"""Answers about how things go: the progress of groups and sweeps, and what failed, waits, died or is out of order."""
+"""Answers on the state of the system: progress of job groups and arrays, failures, wait reasons, lost pilots, and services."""
 
 from datetime import datetime
 from typing import Annotated
@@ -10,9 +10,9 @@ from wms.messages.replies.bounds import Counts, Many
 
 
 class ProgressLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How far the jobs of one job group are, or those of one job array without a group.
+    """The numbers of jobs by state of one job group, or of one job array without a group.
 
-    The line without a group and without `last` stands for all single jobs without a group.
+    The line without a group and without `last` counts all single jobs without a group.
     """
 
     job_group: StoredName
@@ -25,15 +25,15 @@ class ProgressLine(msgspec.Struct, frozen=True, kw_only=True):
     counts: Counts
     """How many of the jobs are in each state."""
     ended_recently: Total
-    """How many of the jobs ended within the last `recent_seconds` of the answer."""
+    """How many of the jobs ended within the last seconds, whose number is the answer's `recent_seconds`."""
     submitted_at: datetime
     """When the first of the jobs was submitted."""
     changed_at: datetime
-    """When a job last changed its state."""
+    """When one of the jobs last changed its state."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
-    """Answers ShowProgress. Lines with jobs that have not ended come first, then the newest."""
+    """Answers ShowProgress. Groups and arrays with jobs that have not ended come first, then the newest."""
 
     query_id: MessageId
     client: Client
@@ -54,7 +54,7 @@ class OutcomeLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WaitLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs wait for one reason, with the text of their largest task queue."""
+    """How many jobs wait for one reason, with the explanation stored for the task queue that has the most of them."""
 
     code: Word
     """The reason: one of `wms.job.reasons.Wait`."""
@@ -68,7 +68,7 @@ class WaitLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PilotEndLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How many pilots of one computing element did not end by themselves, for one cause."""
+    """How many pilots of one computing element ended for one cause other than by themselves."""
 
     site: StoredName
     ce: StoredName
@@ -79,29 +79,29 @@ class PilotEndLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The health of one service, of all its instances together."""
+    """The health of one service, summed up over its instances (processes)."""
 
     service: StoredName
     instances: Total
     """How many instances sent a heartbeat lately."""
     since: datetime
-    """The start of the oldest living instance. Without one, the last heartbeat of all."""
+    """The start of the oldest live instance. If none is alive, the time of the last heartbeat of any instance."""
     lag: Total
-    """How many messages wait for the service."""
+    """How many messages on Kafka the live instances have yet to read."""
     problems: LongTexts = ()
 
 
 class Overview(msgspec.Struct, frozen=True, kw_only=True, tag="overview"):
-    """Answers ShowOverview."""
+    """Answers ShowOverview: how attempts and pilots ended since a time, why jobs wait, and the health of the services."""
 
     query_id: MessageId
     client: Client
     since: datetime
     """The time from which on ends of attempts and of pilots are counted."""
     outcomes: Annotated[tuple[OutcomeLine, ...], Many] = ()
-    """The attempts of jobs that the sender may see. The most frequent come first."""
+    """How attempts of jobs that the sender may see ended. The most frequent outcomes come first."""
     waits: Annotated[tuple[WaitLine, ...], Many] = ()
-    """The waiting jobs that the sender may see. The gravest reason comes first."""
+    """Why jobs that the sender may see wait. The gravest reason comes first."""
     pilot_ends: Annotated[tuple[PilotEndLine, ...], Many] = ()
-    """The pilots of the sender's VO, or of all VOs for an operator. The most frequent come first."""
+    """Why pilots of the sender's VO ended, or of all VOs for an operator. The most frequent causes come first."""
     services: Annotated[tuple[ServiceLine, ...], Many] = ()

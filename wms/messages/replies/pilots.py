@@ -44,14 +44,14 @@ class PilotOrderLine(msgspec.Struct, frozen=True, kw_only=True):
     ce: StoredName
     wanted: Total
     sent: Total
-    """How many pilots were sent. Those that ended before they ran are not counted."""
+    """How many pilots were sent for the order. Those that ended before they ran are not counted."""
     alive: Total
     state: Word
     """The state of the order: open, fulfilled, expired or withdrawn."""
     ordered_at: datetime
     expires_at: datetime
     held: LongText = ""
-    """Why no pilot could be sent for the order when it was last tried. Empty if one could."""
+    """Why no pilot could be sent for the order at the last try. Empty if one could."""
 
 
 class PilotOrders(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-orders"):
@@ -86,7 +86,7 @@ class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail")
     started_at: datetime | None
     ended_at: datetime | None
     word: LongText | None
-    """The last state of the pilot that its computing element reported, at `word_at`."""
+    """The last state of the pilot that its computing element reported; `word_at` is the time of this report."""
     word_at: datetime | None
     cause: LongText | None
     """Why the pilot ended, if it did not end by itself. Else None."""

@@ -1,4 +1,4 @@
-"""Answers about jobs that the resource broker places: where they could run, what was predicted, and what came true."""
+"""Answers about jobs that the resource broker places: where they could run, the predicted times, and the actual times."""
 
 from datetime import datetime
 from typing import Annotated, TypeAlias
@@ -24,9 +24,9 @@ Reasons: TypeAlias = Annotated[tuple[LongText, ...], msgspec.Meta(max_length=100
 
 
 class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The predicted seconds until a job's results are delivered, or one part of them.
+    """The predicted seconds until a job's results are delivered, or a part of this time.
 
-    The true time lies between `low` and `high` in 90 of 100 cases.
+    The actual time lies between `low` and `high` in 90 of 100 cases.
     """
 
     part: Word
@@ -37,7 +37,7 @@ class PredictedPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     source: Word
     """How the time was predicted: reservation, queue-model, history, benchmark, resource, user, replicas or none."""
     model_seconds: Seconds = 0.0
-    """The predicted seconds before the correction by the errors of former predictions."""
+    """The predicted seconds before the correction by the errors of earlier predictions."""
 
 
 class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,21 +48,22 @@ class RankedElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     rank: Count = 0
     """The computing element's place in the ranking, from 1 for the best. 0 if it was rejected."""
     seconds: Seconds | None = None
-    """The predicted time by which the ranking is ordered: that which the job wants to be short. None if it was rejected."""
+    """The predicted seconds by which the ranking is ordered, depending on what the job asks to be early. None if it was rejected.
+    """
     low: Seconds | None = None
     high: Seconds | None = None
     parts: Annotated[tuple[PredictedPart, ...], msgspec.Meta(max_length=10)] = ()
     agreement_id: StoredName = ""
     agreement: Word = ""
-    """The last known state of the reservation that the site was asked for. Empty if it was not asked."""
+    """The last known state of the reservation that was requested of the site. Empty if none was requested."""
     start_at: Moment | None = None
-    """The start of the reservation, if there is one."""
+    """The start of the reservation; None if there is none."""
     reasons: Reasons = ()
     """Why the computing element was rejected, or what the ranking took into account."""
 
 
 class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):
-    """One placement of a job: the computing element that the resource broker chose, and how it ended."""
+    """One placement of a job: the computing element that the resource broker chose, and the result of the placement."""
 
     attempt: Count
     rank: Count
@@ -82,7 +83,7 @@ class PlacementLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AgreementLine(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation that the resource broker asked a site for, for this job."""
+    """A reservation that the resource broker requested of a site for this job."""
 
     agreement_id: StoredName
     site: StoredName
@@ -97,19 +98,19 @@ class AgreementLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRanking(msgspec.Struct, frozen=True, kw_only=True, tag="job-ranking"):
-    """Answers ShowRanking: how far the resource broker is with a job, what it ranked, and where it placed the job."""
+    """Answers ShowRanking: the phase of the resource broker's work on a job, the ranked computing elements, and the placements."""
 
     query_id: MessageId
     client: Client
     job_id: JobNumber
     state: Word
     phase: Word
-    """How far the broker is: Choosing, Deciding, Confirming, Placed or Over. Empty if it has not begun."""
+    """The phase of the broker's work: Choosing, Deciding, Confirming, Placed or Over. Empty if it has not begun."""
     reason: LongText
-    """Why the job is not placed now, as a code. Empty if it is placed."""
+    """The code of the reason why the job is not placed now. Empty if it is placed."""
     reason_text: LongText
     rounds: Sequence
-    """How many times sites were asked for reservations."""
+    """How many times the broker requested reservations of sites for the job."""
     ranked_at: datetime | None
     elements: Annotated[tuple[RankedElement, ...], Many]
     """The ranked computing elements, the best first, and after them the rejected ones."""
@@ -120,23 +121,23 @@ class JobRanking(msgspec.Struct, frozen=True, kw_only=True, tag="job-ranking"):
 
 
 class CalibrationLine(msgspec.Struct, frozen=True, kw_only=True):
-    """How well the resource broker's predictions of times came true, for one site, one predictor, or both."""
+    """The accuracy of the resource broker's predictions of times, for one site, one predictor, or both."""
 
     site: StoredName
     """The site; empty for all sites together."""
     part: Word
     """The part of the time that was predicted: stage_in, waiting, execution, stage_out, or delivery for the whole."""
     source: Word
-    """The predictor; empty for all together."""
+    """The predictor; empty for all predictors together."""
     predictions: Total
     scored: Total
-    """How many of the predictions could be compared with what happened."""
+    """How many of the predictions could be compared with the actual times."""
     covered: Annotated[float, msgspec.Meta(ge=0, le=1)] | None
-    """The share of compared predictions, from 0 to 1, whose 90 % interval contained the true time."""
+    """The share of compared predictions, from 0 to 1, whose 90 % interval contained the actual time. None if none was compared."""
     ratio: Annotated[float, msgspec.Meta(ge=0, le=1e12)] | None
-    """The median of true time divided by predicted time."""
+    """The median of actual time divided by predicted time. None if no prediction was compared."""
     error_seconds: Seconds | None
-    """The median of the absolute error in seconds."""
+    """The median of the absolute error in seconds. None if no prediction was compared."""
 
 
 class Calibrations(msgspec.Struct, frozen=True, kw_only=True, tag="calibrations"):

@@ -33,7 +33,7 @@ class ReservationLine(msgspec.Struct, frozen=True, kw_only=True):
     reservation: StoredName
     """The batch system's name of the reservation; empty if the batch system does not know of it."""
     expires_at: datetime
-    """When a request that is not decided, or a reservation that is not confirmed, expires."""
+    """When a request expires if the site has not decided, or a Temporary reservation if it is not confirmed."""
     used_at: datetime | None
     """When a pilot was first seen to use the reservation. None if none was."""
     reason: Word

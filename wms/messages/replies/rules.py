@@ -27,9 +27,9 @@ class ShareLine(msgspec.Struct, frozen=True, kw_only=True):
     """The number of the group's jobs that pilots hold."""
     private_pilots: bool = False
     used_hours: Seconds = 0.0
-    """Processor hours of the group's ended attempts, halved every half-life. 0 if usage is not recorded."""
+    """Processor hours of the group's ended attempts; each attempt counts half after every half-life. 0 if usage is not recorded."""
     effective_share: Measure | None = None
-    """The share after its reduction by usage. None from an older job manager."""
+    """The share after past usage has raised or lowered it. None if the job manager that answers is older than this field."""
 
 
 class Shares(msgspec.Struct, frozen=True, kw_only=True, tag="shares"):
@@ -47,7 +47,7 @@ class LimitLine(msgspec.Struct, frozen=True, kw_only=True):
 
     limit: Limit
     lifted: bool = False
-    """Whether the limit of the configuration file was switched off at run time."""
+    """Whether an operator switched the limit of the configuration file off at run time."""
     source: Word
     """Where the limit comes from: `set` at run time, or the `file`."""
     said_by: StoredName = ""
@@ -64,7 +64,7 @@ class CountLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class LimitList(msgspec.Struct, frozen=True, kw_only=True, tag="limit-list"):
-    """Answers ListLimits: a page of limits, and the counts. Operators see the counts of all owners, a user only the own ones."""
+    """Answers ListLimits: a page of limits, and the counts. Operators see the counts of all owners, other users only their own."""
 
     query_id: MessageId
     client: Client

@@ -23,7 +23,7 @@ from wms.messages.replies.bounds import Lines, Many, Position
 Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
 ]
-"""What kept more pilots from being sent to a computing element. Empty if nothing did."""
+"""The reason that kept more pilots from being sent to a computing element. Empty if there was none."""
 
 
 class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
@@ -112,7 +112,7 @@ class CanaryLine(msgspec.Struct, frozen=True, kw_only=True):
 class Share(msgspec.Struct, frozen=True, kw_only=True):
     """The part of a pilot decision that concerns jobs of one VO, CPU time class and number of processors.
 
-    It counts the waiting jobs and the pilots that will take them, and says what kept more from being sent.
+    It counts the waiting jobs and the pilots that will run them, and says what kept more pilots from being sent.
     """
 
     vo: StoredName
@@ -121,11 +121,11 @@ class Share(msgspec.Struct, frozen=True, kw_only=True):
     wanted: Total
     """How many waiting jobs could run at this computing element."""
     taken: Total
-    """How many of the waiting jobs the pilots at this computing element, running or on their way, will take."""
+    """How many of the waiting jobs will run in the pilots that this computing element already has, running or on their way."""
     sent: Count
     """How many new pilots are sent to this computing element for the waiting jobs."""
     elsewhere: Total
-    """How many of the waiting jobs pilots at other computing elements, or new pilots anywhere, will take."""
+    """How many of the waiting jobs will run in pilots at other computing elements, or in new pilots anywhere."""
     held: Hindrance
     why: LongText
 
@@ -149,7 +149,7 @@ class Decision(msgspec.Struct, frozen=True, kw_only=True):
 class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
     """The last decision on how many pilots to send to one computing element.
 
-    `decided_at` is when it was first made; later ones were the same.
+    `decided_at` is when the decision was first made. Decisions since then had the same content.
     """
 
     decided_at: datetime
@@ -157,7 +157,10 @@ class PlanLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteDetail(msgspec.Struct, frozen=True, kw_only=True, tag="site-detail"):
-    """Answers ShowSite. Each history has its newest entry first, and at most a hundred entries."""
+    """Answers ShowSite with all that is stored of a site or computing element.
+
+    Each history has its newest entry first, and at most a hundred.
+    """
 
     query_id: MessageId
     client: Client
