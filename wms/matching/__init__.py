@@ -1,1 +1,1 @@
-"""The rules of matching, as pure functions: how jobs are grouped into task queues, which resources they fit, and their weight."""
+"""The rules of matching, as pure functions: how jobs form task queues, which resources they fit, and how queues are weighted."""

@@ -39,7 +39,7 @@ Word = Literal["suppress", "delay", "avoid"]
 
 
 class Notice(NamedTuple):
-    """Why a computing element takes no more jobs or pilots, or should be avoided: the kind of notice, and a text with the numbers."""
+    """Why a computing element takes no more jobs or pilots, or is avoided: the kind of notice, and a text with the numbers."""
 
     word: Word
     detail: str
@@ -113,7 +113,10 @@ def _let_pass(rule: str, said: str) -> int:
 
 
 def _known(element: ComputingElement) -> Iterable[tuple[str, str]]:
-    """Yield the names and fields that the element states. A limit of 0 means no limit and is left out; a count of 0 is a value."""
+    """Yield the limits and counts that an element states, as pairs of attribute name and field.
+
+    A limit of 0 means no limit and is left out.
+    """
     return (
         (name, field)
         for name, field in STATED.items()
@@ -129,8 +132,8 @@ def _matched(count: int) -> Ad:
 def notice(element: ComputingElement, allowed: int | None, count: int, what: str = "jobs") -> Notice | None:
     """Return why an element takes no more jobs or pilots until its next ad; None while it takes more.
 
-    `allowed` is the result of `allowance`, and `count` how many were sent since the ad. `what` says for the text what is counted:
-    jobs or pilots.
+    `allowed` is the result of `allowance`, and `count` how many were sent since the ad. `what` is the word for them in the text: jobs
+    or pilots.
     """
     if allowed is None or count < allowed:
         return None

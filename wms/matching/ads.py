@@ -44,7 +44,10 @@ Seen: TypeAlias = tuple[Any, ...]
 
 
 class Words(NamedTuple):
-    """The attributes of a task queue's jobs that expressions of sites may reference. Memory and disk are in MB, times in seconds."""
+    """The attributes of a task queue's jobs that expressions of sites may reference. Memory and disk are in MB, times in seconds.
+
+    Jobs of one queue have the same values.
+    """
 
     owner: str
     owner_group: str
@@ -64,7 +67,7 @@ class Words(NamedTuple):
 
 
 def words(asked: Requirements) -> Words:
-    """Return those requirements of a queue that expressions of sites may reference."""
+    """Return those requirements of a queue, and its owner, that expressions of sites may reference."""
     return Words(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,
         processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes, asked.max_ram_mb, asked.min_disk_mb,
@@ -92,10 +95,10 @@ JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
         "VOMS_FQANs": lambda w: w.fqans or None,
     }.items()
 }
-"""The attributes of a job's ad, by name in lower case: the name, and how its value follows from `Words`.
+"""The attributes of a job's ad, by name in lower case: the name as written in ads, and a function that computes the value from `Words`.
 
-CPU time is in seconds, raised to its segment; memory and disk are in MB, `ImageSize` in KiB. `VOMS_FQAN` is the primary one, as
-in gLite; `VOMS_FQANs` are all of them.
+CPU time is in seconds, raised to its segment; memory and disk are in MB, `ImageSize` in KiB. `VOMS_FQAN` is the primary FQAN, as in
+gLite; `VOMS_FQANs` are all of them.
 """
 
 CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
@@ -135,17 +138,20 @@ def _own(attributes: str) -> Ad:
 
 
 LONG_TEXT = 2_048
-"""Expressions of more characters are long: few of them are cached, since a parsed expression is a hundred times larger."""
+"""The number of characters above which an expression is long.
+
+Few long expressions are cached, as a parsed one takes a hundred times more memory.
+"""
 KEPT_LONG = 128
 
 
 def wish(text: str, job: Words) -> Expression:
-    """Parse the text of a job's expression and fill in the job's own values; the result references the resource alone."""
+    """Parse the text of a job's expression and fill in the job's own values. The result references only the resource."""
     return _wish(text, job) if len(text) <= LONG_TEXT else _long_wish(text, job)
 
 
 def bound_to_job(expression: Expression, job: Words) -> Expression:
-    """Return a job's expression with the job's own values filled in; the literal ERROR if it grows too large."""
+    """Return a job's expression with the job's own values filled in. If it then exceeds a size limit, return the literal ERROR."""
     own = expression.own | expression.bare
     try:
         return job_ad(job, own).bind(expression) if own else expression
@@ -162,9 +168,10 @@ _long_wish = lru_cache(maxsize=KEPT_LONG)(_parsed_wish)
 
 
 def without_unseen(asked: Requirements, names: frozenset[str]) -> Requirements:
-    """Return requirements without those of the job's own attributes that no expression references.
+    """Return requirements without those attributes of the job that no expression references.
 
-    `names` are the names in lower case that the expressions of sites reference. The job's requirements and rank count as well.
+    `names` are the names in lower case that the expressions of sites reference. Names in the job's own requirements and rank count as
+    well.
     """
     if not asked.attributes:
         return asked
@@ -198,10 +205,10 @@ RESOURCE: Mapping[str, tuple[str, Callable[[Resource], Given]]] = {
         "Tags": lambda r: r.tags,
     }.items()
 }
-"""The attributes of a resource's ad that follow from its fields, by name in lower case: the name, and how its value follows.
+"""The attributes of a resource's ad that come from its fields, by name in lower case: the name as in ads, and a function for the value.
 
-CPU time left is in seconds, memory and disk are in MB. There is no VO among them, since `VirtualOrganisation` is an attribute of
-the job.
+CPU time left is in seconds, memory and disk are in MB. There is no VO among them, since `VirtualOrganisation` is an attribute of the
+job.
 """
 
 Described: TypeAlias = tuple[tuple[str, Any], ...]
@@ -248,7 +255,10 @@ def site_ad(text: str) -> SiteAd:
 
 
 _site_ads = BoundedCache[str, SiteAd](_KEPT)
-"""Parsed ads by their canonical text. A process that has just composed an ad is likely to need it next."""
+"""A cache of parsed ads, by their canonical text.
+
+A process that has just composed an ad is likely to need it parsed next.
+"""
 
 
 def _keep(ad: Ad) -> SiteAd:
@@ -277,7 +287,7 @@ def _union(sets: Iterable[frozenset[str]]) -> frozenset[str]:
 
 
 def _canonical(said: Expression) -> Expression:
-    """Return an attribute's expression as it would be parsed from the ad's text."""
+    """Return an attribute's expression in the form that it has when it is parsed from the ad's canonical text."""
     return said if constant(said.tree) else Expression.parse(said.text)
 
 
@@ -306,7 +316,7 @@ def resource_ad(resource: Resource, names: frozenset[str] | None = None) -> Ad:
 
 
 def resource_sketch(resource: Resource, names: frozenset[str] | None = None) -> Sketch | None:
-    """Return what is known of the ad of a resource whose pilot is not yet sent; None for the resource of a running pilot."""
+    """Return the known part of the ad that a pilot not yet sent would have; None if the resource is that of a running pilot."""
     forwards = forwards_of(resource)
     return None if forwards is None else sketched(resource_ad(resource, names), forwards)
 
@@ -361,7 +371,7 @@ def combined(text: str, says: Described, names: frozenset[str] | None = None) ->
 def _reached(
     names: frozenset[str], attributes: Mapping[str, Expression], own: Mapping[str, Given]
 ) -> frozenset[str]:
-    """Return the names, and all names that these attributes reference in their own ad, directly or through other attributes."""
+    """Return `names`, and all names that the attributes of these names reference in their own ad, directly or through other attributes."""
     found, new = names, names
     while new:
         looked = (attributes[name].names for name in new if name in attributes and name not in own)

@@ -1,6 +1,7 @@
 """Canaries: small test jobs of the system's own, by which it tries whether a computing element works.
 
-They are recognised by their owner, a name that no user's token carries. A place closed to all other work stays open to canaries.
+They are recognised by their owner, a name that no user's token carries. A site or computing element that is closed to all other jobs
+still takes canaries.
 """
 
 from typing import Final

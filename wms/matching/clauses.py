@@ -43,7 +43,7 @@ It returns None if it does not exclude the queue, else the reason. One check tha
 
 
 class Clause(NamedTuple):
-    """One rule of the fit: how to get the part of requirements that it reads, its test, and the text for a mismatch."""
+    """One rule of the fit: a function for the part of requirements that it reads, its test, and a function for the text of a mismatch."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -195,7 +195,7 @@ CLAUSES = (
     Clause(OF_JOBS_AD, asked, job_wants, job_says),
     Clause(OF_SITES_AD, words, site_wants, site_says),
 )
-"""All clauses but that on CPU time, which is apart because jobs are drawn by CPU segment, the longest first."""
+"""All clauses except the one on CPU time. That one is separate because jobs are drawn by CPU segment, the longest first."""
 
 CPU_TIME = Clause(
     "CPU time",
@@ -216,7 +216,7 @@ _OF_OWNERS = tuple(each for each in CLAUSES if each.name in ("owner", "pilot typ
 
 
 def serves_whom(requirements: Requirements, pilot: Resource | PilotOwner | None) -> bool:
-    """Return whether a pilot may run jobs with these requirements by its owner and its type alone, wherever it runs.
+    """Return whether a pilot may run jobs with these requirements, judged only by the pilot's owner and type.
 
     None stands for a generic pilot, which serves all owners of the jobs' VO.
     """
@@ -275,7 +275,7 @@ def failing_parts(asked: Parts, resource: Resource) -> list[Mismatch]:
 def left_over(resource: Resource, requirements: Requirements) -> Resource | None:
     """Return what remains of a resource beside a job that takes its processors, memory and disk.
 
-    None if no processor remains or the job takes the whole node. For a pilot that asks for several jobs at once, each job is
+    Return None if no processor remains or the job takes the whole node. For a pilot that asks for several jobs at once, each job is
     drawn for what the jobs before it leave.
     """
     processors = resource.processors - processors_needed(requirements)

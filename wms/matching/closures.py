@@ -1,7 +1,7 @@
 """Closures: which jobs may not start now at a site or computing element, named by pairs of an attribute and a value.
 
-A limit that is reached closes such a pair, for example an owner or a tag. The pair opens again when a job has ended. A queue is
-kept back if any closed pair at the place is among its own.
+A limit that is reached closes such a pair, for example an owner or a tag. The pair opens again when a job has ended. A queue gives no
+jobs to a place where any of its own pairs is closed.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +20,7 @@ Attribute = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "a
 Pair = tuple[Attribute | Literal["work"], str]
 """An attribute and its value; ("any", "") stands for every job, ("work", "") for every job but canaries (small test jobs)."""
 WORK: Pair = ("work", "")
-"""The pair that is closed at avoided computing elements: it keeps all jobs back but canaries (small test jobs)."""
+"""The pair that is closed at avoided computing elements: no jobs but canaries (small test jobs) may start there."""
 NAMED: frozenset[Attribute] = frozenset({"job_type", "tag"})
 """The attributes whose values are compared without regard to case."""
 Mask = NDArray[np.bool_]
@@ -41,7 +41,10 @@ _VALUES: dict[Attribute | Literal["work"], Callable[[Requirements], tuple[str, .
 
 
 def pairs(requirements: Requirements) -> frozenset[Pair]:
-    """Return all pairs of attribute and value of jobs with these requirements; any of them, if closed, keeps the jobs back."""
+    """Return all pairs of attribute and value that jobs with these requirements have.
+
+    If any of them is closed, the jobs may not start.
+    """
     return frozenset((name, value) for name, values in _VALUES.items() for value in values(requirements))
 
 
@@ -51,7 +54,7 @@ def values(requirements: Requirements, attribute: Attribute) -> tuple[str, ...]:
 
 
 def has(requirements: Requirements, pair: Pair) -> bool:
-    """Return whether jobs with these requirements are kept back by a closed pair."""
+    """Return whether jobs with these requirements have this pair of attribute and value, so that they may not start where it is closed."""
     name, value = _compared(pair)
     return value in _VALUES[name](requirements)
 
@@ -62,7 +65,7 @@ def _compared(pair: Pair) -> Pair:
 
 
 class Closures:
-    """The pairs that are closed at each site and computing element, and which queues they keep back.
+    """The pairs that are closed at each site and computing element, and the queues whose jobs may not start there for that reason.
 
     A queue's slot is its row number in the index.
     """
@@ -76,11 +79,11 @@ class Closures:
         return bool(self._places or self._avoided)
 
     def reset(self) -> None:
-        """Remove all queues that were added, to add them anew; the pairs that are closed stay."""
+        """Remove all queues, so that the caller can add them anew. The closed pairs stay."""
         self._requirements: list[Requirements] = []
         self._masks: dict[Pair, Mask] = {}
         self._left = BoundedCache[tuple[str, str, int], tuple[bytes, bytes]](_REMEMBERED)
-        """Open queues by site, element and identity of the bits; the same object is returned as long as nothing changes."""
+        """Cached results of `left_open`, by site, element and the identity of the argument `fit`; each with that argument."""
 
     def append(self, requirements: Requirements) -> None:
         """Add a queue with these requirements; its slot is the number of queues added before."""
@@ -127,16 +130,16 @@ class Closures:
         return self._avoided.get(CeId(site, ce)) if whole is None else whole
 
     def slots(self, site: str, ce: str) -> Mask | None:
-        """Return a mask over the queues, by slot, that is true for each one kept back at this place; None if no pair is closed."""
+        """Return a mask by slot, true for each queue whose jobs may not start at this place; None if no pair is closed there."""
         closed = self.at(site, ce)
         return np.logical_or.reduce([self._mask(pair) for pair in closed]) if closed else None
 
     def shut(self, site: str, ce: str) -> Mask | None:
-        """Return a mask over the slots, true for each queue that is kept back because the place is avoided; None if it is not avoided."""
+        """Return a mask by slot, true for each queue that gets no jobs because the place is avoided; None if the place is not avoided."""
         return self._mask(WORK) if WORK in self.at(site, ce) else None
 
     def left_open(self, fit: bytes, site: str, ce: str) -> bytes:
-        """Return the bits of `fit`, one for each slot, without the queues that are kept back at this place."""
+        """Return the bits of `fit`, one for each slot, without the queues whose jobs may not start at this place."""
         known = self._left.get((site, ce, id(fit)))
         if known is None or known[0] is not fit:
             known = self._left[site, ce, id(fit)] = fit, self._without_closed(fit, site, ce)
@@ -150,7 +153,10 @@ class Closures:
         return (np.frombuffer(fit, dtype=np.uint8) & bits).tobytes()
 
     def detail(self, resource: Resource, slot: int) -> str:
-        """Return the text of why the queue in a slot is kept back from a resource; it must be."""
+        """Return the reason, as text, why jobs of the queue in a slot may not start at a resource.
+
+        The caller knows that they may not.
+        """
         here = self.at(resource.site, resource.grid_ce) & pairs(self._requirements[slot])
         if WORK in here:
             return self._why_avoided(resource.site, resource.grid_ce) or ""

@@ -1,7 +1,7 @@
 """Conjuncts of job requirements: an expression is parsed, the job's own values are filled in, and it is split at each `&&`.
 
-To parse the longest requirements takes tens of milliseconds. So each text is parsed once, in any thread. The result is found
-again as long as an object refers to it: first the preparation of a queue, then the index itself.
+To parse the longest requirements takes tens of milliseconds. So each text is parsed once, in any thread. The result stays in a weak
+cache as long as an object refers to it. At first that is the preparation of a queue, later the index.
 """
 
 from collections.abc import Generator, Iterable
@@ -16,9 +16,12 @@ from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, job_values, w
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
-"""The most conjuncts that are kept apart. Requirements with more are kept as one, since each conjunct costs memory and time."""
+"""The most conjuncts into which requirements are split. Longer ones are kept whole, since each conjunct costs memory and time."""
 LONG = 500
-"""Expressions of more characters are long: worth parsing in another thread. Shorter ones take less time than a change of threads."""
+"""The number of characters above which expressions are parsed in another thread.
+
+Shorter ones take less time than a change of threads.
+"""
 
 
 NOTHING_KNOWN = Sketch(NOTHING, frozenset())
@@ -37,9 +40,9 @@ class Term:
         self._could: bool | None = None
 
     def over_nothing(self, *, is_sketch: bool) -> bool:
-        """Return whether an ad meets the conjunct that has none of the attributes it references.
+        """Return whether the conjunct is true of an ad that has none of the attributes that it references.
 
-        With `is_sketch`, return whether the ad of a pilot not yet sent may meet it.
+        With `is_sketch`, return whether it may become true of the ad of a pilot not yet sent.
         """
         if self._met is None:
             self._met = satisfied(self.expression, NOTHING)
@@ -66,7 +69,7 @@ class SplitRequirements:
 
 
 class _Parsed:
-    """A parsed text of requirements: the job attributes it references, and its conjuncts for each set of their values."""
+    """A parsed text of requirements: the job attributes that it references (`own`), and its conjuncts by the values of these (`bound`)."""
 
     __slots__ = ("__weakref__", "bound", "own")
 
@@ -92,7 +95,7 @@ def split_requirements(text: str, job: Words) -> SplitRequirements:
 
 
 def is_long(requirements: Requirements) -> bool:
-    """Return whether a queue's expressions take long to parse, by their length."""
+    """Return whether a queue's expressions are so long (`LONG`) that they are parsed in another thread."""
     return length(requirements) > LONG
 
 
@@ -125,7 +128,10 @@ def preparation(
 
 
 def _terms(bound: Expression) -> Iterable[Expression]:
-    """Return the conjuncts as expressions, each true where the conjunct counts as true."""
+    """Return the conjuncts of requirements as expressions.
+
+    A conjunct whose value is a number becomes one that is true if the number is not 0.
+    """
     if not isinstance(bound.tree, Chain):
         return [bound]
     terms = split("&&", bound.tree)
@@ -133,5 +139,5 @@ def _terms(bound: Expression) -> Iterable[Expression]:
 
 
 def _counting(term: Expression) -> Expression:
-    """Return the term as an expression that is true also where the term is a number that counts as true."""
+    """Return an expression that is true where the term is true or a number other than 0."""
     return term if is_truth(term.tree) else Expression(chain("&&", [Literal(True), term.tree]))

@@ -19,13 +19,12 @@ _PROCESSORS = re.compile(r"([1-9][0-9]{0,3})processors", re.IGNORECASE)
 
 
 class Requirements(Struct, frozen=True, kw_only=True, omit_defaults=True, cache_hash=True):
-    """What a job requires of a resource, and whose it is; each distinct value has one task queue.
+    """What a job requires of a resource, and whose job it is; each distinct value has one task queue.
 
-    `cpu_segment` in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` in MB, 0 for none. `certificate_subject` and `fqans`
-    come from the token; `fqans` are VOMS FQANs in the token's order, the first the primary one. `requirements` and `rank` are
-    canonical texts of ClassAd expressions. `attributes` is the canonical text of an ad with the job's own attributes. All three
-    are empty where there is none. The tuples are sets: order and duplicates are lost on construction. A list that holds "any" is
-    as an empty one.
+    `cpu_segment` is in seconds; `min_ram_mb`, `max_ram_mb` and `min_disk_mb` are in MB, 0 for none. `certificate_subject` and `fqans`
+    come from the token; `fqans` are VOMS FQANs in the token's order, the first the primary one. `requirements` and `rank` are canonical
+    texts of ClassAd expressions. `attributes` is the canonical text of an ad with the job's own attributes. All three are empty where
+    there is none. The tuples are sets: order and duplicates are lost on construction. A tuple that contains "any" counts as empty.
     """
 
     owner: Name
@@ -98,7 +97,7 @@ def segment(cpu_time: int, segments: tuple[int, ...] = DEFAULT_SEGMENTS) -> int:
 
 
 def processor_tags(processors: int) -> tuple[str, ...]:
-    """Return the tags that a job requires which needs so many processors; none for one processor.
+    """Return the tags that a job for `processors` processors requires of a resource; none for one processor.
 
     Raise ValueError outside of 1 to 1024. The tags that a resource offers are `wms.site.offered_tags`.
     """
@@ -108,7 +107,7 @@ def processor_tags(processors: int) -> tuple[str, ...]:
 
 
 def node_tags(*, several: bool, whole: bool) -> tuple[str, ...]:
-    """Return the tags that a job requires which may use `several` processors, or wants a `whole` node."""
+    """Return the tags that a job requires if it may use `several` processors, or wants a `whole` node."""
     return ((WHOLE_NODE,) if whole else ()) + (("MultiProcessor",) if several or whole else ())
 
 
@@ -118,12 +117,15 @@ def wants_whole_node(requirements: Requirements) -> bool:
 
 
 def processors_needed(requirements: Requirements) -> int:
-    """Return how many processors the requirements ask for, by the largest tag nProcessors; 1 without one."""
+    """Return how many processors the requirements ask for: the largest number n in tags of the form nProcessors; 1 without such a tag."""
     return _processors_named(requirements.tags) if requirements.tags else 1
 
 
 def slots_needed(requirements: Requirements) -> int:
-    """Return how many slots of a pilot a job takes: one for each processor; 1024, so all of them, if it wants a whole node."""
+    """Return how many slots of a pilot a job takes: one for each processor.
+
+    A job for a whole node takes 1024, which means all of them.
+    """
     return MAX_PROCESSORS if wants_whole_node(requirements) else processors_needed(requirements)
 
 

@@ -1,13 +1,13 @@
 """Limits on jobs: how many run at a place, at which rate they are matched there, and how many wait.
 
-A limit names a place and a pair of attribute and value. The place is a site or one of its computing elements; `*` applies the
-limit to each of them separately. The value `*` likewise means each value separately. Jobs are counted by `LimitKey`: one place
-and one pair. A job is counted under every key that some limit applies to, and may start only where all these keys have room.
+A limit names a place and a pair of attribute and value. The place is a site or one of its computing elements; `*` applies the limit to
+each of them separately. The value `*` likewise means each value separately. Jobs are counted by `LimitKey`: one place and one pair. A
+job is counted under every key that some limit applies to, and may start only where all these keys have room.
 
-Limits are AND-ed, so that a second limit never lifts the first. (DIRAC ORs its negative conditions: there, reaching a second
-limit lifts the first.)
+Limits are AND-ed, so that a second limit never lifts the first. (DIRAC ORs its negative conditions: there, reaching a second limit
+lifts the first.)
 
-A rate limit, or match delay, is a token bucket: `per_second` tokens come in, at most `most` are kept, each match takes one.
+A rate limit, or match delay, is a token bucket. It gains `per_second` tokens a second and holds at most `most`; each match takes one.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -44,7 +44,7 @@ class LimitKey(NamedTuple):
 
 
 def compared(key: LimitKey) -> LimitKey:
-    """Return the key by which jobs are counted: its value is in lower case where case does not matter."""
+    """Return the key under which jobs are counted. Its value is in lower case if the attribute is compared without regard to case."""
     return key._replace(value=key.value.casefold()) if key.attribute in NAMED else key
 
 
@@ -157,7 +157,10 @@ class BlockingLimit(Struct, frozen=True):
 
 
 class _Table(NamedTuple):
-    """The bounds for one attribute at one place, by value; one mapping for each way in which limits name the place."""
+    """The strictest limits by value, for one attribute at one place.
+
+    `bounds` has one mapping for each way in which limits name the place: by site and element, or with `*`.
+    """
 
     ce: str
     attribute: Attribute
@@ -213,7 +216,7 @@ class LimitSet:
         return closed
 
     def _tables(self, site: str, ce: str) -> tuple[_Table, ...]:
-        """Return the bounds for a place, one table an attribute. They are cached, since there are fewer places than jobs."""
+        """Return the limits at a place, one table for each attribute. They are cached, since there are fewer places than jobs."""
         known = self._at.get((site, ce))
         if known is None:
             known = self._at[site, ce] = tuple(self._tables_of(site, ce))

@@ -14,25 +14,25 @@ MEASURED = frozenset(
         "freedisk",
     }
 )
-"""Attributes, in lower case, that pilots measure on every node. If an element's ad lacks one, a pilot may be sent to measure it."""
+"""Attributes, in lower case, that pilots measure on every node. A pilot may be sent to an element whose ad lacks one, to measure it."""
 
 POLICIES = frozenset(
     {"maxram", "numberofprocessors", "gluecepolicymaxwallclocktime", "gluecepolicymaxcputime"}
 )
-"""Attributes, in lower case, that every batch system accepts in a request, unless the element's ad states a value."""
+"""Attributes, in lower case, that a pilot may request of any batch system, unless the element's ad states their value."""
 
 PLACEHOLDER = 999_999_999
 """The value that ads give for an unknown limit. Expressions read it as it is; the planner treats the attribute as missing."""
 
 IN_OWN_WORDS = frozenset({"gluehostoperatingsystemname", "gluehostoperatingsystemrelease"})
-"""Attributes, in lower case, for which sites have names of their own: the value in the element's ad overrides the pilot's."""
+"""Attributes, in lower case, whose values each site names in its own way. The value in the element's ad overrides the pilot's."""
 
 NOTHING_EVALUATED = "*"
-"""What a pilot reports in place of refused requirements if it cannot evaluate any expression."""
+"""What a pilot that cannot evaluate any expression reports in place of hashes of requirements."""
 
 
 def wish(requirements: str, attributes: str = "") -> str:
-    """Return the hash, of 24 digits, by which a pilot reports requirements that its node does not meet.
+    """Return the hash, of 24 hexadecimal digits, by which a pilot reports requirements that its node does not meet.
 
     The arguments are the canonical texts of the job's requirements and attributes.
     """
@@ -40,7 +40,7 @@ def wish(requirements: str, attributes: str = "") -> str:
 
 
 def refuses(unfit: tuple[str, ...], requirements: str, attributes: str = "") -> bool:
-    """Return whether a pilot that reported `unfit`, a list of such hashes, would return a job with these requirements."""
+    """Return whether a pilot would return a job with these requirements. `unfit` are the hashes (`wish`) that the pilot reported."""
     if not unfit or not requirements:
         return False
     return NOTHING_EVALUATED in unfit or wish(requirements, attributes) in unfit

@@ -14,7 +14,7 @@ Names = tuple[str, ...]
 
 
 class Credentials(NamedTuple):
-    """Credentials from a user's token, besides owner, group and VO: the certificate's subject and VOMS FQANs.
+    """Attributes of a user's token besides owner, group and VO: the certificate's subject and the VOMS FQANs.
 
     Expressions of sites may reference them.
     """
@@ -113,7 +113,7 @@ def tags_of(description: JobDescription) -> Names:
 
 
 def _expressions(description: JobDescription) -> _Expressions:
-    """Return the canonical texts, so that jobs share a queue if they differ only in spaces, brackets and the case of names."""
+    """Return the canonical texts of a job's expressions, so that jobs share a queue if these differ only in spaces, brackets and case."""
     wanted, rank, attributes = description.requirements, description.rank, description.attributes
     if not (wanted or rank or attributes or description.stations):
         return _NO_EXPRESSIONS

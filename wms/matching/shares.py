@@ -39,7 +39,7 @@ DEFAULT_SHARE = 1000.0
 BACKGROUND_PRIORITY = 0.1
 
 _NOTHING = 1e-30
-"""The weight of a class without jobs where it is a divisor; none of its jobs is drawn."""
+"""A divisor in place of the weight 0 of a class without jobs. None of its jobs is drawn."""
 
 
 class GroupShare(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

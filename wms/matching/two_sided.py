@@ -28,7 +28,7 @@ from wms.matching.grouping import Requirements
 from wms.site import Resource, ad_of, forwards_of
 
 Asked: TypeAlias = tuple[str, Words] | None
-"""A job's requirements as text, with the job attributes that they may reference; None: it has no requirements."""
+"""A job's requirements as text, and the job attributes that the requirements may reference; None: the job has no requirements."""
 
 _TOLD = 3
 _KEPT = 65_536
@@ -125,9 +125,9 @@ def _unmet(part: tuple[str, Words], at: Resource) -> list[ExplainedTerm]:
 
 
 def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
-    """Return a job's conjuncts, each with an explanation if it is not true at the resource, else with None.
+    """Return a job's conjuncts. Each one that is not true at the resource has an explanation, others have None.
 
-    Before a pilot is sent, a conjunct that its node may still make true comes with None too.
+    For a pilot not yet sent, conjuncts that its node may still make true have None too.
     """
     # What it looks at by the job's own attributes is looked at, too.
     names = Expression.parse(part[0]).names | wish(*part).other

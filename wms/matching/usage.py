@@ -55,7 +55,10 @@ def _entities(
     shares: Mapping[VoGroup, GroupShare],
     used: Mapping[Identity, float],
 ) -> dict[Identity, tuple[float, float]]:
-    """Return the share and the usage of each entity: a group, or its owners where the group does not share its jobs."""
+    """Return the share and the usage of each entity.
+
+    A group is one entity if its members share jobs; otherwise each owner in it is one.
+    """
     of_groups: dict[VoGroup, float] = {}
     for (_, group, vo), seconds in used.items():
         of_groups[vo, group] = of_groups.get((vo, group), 0.0) + seconds
