@@ -22,7 +22,7 @@ from wms.matching.draw_law import Chance, Law
 from wms.matching.shares import Floats
 
 _AHEAD = 256
-"""The most arrivals that are drawn at once."""
+"""The most arrivals that are generated at a time."""
 
 Runner: TypeAlias = tuple[int, float]
 """A queue that takes part in the draw, by its slot (row number in the index), and its weight for the resource.
@@ -35,7 +35,7 @@ NOBODY: Runner = (-1, 0.0)
 
 
 class Arrivals:
-    """A stream of random arrivals of task queues, each queue at a rate of its own: its weight in the draw."""
+    """A stream of random arrivals of task queues (a Poisson process). The rate of each queue is its weight in the draw."""
 
     __slots__ = ("_at_once", "_chance", "_sums", "ahead", "heaviest", "total")
 
@@ -44,7 +44,7 @@ class Arrivals:
         self._at_once = 1
         self._chance: Chance | None = None
         self.ahead: list[int] = []
-        """The next arrivals, as positions of queues in the array of rates; the first one is last."""
+        """The next arrivals, as positions of queues in the array of rates, in reverse order: the next one is at the end."""
         self.total = 0.0
         """The sum of the arrival rates of all queues in the stream."""
         self.heaviest = 0.0
@@ -53,7 +53,7 @@ class Arrivals:
     def set_rates(self, rates: Floats, heaviest: float = 0.0) -> None:
         """Set the rates at which queues arrive from now on, by position.
 
-        `heaviest` is the most that any queue's rate can be, if that is more than the largest of these.
+        `heaviest` is the highest rate that any queue can have in a race, if that is more than the largest of `rates`.
         """
         self._sums = rates.cumsum()
         self.total = self._sums.item(-1) if len(rates) else 0.0
@@ -61,9 +61,9 @@ class Arrivals:
         self.ahead, self._at_once = [], 1
 
     def use(self, chance: Chance) -> list[int]:
-        """Return the list of next arrivals, at least one; the caller pops what it uses. `chance` gives the random numbers.
+        """Return the list of the next arrivals, which is never empty. The caller removes from its end what it uses.
 
-        At least one rate must be positive.
+        `chance` gives the random numbers. At least one rate must be positive.
         """
         if not self.ahead or chance is not self._chance:
             self._chance, self._at_once = chance, min(2 * self._at_once, _AHEAD)
@@ -86,7 +86,10 @@ class Race:
         """The slot (row number) of the queue with the least key so far; at the end, of the drawn queue. -1: none."""
 
     def run(self, arrivals: Arrivals, runner: Callable[[int], Runner], most: int) -> bool:
-        """Let up to `most` queues arrive; return whether the race is decided. `runner` returns the queue that arrives at a position."""
+        """Let up to `most` queues arrive; return whether the race is decided.
+
+        `runner` returns the queue that takes part when the queue at a position of the stream arrives.
+        """
         total, heaviest, exponential = arrivals.total, arrivals.heaviest, self._chance.exponential
         for _ in range(most if total else 0):
             self._time += exponential() / total

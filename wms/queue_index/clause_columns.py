@@ -55,13 +55,16 @@ _NAMED = {
 }  # fmt: skip
 """Clauses that compare names without regard to case."""
 _MEMBERSHIP = {"site", "banned site", "grid CE"}
-"""Clauses that look up one name in a list. Their verdict is the same for all lists without the name, except for the empty list."""
+"""Clauses that look up one name of the resource in a list of the queue.
+
+All lists without the name have one verdict, except the empty list.
+"""
 _OTHERS = ("\0",)
 _OVERLAP: dict[str, Callable[[Resource], tuple[str, ...]]] = {
     "platform": lambda r: r.platforms,
     "job type": lambda r: r.job_types,
 }
-"""Clauses that hold if two sets share a name, with a getter for the resource's set. An empty set is not compared."""
+"""Clauses that hold if two sets share a name, with a getter for the resource's set. If a set is empty, the clause holds."""
 
 
 def _whole(resource: Resource) -> Hashable:
@@ -127,7 +130,7 @@ class ClauseColumn:
         return self._kept(self._looks_at(resource), partial(self._judge, resource))
 
     def _learn(self, part: Any) -> None:
-        """Store a part of requirements that is new."""
+        """Store a part of requirements that no earlier queue has, so that it is judged from now on."""
         self._compared.append(folded(part) if self.clause.name in _NAMED else part)
 
     def _kept(self, value: Hashable, judge: Callable[[int], bytes]) -> Bits | None:
@@ -166,7 +169,7 @@ class JobExpressionColumn(ClauseColumn):
 
     @property
     def evaluated(self) -> int:
-        """How many evaluations were made so far: each pair of an expression and the values that it read counts once."""
+        """How many evaluations were made so far: one for each expression and each set of values that it read."""
         return self._wishes.evaluated
 
     def _learn(self, part: Any) -> None:
@@ -230,11 +233,11 @@ class SiteExpressionColumn(ClauseColumn):
         self._demands = SiteExpressions(self.parts)
         self._ranked = BoundedCache[str, Ranked](_KEPT_VERDICTS)
         self._possible = BoundedCache[tuple[str, Seen], bool](_KEPT_VERDICTS)
-        """Whether an ad's open requirements could be true, by their text and the job values that they read."""
+        """Whether an ad's open requirements could become true, by their text and the job values that they read."""
 
     @property
     def evaluated(self) -> int:
-        """How many evaluations were made so far: each pair of an expression and the values that it read counts once."""
+        """How many evaluations were made so far: one for each expression and each set of values that it read."""
         return self._demands.evaluated
 
     def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
@@ -256,7 +259,10 @@ class SiteExpressionColumn(ClauseColumn):
         return ranked.among(fit)
 
     def _judge_open(self, face: AdClass, left: Expression, start: int) -> bytes:
-        """Judge parts by the ad's requirements as they are now, and where these are not met, as they could become."""
+        """Judge the kinds of job from number `start` on. The byte is 1 if the ad's requirements are true of the job or may become true.
+
+        `left` is what remains of the requirements of a pilot not yet sent, once known values are filled in.
+        """
         assert face.requirements is not None
         met = self._judge_face(face, face.requirements, start)
         parts = cast("list[Words]", self.parts[start:])
@@ -276,7 +282,7 @@ class SiteExpressionColumn(ClauseColumn):
 
 
 def column_of(clause: Clause, faces: SignificantAttributes) -> ClauseColumn:
-    """Return an empty column for a clause. `faces` keeps the classes of ads, for clauses that evaluate ClassAds."""
+    """Return an empty column for a clause. `faces` holds the classes of equal ads, for clauses that evaluate ClassAds."""
     if clause.name == OF_JOBS_AD:
         return JobExpressionColumn(clause, faces)
     return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

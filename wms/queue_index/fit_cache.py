@@ -34,7 +34,7 @@ _REFUSED = -1
 
 
 class View:
-    """The queues that fit one kind of resource, one bit for each slot, and the pools of queues from which it draws."""
+    """The queues that fit one kind of resource, one bit for each slot (row number), and the pools from which the resource draws."""
 
     __slots__ = ("_draws", "_face", "_levels", "_market", "_pools", "fit", "judged", "resource")
 
@@ -42,7 +42,7 @@ class View:
         self.resource = resource
         self._face = face
         self._levels: list[bytes] = []
-        """The fitting queues split by the resource's rank, one bit mask per level, best first; empty if all rank alike."""
+        """The fitting queues split by the resource's Rank expression, one bit mask per level, best first; empty if all rank alike."""
         self._pools = 0
         self.fit = b""
         self.judged = 0
@@ -67,7 +67,10 @@ class View:
         self._pools = 0
 
     def draws(self) -> list[QueueDraw]:
-        """Return what the resource draws from: pools of queues, highest CPU segment first and, within a pool, highest rank first."""
+        """Return the draws that the resource tries in turn.
+
+        They are in descending order of CPU segment and, within a segment, of the resource's rank.
+        """
         pools = self._market.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
@@ -133,18 +136,18 @@ class FitCache:
         self._segments = GrowableArray(np.int64)
         self._mentioned = NamedValues()
         self._version = self._faces_version = 0
-        """The versions of the values that queues name and of the ad classes that the caches belong to."""
+        """The versions, of the values that queues name and of the classes of ads, for which the caches are valid."""
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
-        """The numbers of kinds, by resource, for resources that ask again unchanged."""
+        """The number of its kind for each resource that asked lately. Resources that ask again unchanged are found here."""
         self._views = BoundedCache[int, View](cached)
         self._at_place: dict[Place, list[Resource]] = {}
-        """The resources in `_lately`, by the element that they are at, if its ad is known."""
+        """The resources in `_lately` by their computing element, if the element's ad is stored."""
 
     @property
     def evaluated(self) -> int:
-        """How many expressions were evaluated so far, each once for each set of ad values that it read."""
+        """How many evaluations were made so far: one for each expression and each set of ad values that it read."""
         return sum(
             each.evaluated
             for each in self._columns
@@ -208,7 +211,10 @@ class FitCache:
         return number
 
     def _number(self, resource: Resource, face: int) -> int:
-        """Return the number of a resource's kind, which is looked up in less time than the kind itself."""
+        """Return the number of a resource's kind, by which views are cached. `face` is the number of its ad's class.
+
+        The number is that for refused resources if the description contradicts itself.
+        """
         if refusal(resource):
             return _REFUSED
         return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
@@ -274,7 +280,7 @@ def _count(clause: str, failed: Mask, jobs: NDArray[np.int64], example: str) -> 
 
 
 def _name(resource: Resource, mentioned: NamedValues) -> tuple[Hashable, ...]:
-    """Return all values of a resource that the clauses read, except for the CPU time."""
+    """Return all values of a resource, except for the CPU time, that the clauses read."""
     return (
         resource.site, resource.grid_ce, resource.setup, resource.vo, resource.pilot_type,
         mentioned.memory(resource.memory_mb), mentioned.disk(resource.disk_mb),

@@ -20,7 +20,7 @@ class GrowableArray:
     def _hold(self, room: NDArray[Any]) -> None:
         self._room = room
         self.items: Any = room.data
-        """The items, to read and write single values fast; valid until the next append."""
+        """The items, for fast reading and writing of single values. It becomes invalid at the next append."""
 
     def append(self, value: Any) -> None:
         """Add one value at the end; earlier `items` and `values` are no longer valid."""

@@ -63,10 +63,10 @@ class _Queue:
         self.slot = -1
         self.levels: dict[float, WaitingJobs] = {}
         self.only: WaitingJobs | None = None
-        """The level, if the queue has exactly one; else None."""
+        """The queue's user-priority level, if it has exactly one; else None."""
         self.count = 0
         self.priorities = 0.0
-        """The sum of the jobs' real priorities."""
+        """The sum of `real_priority` over the queue's jobs."""
 
 
 class QueueIndex:
@@ -89,7 +89,7 @@ class QueueIndex:
         self._where = JobLevels()
         self._part = MatcherShare()
         self.leeway = 0
-        """The most younger jobs that may be given while an older job waits that another matcher prefers; see `set_part`."""
+        """The most younger jobs that may be given while an older job waits that another matcher prefers (`set_part`)."""
         self._chance: Chance | None = None
         self._levels: list[WaitingJobs | None] = [None]
         self._free_levels: list[int] = []
@@ -132,7 +132,7 @@ class QueueIndex:
             yield from zip(level, repeat(level.user_priority))
 
     def singles(self, tq_id: TaskQueueId) -> Iterator[JobId]:
-        """Yield the waiting jobs of a queue that are not in a block of consecutive ids, in no order."""
+        """Yield those waiting jobs of a queue that are stored one by one, not in a block of consecutive ids, in no order."""
         for level in self._queue(tq_id).levels.values():
             yield from level.singles()
 
@@ -162,10 +162,9 @@ class QueueIndex:
         return self._queue(tq_id).requirements
 
     def weight(self, tq_id: TaskQueueId) -> float:
-        """Return the weight of a queue in the draw; 0.0 if it is empty.
+        """Return the weight of a queue in the draw; 0.0 if it is empty. Raise UnknownQueueError if the index does not have the queue.
 
-        It is not scaled for a resource that fits only part of the queue's share class.
-        Raise UnknownQueueError if the index does not have the queue.
+        For a resource that fits only part of the queue's share class, the draw uses a larger weight.
         """
         return self._weighing.weight(self._queue(tq_id).slot)
 
@@ -221,7 +220,7 @@ class QueueIndex:
             self._weighing.reshare(name)
 
     def count_usage(self, factors: Mapping[VoGroup, Mapping[str, float]]) -> None:
-        """Set factors by which past usage changes the shares of owners, by group and owner; for others it is 1.
+        """Set the factors by which past usage changes the shares of owners, by group and owner; for other owners the factor is 1.
 
         They hold from the next draw on.
         """
@@ -248,7 +247,7 @@ class QueueIndex:
         self._closed.avoid(places)
 
     def closed(self, site: str, ce: str = "") -> frozenset[Pair]:
-        """Return the pairs whose jobs are kept back from a resource at this place, by its site or its computing element."""
+        """Return the pairs (attribute and value) whose jobs may not start at a site or, if given, its computing element `ce`."""
         return self._closed.at(site, ce)
 
     def _queue(self, tq_id: TaskQueueId) -> _Queue:
@@ -260,7 +259,7 @@ class QueueIndex:
         return queue
 
     def _place_or_leave(self, queue: _Queue) -> None:
-        """Put an empty queue into the next slot; if that fails, remove it from all tables, since some columns have the slot already."""
+        """Put an empty queue into the next slot. If that fails, remove it from all tables, as some of them have the slot already."""
         try:
             self._place(queue)
         except BaseException:
@@ -270,7 +269,7 @@ class QueueIndex:
             raise
 
     def _place(self, queue: _Queue) -> None:
-        """Put a queue into the next slot."""
+        """Give a queue the next slot (row number), and add it to all tables."""
         queue.slot = len(self._queues)
         self._queues.append(queue)
         self._slot_of[queue.tq_id] = queue.slot
@@ -280,7 +279,7 @@ class QueueIndex:
         self._closed.append(queue.requirements)
 
     def _close_gaps(self) -> None:
-        """Renumber the slots, so that removed queues use no memory or time."""
+        """Renumber the slots (row numbers), so that removed queues use no memory or time."""
         queues = [queue for queue in self._queues if queue is not None]
         former = self._fitting  # what it has parsed is found again as long as it is there
         self._reset_slots()
@@ -294,7 +293,7 @@ class QueueIndex:
     # --- jobs come and go -------------------------------------------------------------------------
 
     def add(self, tq_id: TaskQueueId, user_priority: float, job_ids: Iterable[JobId]) -> int:
-        """Add waiting jobs to a queue; return how many were new. A job known in another queue or priority is moved.
+        """Add waiting jobs to a queue; return how many were new. A job that the index has in another queue or priority is moved.
 
         Raise UnknownQueueError if the index does not have the queue.
         """
@@ -337,8 +336,8 @@ class QueueIndex:
     def add_range(self, tq_id: TaskQueueId, user_priority: float, first: JobId, last: JobId) -> int:
         """Add the waiting jobs with ids from `first` to `last`, both included; return how many were new.
 
-        The block takes the memory of one job until some of it are picked, by age like other jobs. A job known elsewhere is moved.
-        Raise UnknownQueueError if the index does not have the queue.
+        The block takes the memory of one job until some of its jobs are picked; they are picked by age like other jobs. A job that the
+        index has in another queue or priority is moved. Raise UnknownQueueError if the index does not have the queue.
         """
         queue = self._queue(tq_id)
         level = self._level(queue, user_priority)
@@ -408,11 +407,12 @@ class QueueIndex:
         return len(jobs)
 
     def set_part(self, part: int, parts: int) -> None:
-        """Set which share of the jobs this matcher prefers, of the `parts` equal shares of all matchers: number `part`, from 0.
+        """Set which part of the jobs this matcher prefers: number `part`, from 0, of `parts` equal parts.
 
-        Counts, weights and levels cover all jobs as before. Of one user priority, the ten oldest jobs of the own share are given
-        first, so that matchers seldom pick the same job. At most `leeway` of them may be younger than a waiting job of another
-        share. Then the ten oldest of all shares are given. With a leeway of 0 that is always so. `set_part(0, 1)` prefers none.
+        `set_part(0, 1)` prefers none. So different matchers seldom pick the same job. Within a user priority, the ten oldest jobs of
+        the preferred part are given first. But at most `leeway` of them may be younger than a waiting job of another part; then the
+        ten oldest of all parts are given. With a leeway of 0 that is always so. Counts, weights and levels cover the jobs of all
+        parts.
         """
         if (part, parts) != (self._part.part, self._part.parts):
             self._part = MatcherShare(part, parts)
@@ -440,7 +440,10 @@ class QueueIndex:
         self._count(queue, level, block.last - block.first + 1)
 
     def _cut(self, block: IdRange, first: int, last: int) -> WaitingJobs:
-        """Remove the ids from `first` to `last` from a block; return the level of their jobs."""
+        """Remove the ids from `first` to `last` from a block, which may leave two blocks.
+
+        Return the user-priority level of these jobs.
+        """
         level = self._levels[block.level]
         assert level is not None
         self._where.drop_block(block)
@@ -454,7 +457,7 @@ class QueueIndex:
         return level
 
     def _unroll(self, level: WaitingJobs) -> list[JobId]:
-        """Move the next ids from the first block of a level to single jobs; return these ids."""
+        """Take the next ids from the first block of a user-priority level, and store them as single jobs. Return these ids."""
         block = level.blocks[0]
         end = min(block.last + 1, (block.first // UNROLLED + 1) * UNROLLED)
         jobs = [JobId(job) for job in range(block.first, end)]
@@ -489,7 +492,7 @@ class QueueIndex:
         queue.priorities += jobs * level.weight
 
     def _note(self, queue: _Queue) -> None:
-        """Pass the job count and mean priority of a queue to its weight."""
+        """Store the queue's number of jobs and mean priority in `Weights`, from which its weight is computed."""
         count = queue.count
         if not count:
             queue.priorities = 0.0

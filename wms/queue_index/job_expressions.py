@@ -39,16 +39,19 @@ class Conjunct:
         self._verdicts = BoundedCache[Seen, bool](KEPT_NAMES // (len(term.names) + 1))
 
     def over(self, ad: Ad, view: Seen) -> bool:
-        """Return whether an ad meets the conjunct. `view` holds the ad's values that it reads; none of them references the job."""
+        """Return whether an ad meets the conjunct.
+
+        `view` holds the values of the ad that the conjunct reads, none of which references the job.
+        """
         found = self._verdicts.get(view)
         if found is None:
             found = self._keep(view, satisfied(self.expression, ad))
         return found
 
     def over_open(self, ad: Ad, view: Seen, job: Words) -> bool:
-        """Return whether an ad meets the conjunct, where attributes that it reads are expressions that reference the job in turn.
+        """Return whether an ad meets the conjunct, if attributes of the ad that the conjunct reads are expressions over the job.
 
-        `view` holds the values that the conjunct reads of the ad.
+        `view` holds the values of the ad that the conjunct reads.
         """
         open_ = [tree for key in self.expression.other & ad.open if (tree := ad.tree(key)) is not None]
         names = frozenset[str]().union(*(references(tree, NameScope.OTHER) for tree in open_))
@@ -84,23 +87,26 @@ class JobExpressions:
         self._conjuncts: list[Conjunct] = []
         self._numbers: dict[str, int] = {}
         self._taken: dict[SplitRequirements, list[int]] = {}
-        """The numbers of the conjuncts of each set of requirements."""
+        """The numbers of the conjuncts, by the requirements that are split into these."""
         self._terms = GrowableArray(np.int32)
-        """The numbers of the conjuncts of all parts, one part after the other; each part has at least one."""
+        """The numbers of the conjuncts of all requirements, one after the other; each of the requirements has at least one."""
         self._ends = GrowableArray(np.int64)
         self._parts: list[Asked] = []
         self._true = self._number(Term(Expression.parse("true")))
 
     @property
     def evaluated(self) -> int:
-        """How many evaluations were made so far: each pair of a conjunct and the values that it read counts once.
+        """How many evaluations were made so far: one for each conjunct and each set of values that it read.
 
-        Those over ads that have none of its attributes do not count.
+        Evaluations over ads that have none of the conjunct's attributes do not count.
         """
         return sum(each.evaluated for each in self._conjuncts)
 
     def append(self, part: Asked) -> frozenset[str]:
-        """Add the next requirements; return the names, in lower case, of the resource attributes that they reference."""
+        """Add the requirements of the next kind of job.
+
+        Return the names, in lower case, of the resource attributes that they reference.
+        """
         numbers = [self._true] if part is None else self._of(split_requirements(*part))
         for each in numbers:
             self._terms.append(each)
@@ -109,7 +115,7 @@ class JobExpressions:
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
     def verdicts(self, face: AdClass, start: int) -> Mask:
-        """Return whether the requirements that were added, from number `start` on, are true of the ads of the class `face`."""
+        """Return, for each of the requirements added from number `start` on, whether they are true of the ads of the class `face`."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))
@@ -139,7 +145,7 @@ class JobExpressions:
         return found
 
     def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: AdClass) -> list[bool]:
-        """Judge a conjunct for each of the parts that have it, where the attributes that it reads reference the job in turn."""
+        """Judge a conjunct for each of the requirements in `parts`, if attributes of the ad that it reads are expressions over the job."""
         view = face.ad.view(conjunct.names)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
         return [

@@ -33,7 +33,7 @@ class JobLevels:
         self._free: list[int] = []
         self._length = 0
         self._low = 0
-        """The count of single jobs below which empty rows are looked for."""
+        """The number of single jobs below which the rows of empty pages are freed."""
         self._hold(np.zeros(_PAGE * 64, dtype=np.int32))
         self._singles = 0
         self._in_blocks = 0

@@ -1,4 +1,4 @@
-"""Values that requirements of at least one queue name; a resource's other values are equal for every clause.
+"""The values that the requirements of queues name, such as sites and tags. Clauses cannot distinguish values that no queue names.
 
 Thousands of computing elements, machines and owners are thus reduced to few kinds of resource.
 """
@@ -12,7 +12,7 @@ from wms.site import WILDCARD, Resource, folded, is_wild
 
 _PROCESSORS = re.compile(r"([0-9]{1,4})processors")
 _UNMENTIONED = "\0"
-"""Stands for a value that no queue names. An absent value is different: the clauses ignore it."""
+"""The replacement for values that no queue names. It differs from an absent value, which clauses ignore."""
 
 
 class NamedValues:
@@ -52,11 +52,14 @@ class NamedValues:
         self.version += changed
 
     def memory(self, megabytes: int) -> int:
-        """Return the largest memory demand of a queue, in MB, that `megabytes` of free memory meet; -1 for a negative number."""
+        """Return the largest memory demand of any queue, in MB, that is at most `megabytes`; -1 for a negative number."""
         return self._memories[bisect_right(self._memories, megabytes) - 1] if megabytes >= 0 else -1
 
     def disk(self, megabytes: int) -> int | None:
-        """Return the largest disk demand of a queue, in MB, that is met by `megabytes` of free disk; None if that is not known (0)."""
+        """Return the largest disk demand of any queue, in MB, that is at most `megabytes`.
+
+        Return None for 0: the free disk is then unknown.
+        """
         return self._disks[bisect_right(self._disks, megabytes) - 1] if megabytes > 0 else None
 
     def kind(self, resource: Resource) -> Hashable:

@@ -1,11 +1,11 @@
 """Draws a queue for one kind of resource from a pool of queues: at random by weight, among those that fit and have jobs.
 
-`wms.queue_index.arrivals` has the theory. All resources of a pool share one stream of arrivals, and each ignores the queues that
-do not fit it. A share class has its whole weight for a resource that fits only some of its queues (`wms.matching.shares`): they
-take the arrivals of the others, too.
+`wms.queue_index.arrivals` has the theory. All resources of a pool share one stream of arrivals, and each ignores the queues that do not
+fit it. A share class has its whole weight even for a resource that fits only some of its queues (`wms.matching.shares`). These queues
+take the arrivals of the others in the class, too.
 
-A resource that fits little of the pool has a stream of its own (`wms.queue_index.seen_queues`), as has each resource of a pool
-with few queues or large classes. The chances are the same in either stream.
+A resource that fits little of the pool has a stream of its own (`wms.queue_index.seen_queues`). So has each resource of a pool with few
+queues or large classes. The chances are the same in either stream.
 """
 
 from itertools import accumulate
@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from wms.queue_index.queue_pools import QueuePool
 
 _IN_VAIN = 100
-"""The greatest number of arrivals in the pool's stream that decide nothing. After them the race goes on in a stream of the
-resource's own."""
+"""The most arrivals in the pool's stream that a draw uses.
+
+If they decide nothing, the race goes on in a stream of the resource's own.
+"""
 _LITTLE = 1 / 16
-"""A fraction of the pool's weight. A resource that sees less than this of a pool gets a stream of its own from then on."""
+"""A fraction of the pool's weight. A resource whose fitting queues weigh less has a stream of its own from then on."""
 
 
 class QueueDraw:
@@ -38,11 +40,14 @@ class QueueDraw:
         self.level = level
         """The queues to draw from, as one bit for each slot (row number); None: all that fit."""
         self.empty = -1
-        """The value of `Tier.filled` when no fitting queue had a job. Until it grows, another draw is vain. -1: never."""
+        """The value of `Tier.filled` when no fitting queue had a job; -1: never.
+
+        Until `Tier.filled` grows, no draw can find a queue.
+        """
         self._wanted = b""
         self._chance: Chance | None = None
         self._own: SeenQueues | None = None
-        """The queues with a stream of their own; None for a resource that draws from the pool's stream."""
+        """The fitting queues, with the resource's own stream of arrivals; None if the resource draws from the pool's stream."""
 
     def next(self, fit: bytes, chance: Chance) -> int:
         """Draw one of the queues that have jobs and whose bit is set in `fit`; return its slot, or -1 if there is none."""
@@ -57,7 +62,10 @@ class QueueDraw:
         return race.first
 
     def _share(self, race: Race, fit: bytes, chance: Chance) -> None:
-        """Race in the pool's stream; a resource that sees little of it goes on in one of its own, and may stay there."""
+        """Run a race in the pool's stream. If that does not decide it, finish it in a stream of the resource's own.
+
+        A resource that fits little of the pool's weight keeps its own stream for later draws.
+        """
         self._wanted, self._chance = fit, chance
         arrivals = self.pool.arrivals()
         if not race.run(arrivals, self._runner, _IN_VAIN):
@@ -67,7 +75,10 @@ class QueueDraw:
                 self._own = own
 
     def _runner(self, position: int) -> Runner:
-        """Return the queue that takes an arrival of the pool's stream, and its rate."""
+        """Return the queue to which an arrival in the pool's stream counts, and its rate.
+
+        `position` is that of the queue that arrived.
+        """
         weighing, fit = self.pool.weighing, self._wanted
         slot: int = self.pool.slots.items[position]
         if not weighing.jobs.items[slot]:
@@ -81,7 +92,11 @@ class QueueDraw:
         return NOBODY
 
     def _of_class(self, slot: int, number: int) -> Runner:
-        """Return who takes an arrival of a queue: itself, or one of its class that is seen, by their weights."""
+        """Return the queue to which an arrival counts, and its rate.
+
+        It is the queue at `slot`, which arrived, or else a fitting queue of its share class (`number`), drawn by weight. The rate is
+        the queue's weight, scaled so that the fitting queues have the whole weight of the class.
+        """
         weighing, fit = self.pool.weighing, self._wanted
         weights = weighing.weights.items
         seen = [

@@ -1,7 +1,6 @@
 """Pools of queues from which resources draw: the queues of one setup, VO and CPU segment; the highest segment comes first.
 
-Private pilots, which run only jobs of their group or owner, have pools of their own. Which queues of a pool fit is for
-`queue_draw`.
+Private pilots, which run only jobs of their group or owner, have pools of their own. `queue_draw` decides which queues of a pool fit.
 """
 
 from typing import Protocol
@@ -16,13 +15,13 @@ from wms.queue_index.weights import Tier, Weights
 from wms.site import Resource
 
 _SMALL = 16
-"""Queues of a share class, at most, in a pool whose resources share one stream: a draw looks at all queues of a class."""
+"""The most queues in any share class of a pool whose resources share one stream. Each draw looks at all queues of a class."""
 _LARGE = 128
-"""Queues of a pool, at least, whose resources share one stream."""
+"""The least number of queues in a pool whose resources share one stream."""
 
 
 class Versioned(Protocol):
-    """Something that owns weights of queues, and says when they have changed."""
+    """An owner of queue weights, with a version by which users see that weights have changed."""
 
     version: int
     """A number that grows each time any of the weights has changed."""
@@ -31,8 +30,8 @@ class Versioned(Protocol):
 class QueuePool:
     """The task queues of one setup, VO and CPU segment, between which the draw chooses by weight.
 
-    `weighing` holds their job counts and weights, and `source` says when weights have changed. `tier` counts queues that fill or
-    empty.
+    `weighing` holds their job counts and weights, and the version of `source` says when weights have changed. `tier` counts how often
+    queues got their first job or gave their last one.
     """
 
     __slots__ = (
@@ -58,7 +57,7 @@ class QueuePool:
 
     @property
     def is_shared(self) -> bool:
-        """Whether all resources draw from one stream of arrivals, as pays with many queues in small share classes."""
+        """Whether all resources draw from one stream of arrivals. That is faster if there are many queues and no large share class."""
         return self._small_classes and self.slots.length >= _LARGE
 
     def arrivals(self) -> Arrivals:
@@ -82,7 +81,7 @@ class Market:
         self.pools: list[QueuePool] = []
 
     def append(self, slot: int, requirements: Requirements) -> None:
-        """Add a task queue, given by its slot (row number), to the pool of its CPU segment, which is made if it is missing."""
+        """Add a task queue, given by its slot (row number), to the pool of its CPU segment. A missing pool is created."""
         segment = requirements.cpu_segment
         pool = next((each for each in self.pools if each.segment == segment), None)
         if pool is None:
@@ -122,7 +121,10 @@ class Pools:
         return self._markets.get(key) or self._new_market(key)
 
     def _new_market(self, key: tuple[str, ...]) -> Market:
-        """Gather the queues of a group or an owner, now that a private pilot asks for them."""
+        """Return new pools with the queues of one group or owner, for private pilots.
+
+        `key` is setup, VO, group and, if given, owner.
+        """
         found = [
             (slot, asked)
             for slot, asked in enumerate(self._requirements)

@@ -1,7 +1,8 @@
 """The queues of a pool that fit one kind of resource, with a stream of random arrivals for this resource alone.
 
-The queues are found again when others fit or get jobs, and their rates are set again when their groups are weighed anew. The
-resource's part of each share class is computed again, too: at each change of weights if few queues fit, else after several.
+The set of queues is determined again when other queues fit, or when queues that were left out may have jobs. Their rates are set again
+when weights change. The fraction of each share class that fits the resource is computed again after each change of weights if few
+queues fit, else after several.
 """
 
 from typing import TYPE_CHECKING
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 Slots = NDArray[np.intp]
 
 _PASSED_OVER = 16
-"""Arrivals of a race that may decide nothing; after these, queues that have no jobs any more are left out of the stream."""
+"""The number of arrivals without a decision after which the rates are set anew. Queues without jobs then no longer arrive."""
 _PATIENCE = 64
-"""A resource lets one change of weights pass for each so many queues that fit, before it computes its part of classes again."""
+"""The fractions of share classes are computed again after one change of weights for each this many queues that fit."""
 
 
 class SeenQueues:
@@ -32,7 +33,7 @@ class SeenQueues:
     )  # fmt: skip
 
     def __init__(self, pool: "QueuePool", level: bytes | None = None) -> None:
-        """Build it for a pool of queues; which queues fit is given to `finish`.
+        """Create it for a pool of queues. The queues that fit are an argument of `finish`.
 
         `level` limits them further, as one bit for each slot (row number of a queue); None: all that fit.
         """
@@ -40,18 +41,27 @@ class SeenQueues:
         self._level = level
         self._arrivals = Arrivals()
         self._now = (-1, -1, -1)
-        """What was last seen: the version of the weights, and how many queues of the pool had got jobs and emptied."""
+        """State at the last draw: the version of the weights, and how often queues of the pool had got a first job and given their last
+        one."""
         self._fit = b""
         self._slots: Slots = np.empty(0, dtype=np.intp)
         """The slots of the queues that fit, with or without jobs."""
         self._pruned = False
-        """Whether queues without jobs were left out. They come back when another queue gets jobs."""
+        """Whether queues without jobs are left out of `_slots`. They return when any queue gets its first job."""
         self._parts = self._classes = self._class_numbers = self._slots
-        """Positions in `_slots` of the queues whose share class has other queues too; their classes, by positions in the third."""
+        """Three arrays on share classes with several queues.
+
+        `_parts` has the positions in `_slots` of their queues. `_class_numbers` has the numbers of these classes. `_classes` has, for
+        each of `_parts`, the position of its class in `_class_numbers`.
+        """
         self._rates = self._factors = np.ones(0)
-        """For each of the slots its weight as the resource sees it, and the share of its class's weight that the resource sees."""
+        """Two arrays with an entry for each slot.
+
+        `_rates` has the weight of the queue for the resource. `_factors` has the fraction of its share class's weight that fits the
+        resource.
+        """
         self._version = self._counts = self._emptied = -1
-        """What was seen when the factors were computed."""
+        """The values of `_now` when the factors were last computed."""
 
     @property
     def total(self) -> float:
@@ -85,7 +95,7 @@ class SeenQueues:
         self._now = now
 
     def _is_due(self, now: tuple[int, int, int]) -> bool:
-        """Return whether weights have changed so much that it must see its part of each class anew."""
+        """Return whether so many changes of weights have passed that the fractions of share classes must be computed again."""
         patience = len(self._slots) // _PATIENCE
         version, _, emptied = now
         return version - self._version > patience or (not patience and emptied != self._emptied)
@@ -107,7 +117,10 @@ class SeenQueues:
         self._class_numbers, self._classes = np.unique(classes.take(self._parts), return_inverse=True)
 
     def _divide(self, now: tuple[int, int, int]) -> None:
-        """See which part of each class's weight it sees; forget queues without jobs when they are the most."""
+        """Compute which fraction of each share class's weight fits the resource, and set the rates.
+
+        If more than half of the queues have no jobs, leave these out first.
+        """
         weighing = self._pool.weighing
         own = weighing.weights.values.take(self._slots)
         if 2 * np.count_nonzero(own) < len(own):

@@ -34,7 +34,7 @@ from wms.site import Resource, ad_of, forwards_of, with_ad
 _KEPT = 4_096
 _KEPT_NAMES = 65_536
 _OWN = frozenset({"requirements", "rank"})
-"""The attributes of an ad that hold its own expressions over jobs."""
+"""The names of the attributes in which an ad states its own expressions over jobs."""
 
 Place = tuple[str, str]
 """The names of a site and of one of its computing elements."""
@@ -68,11 +68,11 @@ class SignificantAttributes:
         self._looked: set[str] = set()
         """The names that expressions of queues reference, in lower case."""
         self._present: set[str] = set()
-        """The names that some resource so far has, or may have once its pilot runs."""
+        """The names of attributes that any resource so far has, or may have once its pilot runs."""
         self._relevant: frozenset[str] = frozenset()
         """The names that are both referenced and present; classes of ads differ in their values."""
         self._noted = BoundedCache[tuple[str, Names | None], None](_KEPT)
-        """Ads with the attributes that their sites forward, whose names have been added to `_present`."""
+        """Pairs of an ad and the attributes that its site forwards, whose names are in `_present` already. The values are unused."""
         self._ads: dict[Place, str] = {}
         self._numbers: Iterator[int] = itertools.count(1)
         self._by_name: dict[tuple[str, Described, Names | None], AdClass] = {}
@@ -80,9 +80,9 @@ class SignificantAttributes:
         self._forget_present()
 
     def look(self, names: frozenset[str]) -> None:
-        """Note that expressions of a task queue read these attributes of resources; names are in lower case.
+        """Register that expressions of a task queue read these attributes of resources; names are in lower case.
 
-        From then on ads that differ in them are of different classes.
+        From then on, ads that differ in them are of different classes.
         """
         new = names - self._looked
         self._looked |= new
@@ -93,13 +93,13 @@ class SignificantAttributes:
             self.version += 1
 
     def anew(self) -> "SignificantAttributes":
-        """Return a new instance with the same ads of elements, to which queues have to be added again by `look`."""
+        """Return a new instance with the same ads of elements but no names. The caller registers the queues' names again by `look`."""
         faces = SignificantAttributes()
         faces._ads = self._ads
         return faces
 
     def advertise(self, place: Place, ad: str) -> bool:
-        """Set the ad of an element, as canonical text, or remove it if empty; return whether the change could matter to a match."""
+        """Set the ad of an element, as canonical text, or remove it if empty. Return whether the change could affect a match."""
         before = self._ads.get(place, "")
         if ad == before:
             return False
@@ -135,14 +135,20 @@ class SignificantAttributes:
         return face
 
     def number(self, resource: Resource) -> int:
-        """Return the number of a resource's ad class; 0 if it has none. The stored ad of its element is added if missing."""
+        """Return the number of a resource's ad class; 0 if it has none.
+
+        If the resource lacks its element's ad, the stored ad is used.
+        """
         if not (self._is_looked_at or self._ads or ad_of(resource)):
             return 0
         face = self.of(self.seen(resource))
         return face.number if face else 0
 
     def _note(self, text: str, forwards: Names | None, resource: Resource) -> None:
-        """Add the names that a resource has. Classes so far stay as they are, since none of them had a new name."""
+        """Add the names of a resource's attributes to those present.
+
+        Existing classes stay valid, since none of their ads has a new name.
+        """
         new = {name for name, _ in resource.node if name not in self._present}
         if (text, forwards) not in self._noted:
             self._noted[text, forwards] = None

@@ -28,7 +28,7 @@ KEPT_NAMES = 256
 
 
 class AttributeValues:
-    """Numbers for the values of one job attribute: kinds of job with the same value have the same number."""
+    """The values of one job attribute, numbered. Kinds of job with the same value have the same number."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -50,9 +50,9 @@ class AttributeValues:
 
 
 class ValueCombinations:
-    """Numbers for combinations of values of some job attributes: kinds of job with equal values have the same number.
+    """The combinations of values of some job attributes, numbered. Kinds of job with equal values have the same number.
 
-    `ads` has one ad with these values for each number.
+    `ads` has, for each number, an ad with these values.
     """
 
     def __init__(self, names: frozenset[str], tellings: Iterable[AttributeValues]) -> None:
@@ -117,7 +117,7 @@ class SiteExpressions:
 
     def __init__(self, parts: Sequence[Any]) -> None:
         self.evaluated = 0
-        """How many evaluations were made so far: each pair of an expression and a combination of job values counts once."""
+        """How many evaluations were made so far: one for each expression and each combination of job values."""
         self._parts = parts
         self._tellings = BoundedCache[str, AttributeValues](KEPT_NAMES)
         self._tellers = BoundedCache[frozenset[str], ValueCombinations](KEPT_NAMES)

@@ -28,7 +28,7 @@ _REFILL = 24
 _SPILL = 48
 _RUN_BITS = 4
 UNROLLED = 1 << _RUN_BITS
-"""How many ids of a block are moved to single ids at a time; all of them are of one matcher's share."""
+"""The most ids that move from a block to single ids at a time. All of them are of one matcher's share."""
 
 
 class MatcherShare:
@@ -71,7 +71,7 @@ class IdRange:
 
 
 class SortedIds:
-    """A set of job ids whose smallest ones are found at once."""
+    """A set of job ids whose ten smallest are always at hand in a sorted list."""
 
     __slots__ = ("_at", "_gone", "_late", "_rest", "front")
 
@@ -91,7 +91,7 @@ class SortedIds:
 
     @property
     def newest(self) -> JobId:
-        """The largest id, or a larger one that was removed. The set must not be empty."""
+        """The largest id. It may be too large if the largest was removed. The set must not be empty."""
         behind = self._rest[-1] if self._at < len(self._rest) else 0
         return JobId(max(self.front[-1], behind, max(self._late, default=0)))
 
@@ -173,8 +173,8 @@ class SortedIds:
 class WaitingJobs:
     """The waiting jobs of one user priority in one queue (a level). The caller keeps track of which ids are in it.
 
-    `number` is the level's, `queue` the slot of its queue, and `weight` that of one of its jobs in the draw. `part` is the share
-    of ids that this matcher prefers; None: all.
+    `number` is the number of the level, `queue` the slot of its queue, and `weight` the weight of each job in the draw. `part` is the
+    share of ids that this matcher prefers; None: all.
     """
 
     __slots__ = (
@@ -210,7 +210,7 @@ class WaitingJobs:
         self._own = SortedIds()
         self._other = SortedIds() if self._part.parts > 1 else self._own
         self._overtaking: list[JobId] = []
-        """In order, the own ids that were given before the oldest id of the other shares, and are younger."""
+        """In order, the ids of this matcher's share that were given out although an older id of another share waits."""
 
     def __iter__(self) -> Iterator[JobId]:
         yield from self.singles()
@@ -225,7 +225,7 @@ class WaitingJobs:
 
     @property
     def newest(self) -> JobId:
-        """The largest job id, or a larger one that was removed. There must be a job."""
+        """The largest job id. It may be too large if the largest was removed. There must be a job."""
         ids = [line.newest for line in (self._own, self._other) if line.front]
         return max(ids + [JobId(block.last) for block in self.blocks[-1:]])
 

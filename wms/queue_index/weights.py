@@ -1,9 +1,9 @@
 """The weights of all queues in the draw, by slot (row number in the index), kept up to date at little cost.
 
-A group is weighed anew at the next draw when one of its empty queues gets a job. So it is when the changes of its other queues
-(means that moved, queues that emptied) add up to one part in a hundred of the group's whole weight. The sum of the errors of the
-weights in use is thus about a hundredth of a group's share at most. And a pick only seldom costs the weighing of a whole group. A
-queue that has emptied weighs nothing from that moment on.
+The weights of a group's queues are computed anew before the next draw when one of its empty queues gets a job. Other changes (means
+that moved, queues that emptied) add up first: the weights are computed anew once the changes exceed one part in a hundred of the
+group's whole weight. So the errors of the weights in use add up to about a hundredth of a group's share at most. And a pick only seldom
+causes this computation. A queue that has emptied weighs nothing from that moment on.
 """
 
 from collections.abc import Mapping
@@ -19,15 +19,15 @@ _LAG = 0.01
 
 
 class Tier:
-    """Counters of events in the queues of one setup, VO and CPU segment, by which draws see that something changed."""
+    """Counters for the queues of one setup, VO and CPU segment. Draws see by them that queues have got jobs or become empty."""
 
     __slots__ = ("emptied", "filled")
 
     def __init__(self) -> None:
         self.emptied = 0
-        """How many times a queue has given its last job; each changes the weights of the queues of its share class."""
+        """How many times a queue gave its last job. Each time, the weights of the queues of its share class change."""
         self.filled = 0
-        """How many times a queue was added or got its first job. After each, a draw that found nothing may find a job."""
+        """How many times a queue was added or got its first job. After each, a draw that found no job before may find one."""
 
 
 class Group:
@@ -100,7 +100,7 @@ class Weights:
         return self._groups.setdefault(name, Group(name))
 
     def tier(self, requirements: Requirements) -> Tier:
-        """Return the counters for the setup, VO and CPU segment of these requirements; they are added if unknown."""
+        """Return the counters for the setup, VO and CPU segment of these requirements. Missing ones are created."""
         key = (requirements.setup, requirements.vo, requirements.cpu_segment)
         return self._tiers.setdefault(key, Tier())
 
@@ -140,7 +140,7 @@ class Weights:
         self._drift(slot, weight)
 
     def reshare(self, name: VoGroup) -> None:
-        """Mark a group (VO and group name) because its share has changed: its weights are computed anew before the next draw."""
+        """Register that the share of a group (VO and group name) has changed. Its weights are computed anew before the next draw."""
         if name in self._groups:
             self.dirty.add(self._groups[name])
 
@@ -162,7 +162,10 @@ class Weights:
         return found
 
     def weight(self, slot: int) -> float:
-        """Return the weight of a queue in the draw; 0 if it is empty. It is not scaled for a resource that fits part of its class."""
+        """Return the weight of a queue in the draw; 0 if it is empty.
+
+        For a resource that fits only part of the queue's share class, the draw uses a larger weight.
+        """
         self.refresh()
         return float(self.weights.items[slot])
 
