@@ -1,8 +1,8 @@
 """Ads: attributes with values or expressions, read from either syntax of the language or made of Python's values.
 
-When an ad is made, references between its own attributes are replaced by the referenced trees, and the result is folded. An
-attribute is then *closed* and has its value, or *open*: it references the other ad. An expression over closed attributes is
-evaluated twenty times faster than over two ads that reference each other. Nearly all attributes are closed.
+When an ad is made, references between its own attributes are replaced by the referenced trees, and the result is folded. An attribute
+is then *closed* and has its value, or *open*: it references the other ad. An expression over closed attributes is evaluated twenty
+times faster than one over two ads that reference each other. Nearly all attributes are closed.
 """
 
 import weakref
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     import classad2
 
 Given: TypeAlias = "bool | int | float | str | Special | Expression | list[Given] | tuple[Given, ...] | Mapping[str, Given] | None"
-"""A Python value from which an attribute can be made; None stands for undefined."""
+"""A Python value of which an attribute can be made; None stands for undefined."""
 
 
 class Ad:
@@ -73,7 +73,7 @@ class Ad:
     def of(values: "Mapping[str, Given]", place: str = "") -> "Ad":
         """Return an ad of Python values by attribute name.
 
-        Raise Rejected, with `place`, for a value that no attribute can have.
+        Raise Rejected, with `place` in the message, for a value that no attribute can have.
         """
         attributes = _attributes(values, place, 1)
         nodes(Record(attributes), place)
@@ -107,29 +107,32 @@ class Ad:
         return Ad(tuple((each, _outward(tree, own)) for each, tree in found[1].attributes), self._place)
 
     def bound(self, name: str) -> Expression | None:
-        """Return an attribute's expression with the ad's own attributes folded in; None if the ad lacks the attribute."""
+        """Return an attribute's expression with the ad's own attributes put in, and folded; None if the ad lacks the attribute."""
         tree = self._bound.get(name.lower())
         return None if tree is None else Expression(tree)
 
     def bind(self, expression: Expression) -> Expression:
-        """Return an expression with this ad's attributes folded in, as if it were an attribute of this ad."""
+        """Return an expression with this ad's attributes put in, and folded, as if it were an attribute of this ad."""
         return expression.bound(self._bound, self._place)
 
     @cached_property
     def requirements(self) -> Expression | None:
-        """The bound expression of the attribute `Requirements`; None if the ad lacks it, and accepts every other ad."""
+        """The bound expression of the attribute `Requirements`.
+
+        None if the ad lacks the attribute; it then accepts every other ad.
+        """
         return self.bound("requirements")
 
     @cached_property
     def rank(self) -> Expression | None:
-        """The bound expression of the attribute `Rank`; None if the ad lacks it, and prefers no other ad."""
+        """The bound expression of the attribute `Rank`. None if the ad lacks the attribute; it then prefers no ad to others."""
         return self.bound("rank")
 
     def view(self, names: frozenset[str]) -> tuple[str | None, ...]:
         """Return the canonical texts of the named attributes, sorted by name; None for each missing one.
 
-        Two ads with equal views give equal results to any expression that references these names alone. An open attribute appears
-        as its expression, which references the ad of the evaluated expression.
+        Two ads with equal views give equal results to any expression that references these names alone. The text of an open attribute
+        is its expression, over the ad to which the evaluated expression belongs.
         """
         return tuple(map(self._seen, sorted(names)))
 
@@ -149,7 +152,7 @@ class Ad:
 
     @cached_property
     def special(self) -> dict[int, frozenset[str]]:
-        """By the size of each envelope: the names (lower case) of the attributes that are open or exceed that envelope."""
+        """By envelope (a bound on the cost of an attribute): the names, in lower case, of the attributes that are open or exceed it."""
         beyond = {
             size: {key for key, each in self._costs.items() if _is_beyond(each, size)} for size in ENVELOPES
         }
@@ -157,7 +160,7 @@ class Ad:
 
     @cached_property
     def values(self) -> Values:
-        """The values of the closed attributes, as an ad of the library that others may be evaluated over."""
+        """The closed attributes as an ad of the library, over which expressions of other ads can be evaluated."""
         lent = Values()
         for key, tree in self._bound.items():
             if constant(tree):
@@ -170,7 +173,7 @@ class Ad:
 
     @cached_property
     def whole(self) -> "classad2.ClassAd":
-        """The library's ad of all attributes, open ones too, for evaluation together with another ad."""
+        """All attributes, including open ones, as an ad of the library, for evaluation together with another ad."""
         return library_ad(library_text(Record(tuple(self._bound.items()))))
 
     def __str__(self) -> str:
@@ -186,7 +189,10 @@ class Ad:
         return hash(self.text)
 
     def _ordered(self) -> Iterable[str]:
-        """Return the names of the attributes in lower case, each behind the attributes that it references."""
+        """Return the names of the attributes in lower case, each after all attributes that it references.
+
+        Raise Rejected if attributes reference each other in a circle.
+        """
         grown = {key: tree for key, (_, tree) in self._written.items() if not constant(tree)}
         looks = {
             key: (references(tree, NameScope.BARE) | references(tree, NameScope.OWN)) & grown.keys()
@@ -242,7 +248,7 @@ def _is_beyond(each: Cost, size: int) -> bool:
 
 
 def _outward(node: Node, own: frozenset[str]) -> Node:
-    """Return a part of a record in which references to the record's own names (`own`) reference the ad made of that record."""
+    """Return a part of a record that becomes an ad: references to the record's own names (`own`) become references to that ad."""
     if isinstance(node, Reference):
         return (
             Reference(NameScope.BARE, node.name)

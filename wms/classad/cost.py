@@ -1,7 +1,7 @@
-"""Upper bounds of an evaluation, computed from its tree before it begins: the size of its value, and the work.
+"""Upper bounds of the size of an evaluation's value and of its work, computed from its tree before it begins.
 
-No value is larger than the values of which it is made, except lists written as texts, whose quotes are escaped. The library
-has a limit of its own: ten million steps, which take half a second.
+No value is larger than the values of which it is made, except lists written as texts, whose quotes are escaped. The library has a
+limit of its own: ten million steps, which take half a second.
 """
 
 from collections.abc import Callable
@@ -29,7 +29,7 @@ from wms.classad.tree import (
 from wms.classad.value import Scalar
 
 _NUMBER = 24
-"""Upper bound of the bytes of a number's text."""
+"""The most bytes that the text of a number takes."""
 
 
 class Cost(NamedTuple):
@@ -50,7 +50,7 @@ UNKNOWN = Cost(_NUMBER, 1, 1, plain=True)
 
 
 class TooCostlyError(Exception):
-    """The error of an evaluation that could exceed a limit; the text names the limit."""
+    """An evaluation could exceed a limit, and is therefore not begun; the text names the limit."""
 
 
 def cost(node: Node, of: CostOf, depth: int = 0) -> Cost:

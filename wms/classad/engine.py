@@ -1,11 +1,11 @@
 """The HTCondor project's ClassAd library, `classad2`, behind an interface of our own; no other module imports it.
 
-All texts that reach the library are written from our own trees, and their cost is bounded first. So the defects of its
-parser do no harm: numbers that overflow to 0, text that is not read, crashes on half characters.
+All texts that reach the library are written from our own trees, and their cost is bounded first. So the defects of its parser do no
+harm: numbers that overflow to 0, text that is not read, crashes on half characters.
 
-The library never frees the 144 bytes of any handle (25.14.1). An expression takes three handles and an ad one. So ads are
-emptied and used again. Texts that are evaluated once go through its function `eval`, which needs no handle. Only expressions
-that are evaluated often are compiled, once for each text.
+The library (25.14.1) never frees the 144 bytes of a Python handle. An expression takes three handles and an ad one. So ads are
+emptied and used again. Texts that are evaluated once go through its function `eval`, which needs no handle. Only expressions that are
+evaluated often are compiled, once for each text.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import classad2
 
 COMPILED = 16_384
-"""The number of compiled expressions that are kept. Compiling one again loses 450 bytes of memory."""
+"""The most compiled expressions in the cache. Each expression that must be compiled again leaks 450 bytes of memory."""
 _SPARE = 1_024
-"""The number of emptied ads that are kept for later use."""
+"""The most emptied ads that are kept for later use."""
 _evaluating = Lock()
 
 
@@ -42,17 +42,17 @@ def _library() -> Any:
 
 @lru_cache(maxsize=COMPILED)
 def compiled(text: str) -> "classad2.ExprTree":
-    """Return the library's tree of an expression's text, written by `library_text` or its like."""
+    """Return the library's tree of an expression. `text` must be written from one of our trees, as by `library_text`."""
     return _library().ExprTree(text)
 
 
 def library_ad(text: str) -> "classad2.ClassAd":
-    """Return the library's ad of an ad's text, written by `library_text`."""
+    """Return the library's ad of a text. `text` must be written from one of our trees by `library_text`."""
     return _library().ClassAd(text)
 
 
 def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> Any:
-    """Return the library's value of an expression over two ads, `own` and `other`; its error value if the evaluation fails."""
+    """Return the library's value of an expression over the ads `own` and `other`; its error value if the evaluation fails."""
     try:
         return tree.eval(own, other)
     except (_library().ClassAdException, UnicodeDecodeError):
@@ -61,12 +61,12 @@ def evaluate(tree: "classad2.ExprTree", own: Any = None, other: Any = None) -> A
 
 
 def error() -> Any:
-    """Return the value of the library that stands for an error."""
+    """Return the library's value that stands for an error."""
     return _library().Value.Error
 
 
 def value(found: Any, again: Callable[[Any], Any]) -> Value:
-    """Return a value of the library as a value of ours; `again` evaluates the elements of lists."""
+    """Convert a value from the library's types to a `Value`. `again` evaluates list items that are still expressions."""
     library = _library()
     match found:
         case library.Value():
@@ -85,7 +85,7 @@ def value(found: Any, again: Callable[[Any], Any]) -> Value:
 
 
 def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
-    """Return the value of a text that is evaluated once, as an attribute of the library's ad `own`.
+    """Return the value of an expression's text, evaluated as an attribute of the library's ad `own`. Nothing is compiled or cached.
 
     The text may reference the ad `other`.
     """
@@ -99,9 +99,9 @@ def evaluate_text(text: str, own: Any, other: Any = None) -> Value:
 
 
 class Values:
-    """Attributes in an ad of the library, over which expressions of another ad are evaluated.
+    """An ad of the library with attributes, over which expressions of other ads are evaluated.
 
-    The library's ad is used again after `empty`.
+    After `empty`, the library's ad is used for other attributes.
     """
 
     _spare: "list[classad2.ClassAd]" = []
@@ -120,11 +120,11 @@ class Values:
         self.ad[name] = compiled(text)
 
     def evaluate(self, text: str) -> Value:
-        """Return the value of a text that is evaluated once over these attributes."""
+        """Return the value of an expression's text over these attributes. Nothing is compiled or cached."""
         return evaluate_text(text, self.ad)
 
     def empty(self) -> None:
-        """Delete the attributes and keep the library's ad for later use."""
+        """Delete all attributes, and keep the library's ad for use by a later `Values`."""
         for name in list(self.ad):
             del self.ad[name]
         if len(self._spare) < _SPARE:
@@ -138,7 +138,7 @@ def _once() -> "classad2.ExprTree":
 
 @cache
 def nothing() -> Values:
-    """Return values without attributes, for expressions without references."""
+    """Return an ad of the library without attributes, over which expressions without references are evaluated."""
     return Values()
 
 

@@ -1,4 +1,4 @@
-"""Explanations why an expression is not true over an ad: its conjuncts that fail, and the values of their references."""
+"""Explanations why an expression is not true over an ad: the conjuncts that fail, and the values that they reference."""
 
 from msgspec import Struct
 
@@ -35,9 +35,9 @@ class ExplainedTerm(Struct, frozen=True, kw_only=True):
 
 
 def explain(expression: Expression, other: Ad, own: Ad = NOTHING) -> tuple[ExplainedTerm, ...]:
-    """Return each conjunct of an expression of the ad `own` with its value over `other`.
+    """Return the conjuncts of an expression of the ad `own`, each with its value over `other` and whether it is met.
 
-    The expression is true if all are met.
+    The expression is true if all conjuncts are met.
     """
     terms = split("&&", expression.tree)
     return tuple(

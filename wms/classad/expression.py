@@ -1,4 +1,4 @@
-"""Expressions: read once, identified by their canonical text, bound to their own ad, and evaluated over another ad."""
+"""Expressions: parsed once, compared by their canonical text, bound to their own ad, and evaluated over another ad."""
 
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -19,18 +19,18 @@ _CACHED = 2_048
 _CACHED_BYTES = 2_048
 
 ENVELOPES = (16_384, 256)
-"""Envelopes: bounds, in bytes and in steps, of the attributes that an expression references.
+"""Two bounds on the cost of each attribute that an expression references: its size in bytes, and its work in steps.
 
-An expression is proved once to stay within its limits if all these attributes stay within one envelope.
+For each bound it is computed once whether an expression stays within its own limits if all these attributes stay within the bound.
 """
 
 
 class Expression:
     """An immutable expression of the ClassAd language. Two expressions are equal if their canonical texts are.
 
-    `other.x` and `TARGET.x` are attributes of the other ad, `MY.x` and `self.x` those of the expression's own ad. `x` is its
-    own ad's if that ad has such an attribute, else the other's. Names and words may be in any case. A *bound* expression
-    references the other ad alone.
+    `other.x` and `TARGET.x` are attributes of the other ad, `MY.x` and `self.x` those of the expression's own ad. Without a scope,
+    `x` is the attribute of its own ad if that ad has it, else of the other ad. Names and words may be in any case. A *bound*
+    expression references the other ad alone.
     """
 
     def __init__(self, tree: Node) -> None:
@@ -51,7 +51,10 @@ class Expression:
 
     @staticmethod
     def parse(text: str, place: str = "") -> "Expression":
-        """Return the expression of a text. Raise Rejected if it is none; the message names `place`, line and column."""
+        """Return the expression of a text.
+
+        Raise Rejected if the text is no expression; the message names `place`, line and column.
+        """
         return (
             _parsed(text, place) if len(text) <= _CACHED_BYTES else Expression(parse_expression(text, place))
         )
@@ -73,7 +76,7 @@ class Expression:
 
     @cached_property
     def bare(self) -> frozenset[str]:
-        """The names, in lower case, that the expression references without a scope: its own ad's or else the other's."""
+        """The names, in lower case, that the expression references without a scope. Its own ad has precedence over the other ad."""
         return references(self.tree, NameScope.BARE)
 
     @property
@@ -87,10 +90,10 @@ class Expression:
         return not (self.own or self.bare)
 
     def bound(self, own: Mapping[str, Node], place: str = "") -> "Expression":
-        """Return the expression with the attributes of its own ad put in and folded.
+        """Return the expression with the attributes of its own ad put in, and folded.
 
-        `own` holds their bound trees by lower-case name. References to attributes that the own ad lacks become undefined, or
-        the other ad's if they have no scope. Raise Rejected, with `place`, if the expression grows too large.
+        `own` holds their bound trees by lower-case name. References to attributes that the own ad lacks become undefined; those
+        without a scope become references to the other ad. Raise Rejected, with `place`, if the expression grows too large.
         """
         if self.is_bound:
             return self
@@ -100,15 +103,18 @@ class Expression:
 
     @cached_property
     def envelope(self) -> int:
-        """The largest of ENVELOPES that keeps the evaluation within its limits; 0 if none does.
+        """The largest bound in ENVELOPES under which the evaluation stays within its limits; 0 if there is none.
 
-        All attributes that the expression references must be within that envelope.
+        It holds if the cost of all attributes that the expression references stays within the bound.
         """
         return next((size for size in ENVELOPES if self._is_cheap(size)), 0)
 
     @cached_property
     def single_text(self) -> str | None:
-        """The text for evaluation in an ad of values alone; None if a record in it could capture names of that ad."""
+        """The text for evaluation as part of the other ad, if that has values alone. None if the expression contains a record.
+
+        Names in a record could be mistaken for names of that ad.
+        """
         assert self.is_bound, "bind it to its own ad first"
         if any(isinstance(node, Record) for node in walk(self.tree)):
             return None
@@ -156,7 +162,7 @@ def substituted(tree: Node, own: Mapping[str, Node]) -> Node:
 
 
 def library_text(tree: Node) -> str:
-    """Return the text of a bound tree for the library, which evaluates it with two ads that reference each other."""
+    """Return the text of a bound tree in the library's syntax, for evaluation over two ads that reference each other."""
     return write(tree, halved=True, scopes={NameScope.OTHER: "TARGET.", NameScope.LOCAL: ""})
 
 

@@ -1,8 +1,8 @@
-"""Folding: each decided part of an expression is replaced by its value, without changing the meaning of the expression.
+"""Folding: each part of an expression whose value is already certain is replaced by this value. The meaning stays the same.
 
-The library evaluates the parts without references. `&&` and `||` follow the library's tables, from the left: false &&
-anything is false, true || anything is true. A number counts as true unless it is 0. A text or list makes an error, whatever
-follows it.
+The library evaluates the parts without references. `&&` and `||` follow the library's tables, from the left: false && anything is
+false, true || anything is true. A number counts as true unless it is 0. A text or list as an operand makes the result an error,
+whatever follows it.
 """
 
 from wms.classad import engine
@@ -30,7 +30,7 @@ _TRUTHS = frozenset({"!", "==", "!=", "is", "isnt", "<", "<=", ">", ">="})
 
 
 def fold(tree: Node) -> Node:
-    """Return the tree with each decided part replaced by its value."""
+    """Return the tree with each part whose value is certain replaced by this value."""
     if isinstance(tree, Literal | Reference | Record):
         return tree
     folded = with_children(tree, fold)
@@ -57,7 +57,7 @@ def is_truth(node: Node) -> bool:
 
 
 def truth(value: Value) -> Value:
-    """Return the boolean, undefined or error as which `&&` and `||` take a value."""
+    """Return the boolean, undefined or error that a value counts as in `&&` and `||`."""
     if isinstance(value, str | tuple):
         return ERROR
     return bool(value) if isinstance(value, int | float) else value
@@ -69,7 +69,7 @@ def constant(node: Node) -> bool:
 
 
 def as_node(value: Value) -> Node | None:
-    """Return the tree of a value; None for a record, an infinity and NaN, which have no tree."""
+    """Return the tree of a value; None for a record, an infinity or NaN, which no tree can express."""
     if isinstance(value, tuple):
         items = [as_node(each) for each in value]
         return ListOf(tuple(each for each in items if each is not None)) if None not in items else None
@@ -107,7 +107,10 @@ def _choice(node: Choice) -> Node:
 
 
 def _is_itself(node: Choice) -> bool:
-    """Return whether a choice is `condition ? true : false` with a condition that is a boolean, undefined or an error."""
+    """Return whether a choice is `condition ? true : false`, so that it equals its condition.
+
+    The condition must be a boolean, undefined or error.
+    """
     match node:
         case Choice(condition=condition, yes=Literal(value=yes), no=Literal(value=no)):
             return yes is True and no is False and is_truth(condition)
@@ -116,7 +119,7 @@ def _is_itself(node: Choice) -> bool:
 
 
 def _chain(node: Chain) -> Node:
-    """Return a chain without superfluous terms: neutral ones, and all after a term that decides it."""
+    """Return a chain (terms joined by && or ||) without terms that do not matter: neutral ones, and all after a term that decides it."""
     decides = node.operator == "||"
     kept: list[Node] = []
     for term in node.terms:
@@ -138,7 +141,10 @@ def _chain(node: Chain) -> Node:
 
 
 def _settled(operator: str, kept: list[Node]) -> Node:
-    """Return the folded chain of the terms `kept`, whose constants come first. If the first is an error, it is the whole."""
+    """Return the folded chain of the terms `kept`, with the constants first.
+
+    If the first term is an error, the whole chain is that error.
+    """
     if isinstance(kept[0], Literal) and kept[0].value is ERROR:
         return kept[0]
     if all(isinstance(each, Literal) for each in kept):

@@ -1,6 +1,6 @@
 """The functions of the ClassAd language that expressions may call.
 
-The value of each depends on its arguments alone, and is not much larger than these. Hence these are left out:
+The value of each depends on its arguments alone, and is not much larger than the arguments. Hence these are left out:
 
 - `time`, `random`, `userMap` and others that depend on the environment;
 - `eval` and `unparse`, which evaluate texts as programs;

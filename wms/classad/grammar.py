@@ -21,7 +21,7 @@ LEVELS = {
 
 
 def name_checked(name: str, place: str) -> str:
-    """Return the name. Raise Rejected, with `place`, if no attribute may have it."""
+    """Return `name` unchanged. Raise Rejected, with `place` in the message, if it cannot be the name of an attribute."""
     if name.lower() in RESERVED:
         raise refused("NAME", f'"{name}" is a word of the language, and no attribute\'s name', place)
     if not 0 < len(name) <= NAME_LENGTH or not name.isascii() or not name.isprintable():

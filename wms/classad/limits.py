@@ -9,9 +9,9 @@ NODES = 10_000
 DEPTH = 60
 """The greatest nesting depth of brackets, operators and calls; a chain of && or of || counts as one level."""
 RECORDS = 8
-"""The greatest nesting depth of records, and of the tables and lists of which an ad is made."""
+"""The greatest nesting depth of records, and of the dictionaries and lists of which an ad is made."""
 AD_NODES = 4 * NODES
-"""The greatest number of nodes in the trees of an ad after its attributes are put into each other."""
+"""The greatest number of nodes in the trees of an ad after references between its attributes are replaced by the referenced trees."""
 ATTRIBUTES = 2_000
 """The greatest number of attributes of an ad."""
 NAME_LENGTH = 255
@@ -27,5 +27,5 @@ VALUE_BYTES = 65_536
 
 
 def refused(code: str, message: str, place: str, remedy: str = "") -> Rejected:
-    """Return the error for a text that breaks a limit or rule. The message begins with `place`; CLASSAD_ is put before `code`."""
+    """Return the error for a text that breaks a limit or rule. `place` begins the message, and CLASSAD_ is put before `code`."""
     return Rejected(f"CLASSAD_{code}", f"{place}: {message}" if place else message, remedy)

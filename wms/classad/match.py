@@ -17,7 +17,7 @@ from wms.classad.tree import Reference
 from wms.classad.value import ERROR, Value
 
 _HOPS = 8
-"""The number of times that an evaluation may go from one ad to the other."""
+"""The most times that one evaluation may pass from an attribute of one ad to an attribute of the other."""
 NOTHING = Ad(())
 
 
@@ -54,12 +54,12 @@ def satisfied_by(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING
 
 
 def numbers(expression: Expression, others: Iterable[Ad], own: Ad = NOTHING) -> list[float]:
-    """Return for each of many ads the number that an expression, bound to its own ad, has over that ad; 0 for other values."""
+    """Return for each of many ads the numeric value of an expression, bound to its own ad, over that ad; 0 if the value is no number."""
     return [_number(_raw(expression, each, own)) for each in others]
 
 
 def wants(own: Ad, other: Ad) -> bool:
-    """Return whether the Requirements of `own` are true over `other`, or `own` has none."""
+    """Return whether `own` accepts `other`: the Requirements of `own` are true over `other`, or `own` has none."""
     return own.requirements is None or satisfied(own.requirements, other, own)
 
 
@@ -69,7 +69,7 @@ def matches(job: Ad, resource: Ad) -> bool:
 
 
 def number(expression: Expression, other: Ad, own: Ad = NOTHING) -> float:
-    """Return the number that an expression of `own` has over another ad, such as a rank; 0 for other values."""
+    """Return the numeric value of an expression of `own`, such as a rank, over another ad; 0 if the value is no number."""
     return _number(evaluate(expression, other, own))
 
 
@@ -80,7 +80,7 @@ def _number(found: Any) -> float:
 
 
 def why_too_costly(expression: Expression, other: Ad, own: Ad = NOTHING) -> str:
-    """Return the limit that an evaluation of the expression could exceed, as a text; empty if none."""
+    """Return, as text, the limit that an evaluation of the expression could exceed; empty if there is none."""
     try:
         cost(expression.tree, _Pair(other, own))
     except TooCostlyError as error:
@@ -109,7 +109,7 @@ def _careful(expression: Expression, other: Ad, own: Ad) -> Any:
 
 
 class _Pair:
-    """The costs of the attributes of two ads that reference each other, as seen from an expression of one of them."""
+    """Computes the costs of attributes of two ads that reference each other, for an expression of one of them."""
 
     def __init__(
         self, other: Ad, own: Ad, hops: int = 0, known: dict[tuple[int, str], Cost | None] | None = None

@@ -1,7 +1,7 @@
-"""The reader of ClassAd expressions and ads by their grammar; it reads a text completely or refuses it.
+"""The parser of ClassAd expressions and ads; it parses a text completely or refuses it.
 
-It is stricter than the library, which ignores the rest of some texts. The library also takes 99999999999999999999 for 0, and
-reads the clock for CurrentTime.
+It is stricter than the library, which ignores the rest of some texts. The library also takes 99999999999999999999 for 0, and reads
+the clock for CurrentTime.
 """
 
 from typing import NoReturn, TypeGuard
@@ -39,14 +39,17 @@ _SAME = {"=?=": "is", "=!=": "isnt"}
 _UNARY = frozenset("-+!~")
 _LARGEST = 2**63 - 1
 _NESTED = DEPTH + 2
-"""The nesting depth of brackets and signs that the reader accepts.
+"""The nesting depth of brackets and signs that the parser accepts.
 
-The text of a tree of the allowed depth needs two levels more: one for the whole, one for the sign of a number.
+The text of a tree of the allowed depth needs two levels more: one for brackets around the whole, one for the sign of a number.
 """
 
 
 def parse_expression(text: str, place: str = "") -> Node:
-    """Return the tree of an expression. Raise Rejected, with `place`, if the text is none or exceeds a limit."""
+    """Return the tree of an expression.
+
+    Raise Rejected, with `place` in the message, if the text is no expression or exceeds a limit.
+    """
     reader = _Reader(checked(text, place), place)
     tree = reader.expression()
     reader.expect_end()
@@ -81,7 +84,7 @@ def parse_old_ad(text: str, place: str = "") -> Attributes:
 
 
 def nodes(tree: Node, place: str) -> int:
-    """Return the number of nodes of a tree. Raise Rejected, with `place`, if it has too many nodes or levels."""
+    """Return the number of nodes of a tree. Raise Rejected, with `place` in the message, if it has too many nodes or levels."""
     waiting = [(tree, 1)]
     found = 0
     while waiting:
@@ -105,7 +108,7 @@ def _measured_ad(attributes: Attributes, place: str) -> Attributes:
 
 
 class _Reader:
-    """A recursive-descent parser with one method for each grammar rule; operators are parsed by precedence."""
+    """A recursive-descent parser of tokens, with one method for each grammar rule; binary operators are parsed by their precedence."""
 
     def __init__(self, text: str, place: str, *, old: bool = False) -> None:
         self._text, self._place = text, place
@@ -125,7 +128,7 @@ class _Reader:
         return condition
 
     def attributes(self) -> Attributes:
-        """Read the attributes of a record and its closing bracket. The caller has read the opening bracket."""
+        """Parse the attributes of a record up to its closing bracket. The caller has consumed the opening bracket."""
         found: dict[str, tuple[str, Node]] = {}
         while not self._sign("]"):
             # As the library, which reads [a = 1;; b = 2].
@@ -197,14 +200,14 @@ class _Reader:
         return Unary(operator.text, operand)
 
     def _smallest(self) -> Node:
-        """Read 2**63, which is valid only after a minus sign."""
+        """Parse 2**63, which is valid only after a minus sign, as it is one more than the largest integer."""
         self._take()
         if self._token.text in {".", "["}:
             self._fail("a number has no attributes or elements")
         return Literal(_LARGEST + 1)
 
     def _alternative(self) -> Node:
-        """Read `a ?: b`, which binds closer than any other operator, as in the library."""
+        """Parse `a ?: b`, which binds closer than any other operator, as in the library."""
         node = self._postfix()
         grown = 0
         while self._sign("?:"):
@@ -215,7 +218,7 @@ class _Reader:
         return node
 
     def _second(self) -> Node:
-        """Read the operand after `?:`. As in the library, an operand with a sign must be a negative number."""
+        """Parse the operand after `?:`. As in the library, an operand with a sign must be a negative number."""
         if self._token.kind == "sign" and self._token.text in _UNARY:
             sign = self._take()
             number = self._token
@@ -367,7 +370,7 @@ class _Reader:
             self._fail(f"more than {DEPTH} {what}", "TOO_DEEP")
 
     def _sign(self, sign: str) -> bool:
-        """Return whether the sign is next, and if so consume it."""
+        """Return whether the next token is this sign, and if so consume it."""
         found = self._token.kind == "sign" and self._token.text == sign
         if found:
             self._take()

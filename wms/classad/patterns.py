@@ -1,7 +1,7 @@
-"""Checks of regular expressions that anyone may write: matching must take a small power of the text's length in steps.
+"""Checks of regular expressions that anyone may write: the steps of a match must be bounded by a small power of the text's length.
 
-The library matches by backtracking, so that (a+)+ takes time that doubles with each character. Only a single character, a
-class, or a group of fixed text may be repeated. Look-around, back references and recursion are refused.
+The library matches by backtracking, so that (a+)+ takes time that doubles with each character. Only a single character, a class, or a
+group of fixed text may be repeated. Look-around, back references and recursion are refused.
 """
 
 import re
@@ -23,9 +23,9 @@ _PARTS = re.compile(
 
 
 def power(pattern: str, place: str) -> int:
-    """Return the power of the text's length that bounds the steps of a search for the pattern.
+    """Return the exponent k if a search for the pattern in a text of length n takes at most about n^k steps.
 
-    Raise Rejected, with `place`, if there is no such bound or if it is too large.
+    Raise Rejected, with `place` in the message, if there is no such bound or if it is too large.
     """
     if len(pattern) > LENGTH:
         raise refused(
@@ -76,7 +76,7 @@ def _repeats(pattern: str, place: str) -> int:
 
 
 def _is_many(repeat: str, place: str) -> bool:
-    """Return whether a repeat is more than an option (`?`). Raise Rejected, with `place`, if its count is too large."""
+    """Return whether a repeat allows more than one occurrence. Raise Rejected, with `place`, if its count is too large."""
     if max((int(number) for number in re.findall("[0-9]+", repeat)), default=0) > BOUND:
         raise refused("PATTERN", f"a regular expression that repeats more than {BOUND} times", place)
     return repeat != "?"

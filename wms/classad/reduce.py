@@ -1,8 +1,8 @@
-"""Partial evaluation: attributes of a known ad are folded into an expression; references to unknown attributes remain.
+"""Partial evaluation: attributes of a known ad are put into an expression, and it is folded; other references remain.
 
-So a computing element's ad decides some of a job's requirements, and those on the host go to the batch system. Unlike in a
-match, an attribute that the ad lacks is not known yet, rather than undefined. In a *sketch* the unknown attributes are
-listed, and all others that the ad lacks are undefined.
+So a computing element's ad decides some of a job's requirements; the remaining ones, on the host, go to the batch system. Unlike in a
+match, an attribute that the ad lacks is not known yet, rather than undefined. In a *sketch* the unknown attributes are listed, and
+all others that the ad lacks are undefined.
 """
 
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ from wms.errors import Rejected
 
 
 class Sketch(NamedTuple):
-    """A partly known ad.
+    """An ad that is known only in part.
 
-    The attributes named in `free` (lower case) have no known value yet; others that it lacks are undefined.
+    The attributes named in `free` (lower case) have no known value yet. Other attributes that the ad lacks are undefined.
     """
 
     ad: Ad
@@ -29,7 +29,7 @@ class Sketch(NamedTuple):
 
 
 def sketch(ad: Ad, names: Iterable[str]) -> Sketch:
-    """Return the sketch of an ad in which the named attributes are free, and with them all attributes computed from these."""
+    """Return the sketch of an ad in which the named attributes are not known yet, nor the attributes that reference them."""
     free = {name.lower() for name in names}
     kept = {name: expression for name in ad.names if (expression := ad.expression(name)) is not None}
     while True:
@@ -45,7 +45,10 @@ def _looks(expression: Expression, names: set[str]) -> bool:
 
 
 def left_by(expression: Expression, known: Sketch, own: Ad = NOTHING) -> Expression:
-    """Return what remains of an expression of `own`, bound and evaluated over a sketch. Raise Rejected if it grows too large."""
+    """Return what remains of an expression of `own` that is bound and evaluated over a sketch.
+
+    Raise Rejected if it grows too large.
+    """
     bound = own.bind(expression)
     absent = bound.other - known.free - {name.lower() for name in known.ad.names}
     return own.bind(reduce(Expression(_lacking(bound.tree, absent)), known.ad, own))
@@ -66,9 +69,9 @@ def could(expression: Expression, known: Sketch, own: Ad = NOTHING) -> bool:
 
 
 def own_part(expression: Expression, known: Sketch) -> Expression | None:
-    """Return an expression of a partly known ad with the ad's known attributes folded in; free attributes remain.
+    """Return an expression of a partly known ad with the ad's known attributes put in, and folded.
 
-    Return None if the expression grows too large.
+    References to free attributes remain. Return None if the expression grows too large.
     """
     whole = _put_in(expression.tree, known)
     try:
@@ -91,7 +94,10 @@ def _put_in(node: Node, known: Sketch) -> Node:
 
 
 def could_want(wanted: Expression, other: Ad) -> bool:
-    """Return whether a result of `own_part` may be true of the completely known ad `other`; False if it grows too large."""
+    """Return whether an expression that `own_part` returned may be true of the completely known ad `other`.
+
+    False if it grows too large.
+    """
     whole = _lacking(_known(wanted.tree, other), wanted.other)
     try:
         nodes(whole, "")
@@ -101,10 +107,10 @@ def could_want(wanted: Expression, other: Ad) -> bool:
 
 
 def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = "") -> Expression:
-    """Return an expression of `own`, partially evaluated over `other`; its `names` are the attributes still free.
+    """Return an expression of `own`, partially evaluated over `other`. Attributes that `other` lacks remain as references.
 
-    Over any ad that has the attributes of `other`, and more, it has the value of the whole expression. Raise Rejected, with
-    `place`, if it grows too large.
+    Over any ad that extends `other` by further attributes, the result has the same value as the whole expression. Raise Rejected,
+    with `place`, if it grows too large.
     """
     whole = _known(own.bind(expression).tree, other)
     nodes(whole, place)
@@ -112,7 +118,7 @@ def reduce(expression: Expression, other: Ad, own: Ad = NOTHING, place: str = ""
 
 
 def decided(expression: Expression) -> bool | None:
-    """Return True if a reduced requirement is true, False if it can no longer become true, None if it is still open."""
+    """Return True if a partially evaluated requirement is true, False if it can no longer become true, None if that is still open."""
     if isinstance(expression.tree, Literal):
         return expression.tree.value is True
     return False if _never(expression.tree) else None
@@ -132,7 +138,7 @@ def _never(node: Node) -> bool:
 
 
 def _has_no_value(node: Node) -> bool:
-    """Return whether a node is always undefined or an error. Operations on such a value give such a value."""
+    """Return whether a node is certainly undefined or an error. Most operations on such an operand are undefined or an error too."""
     match node:
         case Literal():
             return isinstance(node.value, Special)
@@ -152,7 +158,7 @@ def _known(node: Node, other: Ad) -> Node:
 
 
 def _turned(node: Node) -> Node:
-    """Return a bound tree of the other ad as seen from this ad: its references to `other` become references to this ad."""
+    """Return a bound tree of the other ad for an expression of this ad: references to `other` become references to this ad."""
     if isinstance(node, Reference):
         return Reference(NameScope.OWN, node.name) if node.scope is NameScope.OTHER else node
     return with_children(node, _turned)

@@ -1,9 +1,9 @@
-"""Membership in string lists, written with other functions: the library lacks `stringListMember` and `stringListIMember`.
+"""Membership in string lists, expressed by other functions, as the library lacks `stringListMember` and `stringListIMember`.
 
-HTCondor defines both outside its ClassAd library. A list is split at each delimiter, its items are trimmed, and empty items
-are dropped. The sought item is used unchanged. One undefined argument is an empty text, two make the result undefined. An
-argument of another type is an error. A call is written for the library as `regexp`, `replaceAll` and `stringListsIntersect`
-of the same meaning.
+HTCondor defines both outside its ClassAd library. A list is split at each delimiter, its items are trimmed, and empty items are
+dropped. The item to be found is used unchanged. One undefined argument counts as an empty text, two make the result undefined. An
+argument of another type makes it an error. For the library, a call is written with `regexp`, `replaceAll` and `stringListsIntersect`
+so that it has the same meaning.
 """
 
 import re
@@ -18,12 +18,12 @@ _EMPTY = Literal("")
 
 
 def delimiters_allowed(value: Scalar) -> bool:
-    """Return whether a value can be the delimiters of a list: a text of 1 to 32 signs and blanks."""
+    """Return whether a value can be the delimiters of a list: a text of 1 to 32 punctuation marks and blanks."""
     return isinstance(value, str) and _ALLOWED.fullmatch(value) is not None
 
 
 def library_form(call: Call) -> Node:
-    """Return an expression with the value of a membership call, which the library can evaluate."""
+    """Return an expression that the library can evaluate, with the value of a call of a membership function."""
     item, items = call.arguments[:2]
     delimiters = _delimiters(call)
     both_undefined = Chain("&&", (_call("isUndefined", item), _call("isUndefined", items)))
@@ -45,7 +45,7 @@ def _found(item: Node, items: Node, delimiters: str, *, any_case: bool) -> Node:
 
 
 def _normalised(items: Node, delimiters: str, separator: str) -> Node:
-    """Return an expression for a string list with one separator between two items and no blanks around them."""
+    """Return an expression that normalises a string list: one separator between two items, and no blanks around them."""
     signs = _class(delimiters)
     # A run is looked at from its beginning alone, or many blanks would take their square of steps.
     between = rf"(?<![{signs}\s])(?=\s*[{signs}])[{signs}\s]++"

@@ -1,4 +1,4 @@
-"""The tokens of the ClassAd language, and checks of texts before they are read."""
+"""The tokens of the ClassAd language, and checks of texts before they are parsed."""
 
 import re
 from collections.abc import Iterator
@@ -43,10 +43,10 @@ class Token(NamedTuple):
 
 
 def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
-    """Yield the tokens of a text, and at last a token of kind "end". Strings come without quotes and escapes.
+    """Yield the tokens of a text, and at the end a token of kind "end". Strings are yielded without quotes and escapes.
 
-    If `old` is True, a backslash is an ordinary character, except before a quote. Raise Rejected, with `place`, for an
-    unreadable token.
+    If `old` is True, a backslash is an ordinary character, except before a quote. Raise Rejected, with `place`, for an unreadable
+    token.
     """
     at = 0
     while at < len(text):
@@ -76,14 +76,17 @@ def tokens(text: str, place: str, *, old: bool = False) -> Iterator[Token]:
 
 
 def where(text: str, at: int, place: str) -> str:
-    """Return a place for messages: `place`, and the line and column (from 1) of the position `at` (from 0)."""
+    """Return a position as text for messages: `place`, and the line and column (from 1) of the character `at` (from 0)."""
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)
     return f"{place}{' ' if place else ''}line {line}, column {column}"
 
 
 def checked(text: str, place: str) -> str:
-    """Return the text. Raise Rejected, with `place`, if it is too long, or has a lone surrogate or a character of code 0."""
+    """Return the text unchanged.
+
+    Raise Rejected, with `place`, if it is too long, or has a lone surrogate or a character of code 0.
+    """
     try:
         size = len(text) if text.isascii() else len(text.encode())
     except UnicodeEncodeError:

@@ -1,6 +1,6 @@
 """Trees of ClassAd expressions: the meaning of a text, without its spaces, brackets and spelling.
 
-Chains of && and of || are one node, since both operators are associative for all kinds of values. Tests check this for all.
+A chain of && or of || is one node, since both operators are associative for values of any kind. Tests check this for all kinds.
 """
 
 import enum
@@ -17,15 +17,15 @@ class NameScope(enum.Enum):
     """The scope of a name: the ad or record in which it is looked up."""
 
     BARE = ""
-    """The expression's own ad if that has the name, else the other ad."""
+    """No scope: the name is looked up in the expression's own ad, and if that lacks it, in the other ad."""
     OWN = "my"
     OTHER = "other"
     LOCAL = "local"
-    """A record within the expression."""
+    """A record within the expression, around the name."""
 
 
 class Literal(Struct, frozen=True):
-    """A constant."""
+    """A constant: a number, text, boolean, undefined or error."""
 
     value: Scalar
 
@@ -194,7 +194,7 @@ def references(node: Node, scope: NameScope) -> frozenset[str]:
 
 
 def free_locals(node: Node) -> frozenset[str]:
-    """Return the names, in lower case, that a tree references in records around it."""
+    """Return the names, in lower case, that a tree references in records outside of the tree."""
     if isinstance(node, Reference):
         return frozenset({node.key}) if node.scope is NameScope.LOCAL else frozenset()
     found = frozenset[str]().union(*(free_locals(part) for part in children(node)))

@@ -5,13 +5,13 @@ from typing import TypeAlias
 
 
 class Special(enum.Enum):
-    """A special value of an expression: undefined if an attribute is missing, error if an operation makes no sense."""
+    """One of the two special values of an expression: undefined for a missing attribute, error for an operation that makes no sense."""
 
     UNDEFINED = "undefined"
     ERROR = "error"
 
     def __bool__(self) -> bool:
-        """Raise TypeError, since neither value is true or false; the test must be `is True`."""
+        """Raise TypeError, since neither value is true or false. Callers must test with `is True`."""
         raise TypeError(f"{self.value} is neither true nor false: compare with `is True`")
 
 
@@ -22,7 +22,7 @@ Scalar: TypeAlias = bool | int | float | str | Special
 
 
 class RecordText(str):
-    """The text of a record whose attributes are not evaluated; it is only displayed."""
+    """The text of a record as a value. The record's attributes are not evaluated; the text is only displayed."""
 
     __slots__ = ()
 

@@ -24,7 +24,10 @@ from wms.classad.value import Scalar, Special
 _CHOICE, _UNARY, _POSTFIX = 0, 11, 12
 _PLAIN = re.compile("[A-Za-z_][A-Za-z0-9_]*")
 _FEW = 16
-"""The most terms of a chain that are written in a row; a longer one is bracketed by halves, since the library limits levels."""
+"""The most terms of a chain that are written in a row.
+
+A longer chain is bracketed by halves, since the library limits nesting levels.
+"""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 _ESCAPED = re.compile('["\\\\\x01-\x1f\x7f]')
 
@@ -49,7 +52,7 @@ class _Writer:
         self._lower, self._halved, self._scopes = lower, halved, scopes
 
     def __call__(self, node: Node, least: int = _CHOICE) -> str:
-        """Return the text of a node, in brackets if its operator binds looser than `least`."""
+        """Return the text of a node, in brackets if its operator has a lower precedence than `least`."""
         text, level = self._written(node)
         return f"({text})" if level < least else text
 
