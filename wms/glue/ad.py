@@ -1,11 +1,11 @@
-"""The ad of a computing element as gLite's matchmaker had it: GLUE 1.x as one flat record of attributes with values.
+"""The ad of a computing element as in gLite's matchmaker: GLUE 1.x as one flat record of attributes with values.
 
-Values are plain - texts, numbers, booleans, lists, records - so that they travel in a message unchanged. Expressions of such
-an ad are kept apart, as text. Unknown values are left out, except in the attributes that users' expressions read
-(`matchable`): these have the numbers that gLite published.
+Values are plain (texts, numbers, booleans, lists, records), so that messages can contain them unchanged. Expressions of such an ad
+are kept apart, as text. Unknown values are left out, except for attributes that users' expressions read (`matchable`): these have the
+numbers that gLite published.
 
-Names are those of the ad that the EGEE project's slides of 2005 show, and of GLUE 1.3. Limits of time are in minutes, as
-attributes of these names have always been.
+Names are those of the ad in the EGEE project's slides of 2005, and of GLUE 1.3. Limits of time are in minutes, as these attributes
+have always been.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,22 +28,24 @@ EXPRESSIONS = {
     ' || isString(other.VOMS_FQAN) && member(strcat("VOMS:", other.VOMS_FQAN), GlueCEAccessControlBaseRule)',
     "CloseOutputSECheck": "isUndefined(other.OutputSE) || member(other.OutputSE, GlueCESEBindGroupSEUniqueID)",
 }
-"""The expressions of such an ad by attribute: which users are authorized, and whether a job's output storage is close."""
+"""The expressions of such an ad by attribute: whether the user is authorized, and whether the job's output storage is close."""
 
 CONTACTS = "ContactStrings"
-"""The attribute, not in GLUE, with all contact strings of a queue that has several. GlueCEInfoContactString has the one in
-use."""
+"""The attribute, not in GLUE, with all contact strings of a queue that has several. The one in use is GlueCEInfoContactString."""
 
 _OF_QUEUES = ("GlueCEPolicy", "GlueCEState")
 _OF_KINDS = {ValueKind.LIMIT: NOT_KNOWN, ValueKind.MINUTES: NOT_KNOWN, ValueKind.WAIT: 2_146_660_842}
 TEMPLATE = {"GlueCEStateWaitingJobs": 444_444}
-"""The defaults of gLite's templates for numbers that nobody configured.
+"""Default numbers in the templates with which sites configured gLite, by attribute.
 
-Counts whose default was 0 are left out, since 0 may be a true count.
+They stand for a number that was never configured. Counts whose default was 0 are left out, since 0 may be a true count.
 """
 
 HEPSPEC06 = "GlueHostBenchmarkHEPSPEC06"
-"""The attribute with the HEP-SPEC06 benchmark of a core. GLUE 1.x has none, and hides this benchmark in a text."""
+"""The attribute with the HEP-SPEC06 benchmark of a core.
+
+GLUE 1.x has no such attribute; sites publish the benchmark within another text.
+"""
 
 
 class GlueAd(Struct, frozen=True, kw_only=True):
@@ -97,18 +99,19 @@ def element_of(said: Mapping[str, Any]) -> GlueComputingElement:
 
 
 def matchable(element: GlueComputingElement) -> Attributes:
-    """Return the attributes that users' expressions read: with empty lists for searched attributes, and with gLite's numbers.
+    """Return the attributes that users' expressions read.
 
-    gLite's matchmaker had the numbers that sites published: 999999999 for an unknown limit, or 0 for one that was not set.
-    Users' expressions rely on that (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). An
-    unpublished number is replaced by the default of gLite's templates, if that cannot be mistaken for a true number.
+    Missing lists that expressions search are empty; missing numbers have gLite's values. gLite's matchmaker had the numbers that
+    sites published: 999999999 for an unknown limit, or 0 for one that was not set. Users' expressions rely on that
+    (`other.GlueCEPolicyMaxCPUTime >= 720 || other.GlueCEPolicyMaxCPUTime == 0`). An unpublished number is replaced by the default of
+    gLite's templates, if that cannot be mistaken for a true number.
     """
     searched: Attributes = {"GlueCEAccessControlBaseRule": [], "GlueCESEBindGroupSEUniqueID": []}
     return searched | _templates(element) | attributes(element) | as_published(element)
 
 
 def as_published(element: GlueComputingElement) -> dict[str, int]:
-    """Return the numbers that a site published for unknown values of its queue, by attribute."""
+    """Return the numbers that a site published in place of unknown values of its queue, by attribute."""
     published = dict(element.published)
     return {each.name: published[each.name] for each in _not_known(element) if each.name in published}
 

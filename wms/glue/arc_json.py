@@ -1,7 +1,7 @@
 """GLUE 2.0 in the JSON of ARC's REST interface, which ARC converts from its XML by a fixed rule.
 
-An XML element becomes its text, or an object of its children. A single child is a member, several of one name are a list.
-All values are texts. `_attributes` holds the XML attributes, garbled, and is not read. (This is not the JSON of GFD.219.)
+An XML element becomes its text, or an object of its children. A single child is a member; several children of one name are a list.
+All values are texts. `_attributes` holds the XML attributes in a damaged form, and is not read. (This is not the JSON of GFD.219.)
 """
 
 import json
@@ -44,7 +44,10 @@ def _depth(text: str) -> int:
 
 
 def _nodes(name: str, value: object) -> list[TreeNode]:
-    """Return the nodes of the tree for a JSON value: one named `name` for each item; without a name, those within an object."""
+    """Return tree nodes for a JSON value: one named `name` for each item of a list.
+
+    Without a name, return those for the members of an object.
+    """
     match value:
         case dict():
             inner = [

@@ -1,7 +1,7 @@
 """Attributes: the GLUE name and the kind of value of each field of a record, and conversion of records from and to texts.
 
-XML, LDIF and JSON contain texts; values of a ClassAd are converted to texts first. So one table for each record serves all
-forms. A value that does not fit its kind is unknown, since one wrong number must not remove a site.
+XML, LDIF and JSON contain texts; values of a ClassAd are converted to texts first. So one table for each record serves all formats. A
+value that does not fit its kind counts as unknown, since one wrong number must not remove a site.
 """
 
 import re
@@ -61,13 +61,16 @@ _NUMBERS: dict[ValueKind, Callable[[int], Quantity]] = {
 
 
 def fields(table: Sequence[Attribute], texts: Texts) -> dict[str, Any]:
-    """Return the values of a record's fields, by field, read from texts. Names of attributes match in any case."""
+    """Return the values of a record's fields, by field name, read from texts. Names of attributes match in any case."""
     folded = {name.casefold(): values for name, values in texts.items()}
     return {each.field: _read(each, folded.get(each.name.casefold(), ())) for each in table}
 
 
 def placeholders(table: Sequence[Attribute], texts: Texts) -> tuple[tuple[str, int], ...]:
-    """Return the published numbers that stand for «unknown» or «unlimited», each with the name of its attribute."""
+    """Return those published numbers that stand for «unknown» or «unlimited», each with the name of its attribute.
+
+    Numbers that this code itself publishes for «unlimited» are left out.
+    """
     folded = {name.casefold(): values for name, values in texts.items()}
     found = []
     for each in table:
@@ -117,7 +120,7 @@ def flag(text: str) -> bool | None:
 
 
 def real(text: str) -> float | None:
-    """Return the value of a decimal number; None if the text is none."""
+    """Return the value of a decimal number; None if the text is no decimal number."""
     return float(text) if _REAL.fullmatch(text) else None
 
 
@@ -144,7 +147,7 @@ def _text(among: frozenset[str], said: str) -> str:
 
 
 def value(kind: ValueKind, held: Any) -> Any:
-    """Return the published value of a field: a number, text, boolean or list of texts; None if it is not published."""
+    """Return a field's value as it is published: a number, text, boolean or list of texts; None if it is unknown and not published."""
     match kind:
         case ValueKind.TEXT:
             return held or None

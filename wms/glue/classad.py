@@ -23,13 +23,13 @@ _LATEST = 2**32
 
 
 class ExpressionText(str):
-    """The text of an expression, as opposed to a text value."""
+    """The text of an expression. The type distinguishes it from a text value."""
 
     __slots__ = ()
 
 
 class Text(NamedTuple):
-    """The attributes of an ad: values, and the texts of expressions, by name."""
+    """The attributes that an ad's text contains, by name: plain values, and the texts of expressions."""
 
     values: Attributes
     expressions: dict[str, str]
@@ -38,7 +38,7 @@ class Text(NamedTuple):
 def read_classad(text: str) -> GlueAd:
     """Return the computing element that an ad's text describes, with time and lifetime of the ad.
 
-    Raise Rejected if it is no ad.
+    Raise Rejected if the text is no ad or describes no computing element.
     """
     outer = read_attributes(text).values
     inner = outer.get("info")

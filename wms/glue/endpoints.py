@@ -11,14 +11,14 @@ from wms.glue.glue2 import Endpoint, Environment, Manager, Service, Share
 PREFERRED = ("org.nordugrid.arcrest", "org.ogf.glue.emies.activitycreation")
 CREATION = "executionmanagement.jobcreation"
 _STATES = ("production", "queueing", "draining", "closed")
-"""Serving states, the best first. An unpublished state counts as the best."""
+"""Serving states, the best first. An unpublished state counts as `production`."""
 
 
 def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
-    """Return the endpoints for jobs of the shares, best first: by serving state, then by preferred interface.
+    """Return the endpoints that accept jobs for the shares, the best first: by serving state, then by preferred interface.
 
-    Endpoints linked to the shares in either direction are used, or all of the service if none is linked. Endpoints that do
-    not create jobs are used only if none does.
+    They are those endpoints linked to the shares that create jobs; without any, those of the service that do. If none creates jobs,
+    all linked endpoints are returned, or all of the service.
     """
     ids, wanted = {share.id for share in shares}, {each for share in shares for each in share.endpoints}
     linked = [each for each in service.endpoints if each.id in wanted or ids & set(each.shares)]
@@ -29,7 +29,7 @@ def endpoints_of(service: Service, shares: Sequence[Share]) -> list[Endpoint]:
 
 
 def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str:
-    """Return the serving state of a queue: the worse of its share's state and the best state of its endpoints."""
+    """Return the serving state of a queue: the worse one of its share's state and the best state among its endpoints."""
     own = min(shares, key=lambda share: (bool(share.rules), share.id)).serving_state
     best = min((_state(each) for each in endpoints), key=_rank, default="")
     # One that says nothing leaves the word to the other.
@@ -37,9 +37,9 @@ def serving_state(shares: Sequence[Share], endpoints: Sequence[Endpoint]) -> str
 
 
 def manager_of(service: Service, shares: Sequence[Share]) -> Manager:
-    """Return the manager whose machines the shares use.
+    """Return the manager (batch system) whose machines the shares use.
 
-    If none is linked, return the first manager of the service, and an empty record if it has none.
+    If none is linked to the shares, return the first manager of the service. If the service has none, return an empty record.
     """
     used = {each.manager for each in environments_of(service, shares)}
     linked = [each for each in service.managers if each.id in used]

@@ -1,8 +1,7 @@
-"""Entities: the common content of the XML, LDIF and JSON forms of GLUE 2.0, and the computing services built from them.
+"""Entities of GLUE 2.0, to which its XML, LDIF and JSON forms are converted, and the computing services built from them.
 
-An entity has a kind (`ComputingShare`), texts by attribute, and links to other entities by their kind. A form may nest an
-entity in another instead of naming it; its reader then makes the link. Forms differ in the direction of links, so both are
-read.
+An entity has a kind (`ComputingShare`), texts by attribute, and links to other entities by their kind. A form may nest an entity in
+another instead of naming it; its reader then makes the link. Forms differ in the direction of links, so both directions are read.
 """
 
 from collections import defaultdict
@@ -41,11 +40,14 @@ KINDS = {
     "MappingPolicy": "Policy",
     "AccessPolicy": "Policy",
 }
-"""The kinds of entities that are read, with their names in links of the schema. Some producers use the kind itself."""
+"""The kinds of entities that are read, with the name that links in the schema use for each.
+
+Some producers use the kind itself in links.
+"""
 
 
 class Entity(Struct):
-    """An entity of GLUE 2.0; `links` has identifiers by the kind of the linked entity: `Service`, `Endpoint`, `Share`, ..."""
+    """An entity of GLUE 2.0. `links` has the identifiers of linked entities by their kind: `Service`, `Endpoint`, `Share`, ..."""
 
     kind: str
     texts: dict[str, list[str]] = field(default_factory=dict)
@@ -57,7 +59,7 @@ class Entity(Struct):
         return required(self.texts, "ID", self.kind)
 
     def say(self, name: str, text: str) -> None:
-        """Add a value to an attribute."""
+        """Add a value to the attribute `name`."""
         self.texts.setdefault(name, []).append(text)
 
     def link(self, to: str, identifier: str) -> None:
@@ -79,7 +81,7 @@ def services(entities: Sequence[Entity]) -> list[Service]:
 
 
 class _Graph:
-    """All entities of a document, with the links between them."""
+    """All entities of a document, by kind and identifier, with the links between them."""
 
     def __init__(self, entities: Iterable[Entity]) -> None:
         self._of_kind: dict[str, dict[str, Entity]] = defaultdict(dict)
@@ -93,7 +95,10 @@ class _Graph:
                         self._linked[f"{kind}>{to}", identifier].append(key)
 
     def _key(self, entity: Entity) -> str:
-        """Return the identifier of an entity, made unique for policies: ARC repeats that of a VO's policy in all shares."""
+        """Return a unique key for an entity: its identifier.
+
+        A number is added to repeated ones of policies, which ARC repeats in all shares.
+        """
         taken = self._of_kind[entity.kind]
         identifier = entity.id
         return (

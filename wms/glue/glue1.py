@@ -39,7 +39,10 @@ class GlueHosts(Struct, frozen=True, kw_only=True):
     """The SPECint 2000 benchmark of a processor."""
     sf00: Quantity = UNKNOWN
     hepspec06: float | None = None
-    """The HEP-SPEC06 benchmark of one core. Since 2009 it is published as `Benchmark=` in the processor's further description."""
+    """The HEP-SPEC06 benchmark of one core.
+
+    Sites have published it since 2009 as `Benchmark=` in the attribute that describes the processor.
+    """
     inbound: bool | None = None
     outbound: bool | None = None
     applications: tuple[str, ...] = ()
@@ -122,11 +125,11 @@ class GlueComputingElement(Struct, frozen=True, kw_only=True):
     priority: Quantity = UNKNOWN
     preemption: bool | None = None
     access_rules: tuple[str, ...] = ()
-    """The users with access: `VO:lhcb`, `VOMS:/lhcb/Role=production`, a DN."""
+    """The rules that name the users with access: `VO:lhcb`, `VOMS:/lhcb/Role=production`, or a certificate's DN."""
     hosts: GlueHosts = GlueHosts()
     storage: tuple[StorageBinding, ...] = ()
     published: tuple[tuple[str, int], ...] = ()
-    """The numbers that the site published for unknown values, each with its attribute. Only expressions read them."""
+    """The numbers that the site published in place of unknown values, each with its attribute. Only users' expressions read them."""
 
 
 ELEMENT = (
@@ -172,8 +175,8 @@ ELEMENT = (
 def element(ce: Texts, hosts: Texts, bindings: Sequence[Texts], *, site: str = "") -> GlueComputingElement:
     """Return the computing element that entries of an information system describe.
 
-    `ce` has the texts of its own entry, `hosts` those of its sub-cluster, `bindings` those of each storage binding. Raise
-    Rejected if it has no identifier.
+    `ce` has the texts of the element's own entry, `hosts` those of its sub-cluster, `bindings` those of each storage binding. Raise
+    Rejected if the element has no identifier.
     """
     required(ce, "GlueCEUniqueID", "a computing element")
     return GlueComputingElement(
@@ -203,7 +206,7 @@ def _storage(texts: Texts) -> list[StorageBinding]:
 
 
 def _hepspec(hosts: Texts) -> float | None:
-    """Return the number of `Benchmark=12.5-HEP-SPEC06` in the description of hosts; None if it is not published.
+    """Return the HEP-SPEC06 number in the description of hosts, published as `Benchmark=12.5-HEP-SPEC06`; None if there is none.
 
     The form is that of WLCG's rules for installed capacity (2009).
     """

@@ -44,7 +44,7 @@ class Endpoint(Struct, frozen=True, kw_only=True):
     serving_state: str = ""
     shares: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """The rules of the access policies of the endpoint: `vo:lhcb`, a DN, ..."""
+    """The rules of the endpoint's access policies, each of which admits users: `vo:lhcb`, a certificate's DN, ..."""
 
 
 ENDPOINT = (
@@ -63,7 +63,7 @@ ENDPOINT = (
 
 
 class Share(Struct, frozen=True, kw_only=True):
-    """A share of the resources under one policy: in practice a queue, or a queue for one VO."""
+    """A share of the resources under one policy: in practice a batch queue, or a batch queue for one VO."""
 
     id: str
     name: str = ""
@@ -101,14 +101,14 @@ class Share(Struct, frozen=True, kw_only=True):
     worst_wait_seconds: Quantity = UNKNOWN
     free_slots: Quantity = UNKNOWN
     free_slots_with_duration: str = ""
-    """Groups `n[:seconds]`: n slots are free for that time, or without a time for the share's longest run time."""
+    """Groups `n[:seconds]`: n slots are free for that many seconds, or if none are given for the share's longest run time."""
     used_slots: Quantity = UNKNOWN
     requested_slots: Quantity = UNKNOWN
     tags: tuple[str, ...] = ()
     endpoints: tuple[str, ...] = ()
     environments: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
-    """The rules of the mapping policies of the share."""
+    """The rules of the share's mapping policies, each of which admits users: `vo:lhcb`, a certificate's DN, ..."""
 
 
 SHARE = (
@@ -162,7 +162,7 @@ class Manager(Struct, frozen=True, kw_only=True):
     bulk_submission: bool | None = None
     total_physical_cpus: Quantity = UNKNOWN
     total_logical_cpus: Quantity = UNKNOWN
-    """The logical CPUs. ARC adds those of each queue, and so counts CPUs several times: `total_slots` is better."""
+    """The number of logical CPUs. ARC sums it over the queues, and so counts CPUs several times; `total_slots` is more reliable."""
     total_slots: Quantity = UNKNOWN
     slots_used_by_local_jobs: Quantity = UNKNOWN
     slots_used_by_grid_jobs: Quantity = UNKNOWN
@@ -212,7 +212,7 @@ BENCHMARK = (A("type", "Type", placeholder=_MUST_TEXT), A("value", "Value", K.RE
 
 
 class Environment(Struct, frozen=True, kw_only=True):
-    """Machines of one kind in a computing service (GLUE 2.0: execution environment)."""
+    """The machines of one kind in a computing service (GLUE 2.0: execution environment)."""
 
     id: str
     name: str = ""
@@ -304,7 +304,7 @@ STORAGE_BINDING = (
 
 
 class Service(Struct, frozen=True, kw_only=True):
-    """A computing service with all its entities."""
+    """A computing service with its endpoints, shares, managers, environments, applications and storage services."""
 
     id: str
     name: str = ""
@@ -340,7 +340,10 @@ SERVICE = (
 
 
 def free_slots(service: Service) -> int | None:
-    """Return the number of free slots of a service: the sum over its managers, else the most of any share; None if unknown."""
+    """Return the number of free slots of a service; None if unknown.
+
+    It is the sum over the service's managers. If a manager does not publish it, it is the largest number that any share publishes.
+    """
     counted = [manager.free_slots for manager in service.managers]
     if counted and None not in counted:
         return sum(each for each in counted if each is not None)
@@ -350,7 +353,10 @@ def free_slots(service: Service) -> int | None:
 
 
 def by_queue(shares: Sequence[Share]) -> dict[str, list[Share]]:
-    """Return the shares by their queue. ARC publishes one for the queue itself, and one for each VO that may use it."""
+    """Return the shares of each batch queue, by the queue's name.
+
+    ARC publishes one share for the queue itself, and one for each VO that may use it.
+    """
     queues: dict[str, list[Share]] = {}
     for share in shares:
         queues.setdefault(share.queue or share.name or share.id, []).append(share)

@@ -1,9 +1,9 @@
 """GLUE 2.0 in XML: read in the schema's form and in ARC's nested form, written in the schema's form.
 
-Documents come from other sites. So their size, depth and number of nodes are bounded before and while they are parsed. A
-document type is refused where it begins, so that there are no entities to expand.
+Documents come from other sites. So their size, depth and number of nodes are bounded before and while they are parsed. A document
+type declaration is refused where it begins, so that there are no XML entities to expand.
 
-The schema is the OGF's, GFD-R-P.209 realised in `GLUE2.xsd`, namespace `spec_2.0_r1`.
+The schema is the OGF's: GFD-R-P.209 as in `GLUE2.xsd`, namespace `spec_2.0_r1`.
 """
 
 import re
@@ -46,7 +46,7 @@ class _Record(Protocol):
 
 
 class _Parsing:
-    """The state of parsing one XML document."""
+    """The state of parsing one XML document: the nodes that are still open, and the number of nodes so far."""
 
     def __init__(self) -> None:
         self._root = TreeNode("")
@@ -130,7 +130,7 @@ def _associate(element: Element, **links: Iterable[str]) -> None:
 
 
 def _clean(text: str) -> str:
-    """Return the text without the characters that XML forbids. Other forms of GLUE allow them."""
+    """Return the text without the characters that XML forbids. The other forms of GLUE, from which it may come, allow them."""
     return _FORBIDDEN.sub("", text)
 
 

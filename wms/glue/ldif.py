@@ -1,7 +1,7 @@
-"""GLUE in LDIF (RFC 2849), as a BDII or ARC's own LDAP server publishes it: both versions side by side in one document.
+"""GLUE in LDIF (RFC 2849), as a BDII or ARC's own LDAP server publishes it. Both versions of GLUE may be in one document.
 
-Only content records are read: no change records, no values by URL. Names of attributes are compared without regard to case,
-as in LDAP.
+Only content records are read, not change records or values by URL. Names of attributes are compared without regard to case, as in
+LDAP.
 """
 
 import base64

@@ -1,4 +1,4 @@
-"""Conversion between GLUE and `wms.site`: the offer of the pilots at a published queue, and the GLUE record of an offer."""
+"""Conversion between GLUE and `wms.site`: what pilots at a published queue can offer, and the GLUE record of such an offer."""
 
 from msgspec.structs import replace
 
@@ -15,13 +15,12 @@ TAKING = frozenset({"production", "queueing", ""})
 
 
 def offered(element: GlueComputingElement, stated: Offer) -> Offer:
-    """Return the offer of a queue: `stated` by the administrator of the site, completed with the queue's published values.
+    """Return the offer of a queue: `stated` by the site's administrator, completed with the queue's published values.
 
-    `stated` decides names, access, pilots' resources, and every limit. Its `slots` and `max_cpu_time` count if they are not
-    0, its VOs, platforms and memory if any are given. A queue that accepts no jobs offers no slots.
+    `stated` decides names, access, pilots' resources, and every limit. Its `slots` and `max_cpu_time` replace the published values if
+    they are not 0, its VOs, platforms and memory if any are given. A queue that accepts no jobs offers no slots.
 
-    Raise Rejected if neither gives the longest run time or the number of slots. Raise it too if access rules name users but
-    no VO.
+    Raise Rejected if neither gives the longest run time or the number of slots. Raise it too if access rules name users but no VO.
     """
     hosts = element.hosts
     return replace(
@@ -69,7 +68,10 @@ def _slots(element: GlueComputingElement, stated: Offer) -> int:
 
 
 def _longest(element: GlueComputingElement) -> int:
-    """Return the greatest CPU time of a job in seconds: the least of the published limits. Raise Rejected if none is known."""
+    """Return the greatest CPU time of a job in seconds: the least of the queue's published limits.
+
+    Raise Rejected if it publishes none.
+    """
     longest = least(
         [
             element.max_cpu_seconds,

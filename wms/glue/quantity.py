@@ -1,8 +1,8 @@
-"""Numbers as information systems publish them: those that mean «unknown» or «unlimited», and minutes against seconds.
+"""Numbers as information systems publish them: which ones mean «unknown» or «unlimited», and conversion of minutes to seconds.
 
-Neither version of GLUE has a value for «unlimited», and only GLUE 2.0 has one for «unknown»; sites write many. Their meaning
-depends on the kind of number, and is `UNKNOWN` or `UNLIMITED`, which compare with no number. So no code can take 444,444 for
-a number of waiting jobs, or 999,999,999 seconds for a limit.
+Neither version of GLUE has a value for «unlimited», and only GLUE 2.0 has one for «unknown»; sites use many numbers for them. The
+meaning of such a number depends on the kind of value. It is read as `UNKNOWN` or `UNLIMITED`, which cannot be compared with numbers.
+So no code can take 444,444 for a number of waiting jobs, or 999,999,999 seconds for a limit.
 
 * 999,999,999 and 999,999,999,999,999,999 (all nines, of 32 and 64 bits): not known. GLUE 2.0, OGF GFD-R-P.147, appendix A,
   which forbids negative place-holders; GLUE 1.x sites have them as the default of limits in their templates.
@@ -15,8 +15,8 @@ a number of waiting jobs, or 999,999,999 seconds for a limit.
   validator's W020, W022, W024 warn of it). Whether a queue accepts jobs is its status.
 * a time of more than ten years: no limit, whoever multiplied or divided a place-holder by 60 on its way.
 
-GLUE 1.x publishes limits of time in minutes (the LDAP schema's GlueCEPolicyMaxCPUTime, ...MaxWallClockTime,
-...MaxObtainable...) and response times in seconds; GLUE 2.0 publishes all in seconds. Here all are in seconds.
+GLUE 1.x publishes limits of time in minutes (the LDAP schema's GlueCEPolicyMaxCPUTime, ...MaxWallClockTime, ...MaxObtainable...) and
+response times in seconds; GLUE 2.0 publishes all in seconds. Here all are in seconds.
 """
 
 from collections.abc import Iterable
@@ -87,7 +87,10 @@ def minutes(value: int) -> Quantity:
 
 
 def in_minutes(quantity: Quantity) -> Quantity:
-    """Return a limit in seconds as minutes, rounded down. It is at least 1, since 0 would mean no limit."""
+    """Return a limit in seconds as minutes, rounded down but at least 1, since 0 would mean no limit.
+
+    UNKNOWN and UNLIMITED stay unchanged.
+    """
     return quantity if isinstance(quantity, NotANumber) else max(1, quantity // MINUTE)
 
 
@@ -102,7 +105,7 @@ def least(quantities: Iterable[Quantity]) -> int | None:
 
 
 def told(quantity: Quantity) -> int | None:
-    """Return the number that is published for a quantity; None if the quantity is unknown, and not published."""
+    """Return the number to publish for a quantity: `NO_LIMIT` for an unlimited one. None if it is unknown, and so not published."""
     match quantity:
         case NotANumber.UNKNOWN:
             return None
@@ -121,6 +124,6 @@ def _time(value: int, unit: int) -> Quantity:
 
 
 def _nines(value: int) -> int:
-    """Return the number of nines if the number has no other digit, else 0."""
+    """Return the number of digits if all of them are 9, else 0."""
     text = str(value)
     return len(text) if set(text) == {"9"} else 0

@@ -1,8 +1,7 @@
 """Trees of named nodes, the common form of XML and ARC's JSON, and the GLUE 2.0 entities in them.
 
-Documents have two shapes. The schema's is flat, and its entities name each other in `Associations`. ARC's is nested, with
-shares inside their service. Attributes of nodes (`CreationTime`, `Validity`) are not read, since ads have a lifetime of
-their own.
+Documents have one of two shapes. The schema's is flat: its entities name each other in `Associations`. ARC's is nested, with shares
+inside their service. Attributes of nodes (`CreationTime`, `Validity`) are not read, since our ads have a lifetime of their own.
 """
 
 from msgspec import Struct, field

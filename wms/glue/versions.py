@@ -1,8 +1,8 @@
-"""Conversion between the versions of GLUE: between a share of a service and the computing element of its queue.
+"""Conversion between the versions of GLUE: between shares of a service (2.0) and the computing element of their queue (1.x).
 
-A GLUE 1.x element is one queue at one endpoint. ARC publishes each queue as several shares over the same slots: one of the
-queue itself and one for each VO that may use it. They become one element with the rules of all. No number is counted twice:
-the slots are the manager's, and the free slots are those of the queue's shares, but never more than the manager has free.
+A GLUE 1.x element is one queue at one endpoint. ARC publishes each queue as several shares over the same slots: one of the queue
+itself and one for each VO that may use it. They become one element with the access rules of all. No number is counted twice: the
+slots are the manager's, and the free slots are those of the queue's shares, but never more than the manager has free.
 """
 
 import re
@@ -28,7 +28,7 @@ from wms.ids import slug
 _ID = re.compile(r"[A-Za-z][A-Za-z0-9_.:-]*")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]+")
 STATUS = {"production": "Production", "queueing": "Queueing", "draining": "Draining", "closed": "Closed"}
-"""The queue states of GLUE 1.x by those of GLUE 2.0, which begin with a small letter."""
+"""The queue states of GLUE 1.x, by the corresponding states of GLUE 2.0."""
 _STATE = {status.casefold(): state for state, status in STATUS.items()}
 _HEPSPEC_TYPES = frozenset(
     {"hepspec", "hep-spec06", "hepspec06", "hepscore", "hepscore23", "bmk:hep-spec06", "hs06"}
@@ -46,7 +46,7 @@ def elements(service: Service) -> list[GlueComputingElement]:
 
 
 def _apart(service: Service, shares: Sequence[Share]) -> dict[tuple[str, str], list[Share]]:
-    """Return shares of one queue in groups, by their manager and the host of their endpoint."""
+    """Return the shares of one queue in groups, by their manager and the host of their endpoint."""
     found: dict[tuple[str, str], list[Share]] = {}
     for each in shares:
         doors = endpoints_of(service, [each])
@@ -104,7 +104,10 @@ def _element(service: Service, queue: str, shares: Sequence[Share]) -> GlueCompu
 
 
 def _plus(grid: Quantity, local: Quantity) -> Quantity:
-    """Return the sum of grid jobs and local jobs, which GLUE 1.x does not tell apart; unknown if the grid jobs are."""
+    """Return the sum of grid jobs and local jobs, which GLUE 1.x does not count separately.
+
+    `UNKNOWN` if the number of grid jobs is.
+    """
     ours, others = known(grid), known(local)
     return UNKNOWN if ours is None else ours + (others or 0)
 
@@ -117,7 +120,7 @@ def _free(service: Service, manager: Manager, shares: Sequence[Share]) -> Quanti
 
 
 def _hosts(service: Service, shares: Sequence[Share]) -> GlueHosts:
-    """Return the common properties of a queue's environments; of numbers the least in any of them."""
+    """Return the common properties of the environments (machines) of a queue. A number is the least in any of them."""
     found = environments_of(service, shares) or list(service.environments)
     if not found:
         return GlueHosts(applications=_applications(service))
@@ -170,7 +173,7 @@ def _all(flags: Iterable[bool | None]) -> bool | None:
 
 
 def _benchmark(environments: Sequence[Environment], types: Iterable[str]) -> float | None:
-    """Return the least result of a benchmark of one of the types (lower case); None if there is none.
+    """Return the least result of a benchmark whose type is in `types` (lower case); None if there is none.
 
     A result of 1.0 or less is a placeholder and ignored.
     """
@@ -205,7 +208,7 @@ def _rules2(rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def services(found: Iterable[GlueComputingElement]) -> list[Service]:
-    """Return the GLUE 2.0 services of computing elements, one for each cluster."""
+    """Return GLUE 2.0 services for GLUE 1.x computing elements, one for each cluster."""
     clusters: dict[str, list[GlueComputingElement]] = {}
     for each in found:
         clusters.setdefault(_cluster(each), []).append(each)
@@ -219,7 +222,7 @@ def _cluster(element: GlueComputingElement) -> str:
 def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service:
     """Return a GLUE 2.0 service whose shares are the queues of one cluster.
 
-    `found` has the elements of these queues, at least one. `name` is the name of the service; empty: that of the cluster.
+    `found` has the GLUE 1.x elements of these queues, at least one. `name` is the name of the service; empty: that of the cluster.
     """
     first = found[0]
     root = _identifier("urn:wms", _cluster(first))
@@ -262,12 +265,15 @@ def service(found: Sequence[GlueComputingElement], *, name: str = "") -> Service
 
 
 def _identifier(root: str, *words: str) -> str:
-    """Return an identifier in the few characters that the schema allows. Different words give different identifiers."""
+    """Return an identifier made of `root` and `words` in the few characters that the schema allows.
+
+    Different words give different identifiers.
+    """
     return ":".join((root, *(word if _PLAIN.fullmatch(word) else slug(word) for word in words)))
 
 
 def _as_id(name: str) -> str:
-    """Return the identifier of an entity of another system: its name if the schema allows it, else one made of the name."""
+    """Return the identifier of an entity named by another system: this name if the schema allows it, else one made of the name."""
     return name if _ID.fullmatch(name) else _identifier("urn:wms", name)
 
 
