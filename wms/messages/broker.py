@@ -5,6 +5,8 @@ authoritative. While a job stays in Checking, its BrokerJob is sent again. So a 
 placements delays them by half a second.
 """
 
+import msgspec
+
 from wms.bounds import Count, Explanation, Moment, Name, Sequence, Word
 from wms.ids import JobId
 
