@@ -1,7 +1,4 @@
-"""Pilots in the database: place-holder jobs at computing elements that ask for users' jobs.
-
-A pilot is stored just before it is sent.
-"""
+"""Pilots in the database, from just before they are sent: place-holder jobs at computing elements that ask for users' jobs."""
 
 import uuid
 from collections.abc import Collection, Mapping, Sequence
@@ -210,10 +207,7 @@ class Fate(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def seen(tx: Transaction, pilots: Sequence[PilotReport]) -> None:
-    """Store what pilots report of themselves, at most one report a pilot.
-
-    A pilot that counted as ended because its computing element lost contact with it is alive again.
-    """
+    """Store what pilots report of themselves, at most one report a pilot. One that counted as ended for lost contact is alive again."""
     if pilots:
         await tx.execute(SQL["seen"], *dense(map(msgspec.structs.astuple, pilots)))
 

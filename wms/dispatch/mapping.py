@@ -78,10 +78,7 @@ NAMES: Mapping[Kind, Mapping[str, tuple[str, int]]] = {
         "rusage": ("gres", 1),
     },
 }
-"""The options of each middleware that set a field of a request, each with the field and a factor.
-
-The option's value times the factor is the field's value: Slurm's `time` is in minutes, the field in seconds, the factor is 60.
-"""
+"""The options of each middleware that set a field of a request, with the field and the factor from the option's value to the field's."""
 _OPTIONS = {
     kind: {field: (option, unit) for option, (field, unit) in names.items()} for kind, names in NAMES.items()
 }
@@ -311,10 +308,7 @@ _RULED = {">=": ">=", ">": ">=", "<=": "<=", "<": "<=", "==": "==", "member": "m
 
 
 def _is_plain(bound: HostTerm) -> bool:
-    """Return whether a rule whose key names no relation serves this bound: a lower bound, an equal or listed text, or "must be true".
-
-    A number that must be equal is requested as a lower bound.
-    """
+    """Return whether a rule without a relation serves this bound: a number's lower bound or value, an equal or listed text, or "true"."""
     match bound.value:
         case bool():
             return bound.value
@@ -325,10 +319,7 @@ def _is_plain(bound: HostTerm) -> bool:
 
 
 def key_of(key: str) -> tuple[str, str]:
-    """Parse the key of a rule, such as `Name >=`, into the attribute in lower case and the relation ("" if there is none).
-
-    Raise Rejected for a malformed key.
-    """
+    """Parse a rule's key, such as `Name >=`, into attribute in lower case and relation, "" without one. Raise Rejected if malformed."""
     found = _KEY.fullmatch(key)
     if found is None:
         raise Rejected(
@@ -338,10 +329,7 @@ def key_of(key: str) -> tuple[str, str]:
 
 
 def _number(bound: HostTerm, factor: Fraction) -> int:
-    """Return the whole number to request, converted by `factor`: the least that meets a lower bound, or the greatest that meets an upper one.
-
-    Raise CannotAsk if the bound's value is no number, or too large.
-    """
+    """Return the bound's number, times `factor`, as a whole number that meets the bound. Raise CannotAsk if it is none, or too large."""
     if isinstance(bound.value, str) or not math.isfinite(bound.value):
         raise CannotAsk("its value is no number")
     exact = Fraction(bound.value)
