@@ -78,10 +78,14 @@ def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable
 
 WHOLE_NODE = "WholeNode"
 """The tag of resources whose pilots have a whole node, and of jobs that want one."""
+CONTAINER = "Container"
+"""The tag of resources whose nodes run containers, and of jobs that name an image. Elements declare it; each pilot drops it unless a trial
+container ran on its node.
+"""
 BOUND = "job:"
 """The beginning of the tag by which a pilot is bound to one job: `job:` and the id. Neither users nor sites may use such tags."""
 _OF_ITSELF = re.compile(
-    r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|job:.*", re.IGNORECASE | re.DOTALL
+    r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|container|job:.*", re.IGNORECASE | re.DOTALL
 )
 
 

@@ -19,7 +19,7 @@ from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import PilotStatus, Reporter
-from services.job_agent.resource import memory_mb
+from services.job_agent.resource import memory_mb, proved
 from services.job_agent.slots import Slots
 from wms.backoff import delays
 from wms.errors import Unavailable
@@ -57,7 +57,8 @@ class Agent:
         self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
         log.info("payload isolation", isolation=workplace.isolation_words)
-        node = node_properties(config, measure(config, workplace.isolation_words))
+        node = node_properties(config, measure(config, workplace.isolation_words, workplace.image_words))
+        config = proved(config, runs_containers=workplace.images is not None)
         self._asking = MatchRequests(config, link, self._holdings, pace, node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)

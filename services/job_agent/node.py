@@ -20,6 +20,9 @@ LISTED_LIMIT = 1_000
 ISOLATION = "WMSIsolation"
 """The name of the node attribute that says how payloads are isolated: `namespaces` or `none`."""
 
+CONTAINERS = "WMSContainers"
+"""The name of the node attribute that says what runs containers of images, such as `podman 4.3.1`. Other nodes lack it."""
+
 
 def node_properties(config: PilotConfig, measured: Mapping[str, Value]) -> Told:
     """Return the properties of the node for match requests: (name, value) pairs, sorted by name in lower case.
@@ -34,10 +37,11 @@ def node_properties(config: PilotConfig, measured: Mapping[str, Value]) -> Told:
     )
 
 
-def measure(config: PilotConfig, isolation: str) -> dict[str, Value]:
+def measure(config: PilotConfig, isolation: str, containers: str = "") -> dict[str, Value]:
     """Return the measured properties of this node, by name. They replace those in the ad of its computing element.
 
-    Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz. `isolation` says how payloads are isolated.
+    Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz. `isolation` says how payloads are isolated,
+    `containers` what runs images: a program and its version, or nothing.
     """
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
@@ -47,6 +51,7 @@ def measure(config: PilotConfig, isolation: str) -> dict[str, Value]:
         "GlueHostArchitecturePlatformType": platform.machine(),
         "GPUNumber": gpus(os.environ, Path("/dev")),
         ISOLATION: isolation,
+        **({CONTAINERS: containers} if containers else {}),
         **_system(),
         **({"GlueHostProcessorClockSpeed": clock} if clock else {}),
         **({"GlueHostApplicationSoftwareRunTimeEnvironment": _listed(Path(software))} if software else {}),

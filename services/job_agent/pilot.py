@@ -5,14 +5,18 @@ import contextlib
 import signal
 from pathlib import Path
 
+import structlog
+
 from services.job_agent.agent import Agent
 from services.job_agent.chosen_link import chosen_link
 from services.job_agent.gateway_store import AttemptStores, opened_store
 from services.job_agent.link import AgentLink
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.gateway_access import gateway_of
+from services.job_agent.payload.image_runtime import ImageRuntime, find_runtime
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.run import Workplace
+from services.job_agent.resource import promises_containers
 from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable
 from wms.ids import PilotId, SiteName
@@ -47,9 +51,10 @@ async def run(config: PilotConfig, text: str) -> None:
     link = await _link_while_held(config, text)
     if link is None:
         return
+    images = await _image_runtime(config)
     async with (
         opened_store(config.sandboxes, lambda: link.token) as store,
-        _workplace(config, store, link) as workplace,
+        _workplace(config, store, link, images) as workplace,
     ):
         agent = Agent(config, link, workplace)
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -60,7 +65,9 @@ async def run(config: PilotConfig, text: str) -> None:
             lifeline.cancel()
 
 
-def _workplace(config: PilotConfig, store: AttemptStores, link: AgentLink) -> Workplace:
+def _workplace(
+    config: PilotConfig, store: AttemptStores, link: AgentLink, images: ImageRuntime | None
+) -> Workplace:
     return Workplace(
         root=Path(config.pilot.directory),
         store=store,
@@ -69,7 +76,18 @@ def _workplace(config: PilotConfig, store: AttemptStores, link: AgentLink) -> Wo
         isolation=PayloadIsolation.of(config),
         transfers=config.transfers,
         gateway=gateway_of(config, link.payload_token),
+        images=images,
     )
+
+
+async def _image_runtime(config: PilotConfig) -> ImageRuntime | None:
+    """Return what runs containers on this node, if its computing element says that something does; None if nothing did on trial."""
+    if not promises_containers(config):
+        return None
+    found, fault = await asyncio.to_thread(find_runtime)
+    if found is None:
+        structlog.get_logger().warning("containers cannot be run", reason=fault)
+    return found
 
 
 async def _link_while_held(config: PilotConfig, text: str) -> AgentLink | None:

@@ -3,9 +3,11 @@
 import shutil
 from functools import cache
 
+from msgspec.structs import replace
+
 from wms.runtime.machine import MIB, look
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import WHOLE_NODE, Resource, Told
+from wms.site import CONTAINER, WHOLE_NODE, Resource, Told, folded
 
 
 def memory_mb(config: PilotConfig) -> int:
@@ -37,6 +39,19 @@ def _free_mb(directory: str) -> int:
         return shutil.disk_usage(directory).free // MIB
     except OSError:
         return 0
+
+
+def proved(config: PilotConfig, *, runs_containers: bool) -> PilotConfig:
+    """Return the configuration without the tag for containers, unless the node was found to run some."""
+    tags = [
+        each for each in config.resource.tags if runs_containers or each.casefold() != CONTAINER.casefold()
+    ]
+    return replace(config, resource=replace(config.resource, tags=tags))
+
+
+def promises_containers(config: PilotConfig) -> bool:
+    """Return whether the pilot's computing element says that its nodes run containers."""
+    return CONTAINER.casefold() in folded(tuple(config.resource.tags))
 
 
 def _tags(config: PilotConfig, free: int) -> tuple[str, ...]:

@@ -124,6 +124,8 @@ def _tags(description: Mapping[str, Any]) -> list[str]:
         tags.add("MultiProcessor")
     if description.get("whole_node"):
         tags |= {"WholeNode", "MultiProcessor"}
+    if description.get("container"):
+        tags.add("Container")
     return sorted(tags)
 
 

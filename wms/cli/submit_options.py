@@ -78,6 +78,13 @@ class NeedOptions:
     whole_node: Flag = sets("whole_node", unless=False)
     """A whole node, which the job shares with no other job."""
 
+    container: str | None = sets("container")
+    """The image of the container in which the job runs: a name, such as docker://host/name:tag, or an absolute path."""
+
+    network: Annotated[str | None, Parameter(help="The network in a container: node or none.")] = sets(
+        "network"
+    )
+
     tag: Many | None = sets("tags")
     """A tag that the resource must have. May be repeated."""
 

@@ -74,4 +74,10 @@ PREFERENCES: Final = rules.optional(
     )
 )
 INDEX_SERVERS: Final = rules.many(value_rules.url(INDEX_SCHEMES), INDEX_SERVERS_LIMIT)
+IMAGE: Final = rules.word(
+    1_000,
+    r"(|docker://|oras://|library://)[A-Za-z0-9][A-Za-z0-9._:@/+-]*|(/[A-Za-z0-9_+@=-][A-Za-z0-9._+@=-]*)+",
+    "the name of an image, such as docker://host/name:tag, or an absolute path of letters, digits and . _ + @ = -",
+)
+NETWORK: Final = value_rules.one_of("node", "none")
 DISPATCH: Final = value_rules.one_of("", "pilot", "direct")

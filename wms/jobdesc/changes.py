@@ -21,6 +21,8 @@ Changes: TypeAlias = Mapping[str, Any]
 WHAT_IT_DOES: Final = frozenset(
     {
         "executable",
+        "container",
+        "network",
         "arguments",
         "environment",
         "name",

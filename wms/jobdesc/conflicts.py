@@ -72,6 +72,17 @@ def _memory_conflicts(description: JobDescription) -> Iterator[Finding]:
         )
 
 
+def _container_conflicts(description: JobDescription) -> Iterator[Finding]:
+    if description.network == "none" and not description.container:
+        yield (".network", "is for jobs in a container", "name an image in container")
+    if description.container and description.dispatch == "direct":
+        yield (
+            ".container",
+            "is for jobs that pilots run, and this one is sent directly",
+            "leave out dispatch",
+        )
+
+
 def _processor_conflicts(description: JobDescription) -> Iterator[Finding]:
     least, most = description.min_processors, description.max_processors
     if least is None and most is not None:
@@ -253,6 +264,7 @@ def _paths(description: JobDescription) -> tuple[str, ...]:
 _ACROSS: tuple[Callable[[JobDescription], Iterator[Finding]], ...] = (
     _site_conflicts,
     _memory_conflicts,
+    _container_conflicts,
     _processor_conflicts,
     _told_attributes,
     _long_requirements,

@@ -93,6 +93,14 @@ class JobDescription(
     grid_middlewares: Names = ()
     """The middlewares by which pilots may be sent for the job. Any pilot that runs already may take the job, whatever middleware sent it."""
     platforms: Names = ()
+    container: Line = ""
+    """The image of the container in which the payload runs; empty: the node's own system.
+
+    A name in a registry (`docker://...`, `oras://...`) or on the node, or an absolute path. Only pilots that can run containers take the
+    job.
+    """
+    network: Literal["node", "none"] = "node"
+    """The network of a payload in a container: that of its node, or none."""
     tags: Names = ()
     """Tags, all of which the resource must have."""
     job_type: Name = "User"

@@ -3,11 +3,12 @@
 import contextlib
 import signal
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Literal
 
 import msgspec
 
+from services.job_agent.payload.shepherd_messages import ProcessEnd
 from wms.ids import AttemptId
 from wms.job.reasons import HOLDING, Code, Reason
 from wms.jobdesc.description import SandboxRef
@@ -78,6 +79,39 @@ def agent_fault(error: Exception) -> Reason:
 def unwatched(error: Exception) -> Reason:
     """Return the reason for a payload that was ended because sampling its usage failed."""
     return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
+
+
+def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int]) -> Reason:
+    """Return why a payload ended that the agent did not stop."""
+    if ended.expired:
+        return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
+    if ended.lost:
+        return Reason(
+            Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
+        )
+    if ended.signal is not None:
+        return Reason(Code.SIGNAL, signal_text(ended.signal))
+    if ended.exit_code in success_exit_codes:
+        return Reason(Code.DONE)
+    return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
+
+
+def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) -> Usage:
+    """Return what an ended payload used, by its end, by samples, and by its directory of `disk` bytes. `in_image`: it had a container."""
+    # A lost shepherd could not count: what was sampled is the best there is.
+    user = (
+        max(ended.user_seconds, seen.cpu_user_seconds - ended.system_seconds)
+        if ended.lost
+        else ended.user_seconds
+    )
+    return Usage(
+        cpu_user_seconds=user,
+        cpu_system_seconds=ended.system_seconds,
+        wall_seconds=ended.wall_seconds or seen.wall_seconds,
+        # The program that makes a container may be larger than what is in it.
+        max_rss_bytes=max(0 if in_image else ended.max_rss_bytes, seen.max_rss_bytes),
+        disk_bytes=max(disk, seen.disk_bytes),
+    )
 
 
 def signal_text(number: int) -> str:

@@ -66,6 +66,10 @@ class Process:
         self.pid = 0
         self.container = 0
         """The pid of the first process of its container: if that ends, all its processes do. 0 if it has no container."""
+        self.has_image = False
+        """Whether it is a program that runs the payload in a container of an image."""
+        self.pid_file = ""
+        """The file with the pid of the first process in that container; empty for none."""
         self.stray_seconds = 0.0
         """CPU seconds of ended descendants that no living process of the payload has in its own account."""
         loop = asyncio.get_running_loop()
@@ -305,6 +309,7 @@ class Processes:
         """
         link = await self._linked()
         identity, process = link.new_process()
+        process.has_image, process.pid_file = order.has_image, order.pid_file
         link.send({"op": "spawn", "id": identity, "mark": process.mark, **msgspec.structs.asdict(order)})
         try:
             async with asyncio.timeout(SPAWN_SECONDS):

@@ -15,6 +15,12 @@ from services.job_agent.gateway_store import AttemptStores
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.file_staging import FileStaging, StoppedError, input_fault, lease_over
 from services.job_agent.payload.gateway_access import PayloadGateway, variables
+from services.job_agent.payload.image_runtime import (
+    ContainedPayload,
+    ImageRuntime,
+    reason_in_container,
+    runtime_of,
+)
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
 from services.job_agent.payload.limit_enforcement import (
     GRACE_SECONDS,
@@ -23,12 +29,13 @@ from services.job_agent.payload.limit_enforcement import (
     limits_of,
     wall_time_exceeded,
 )
-from services.job_agent.payload.outcome import PayloadOutcome, signal_text, unwatched
+from services.job_agent.payload.outcome import PayloadOutcome, reason_of_end, unwatched, whole_usage
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.output_keeping import keep_outputs
 from services.job_agent.payload.processes import NotStarted, Process, Processes
 from services.job_agent.payload.shepherd_messages import ProcessEnd, SpawnOrder
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
+from services.job_agent.payload.spawn_order import contained, spawn_order
 from services.job_agent.payload.usage_sampling import UsageSampler, Watched
 from services.job_agent.payload.workdir import SCRATCH, WORK, Workdir
 from services.job_agent.threads import Threads
@@ -62,7 +69,10 @@ class Workplace:
         isolation: PayloadIsolation | None = None,
         transfers: TransferSettings | None = None,
         gateway: PayloadGateway | None = None,
+        images: ImageRuntime | None = None,
     ) -> None:
+        self.images = images
+        """What runs containers of images on this node; None if nothing does."""
         self.root = root
         self.gateway = gateway
         """The gateway through which payloads read their own jobs; None if the pilot has none."""
@@ -103,6 +113,11 @@ class Workplace:
         """How payloads are isolated from each other: `namespaces` or `none`."""
         contained = self.isolation.mode != "none" and not self.processes.isolation_fault
         return NAMESPACES if contained else NOT_ISOLATED
+
+    @property
+    def image_words(self) -> str:
+        """The program that runs containers of images, with its version. Empty if there is none."""
+        return f"{self.images.name} {self.images.version}".strip() if self.images else ""
 
     async def __aexit__(self, *_: object) -> None:
         """End all payloads that still run and the shepherd, and delete spare directories."""
@@ -156,6 +171,7 @@ class Payload:
         self._keeps_output = True
         self._deadline: float | None = None
         self._over: ProcessEnd | None = None
+        self._contained: ContainedPayload | None = None
         self.staging = FileStaging(
             workplace.transfers, AttemptId(job_id, epoch), description, limits.disk_bytes, self._stop_reason
         )
@@ -232,6 +248,8 @@ class Payload:
 
     def clean(self) -> None:
         """Remove the payload's directory, after its end. Blocking."""
+        if self._contained is not None:
+            runtime_of(self._at.images).remove(self._contained)
         # What even SIGKILL did not end may write there yet.
         self._place.remove(spare=self._over is not None and not self._over.stuck and not self._over.lost)
 
@@ -252,10 +270,10 @@ class Payload:
         return self._stop_reason() or await self._spawned(program)
 
     async def _spawned(self, program: str) -> Process | Reason:
-        order = self._order(program)
         try:
+            order = await self._ordered(program)
             self._process = process = await self._at.processes.spawn(order)
-        except NotStarted as error:
+        except (NotStarted, Rejected) as error:
             return Reason(Code.NOT_STARTED, str(error))
         except Unavailable as error:
             return Reason(Code.AGENT_ERROR, str(error))
@@ -265,9 +283,15 @@ class Payload:
             process.kill()
         return process
 
+    async def _ordered(self, program: str) -> SpawnOrder:
+        if self._description.container:
+            return await asyncio.to_thread(self._order, program)
+        return self._order(program)
+
     def _order(self, program: str) -> SpawnOrder:
+        """Return the order to start the payload. Blocking for one in a container; raise Rejected if no such one can be made."""
         environment = environment_of(
-            agent=os.environ,
+            agent={} if self._description.container else os.environ,
             user=self._description.environment,
             job_id=self.job_id,
             epoch=self.epoch,
@@ -279,21 +303,13 @@ class Payload:
             passed=self._at.passed,
             gateway=variables(self._at.gateway, self._place.scratch),
         )
-        bounds = {"NPROC": self._limits.processes, "FSIZE": self._limits.file_bytes}
-        return SpawnOrder(
-            argv=(program, *self._description.arguments),
-            cwd=str(self._place.work),
-            env=environment,
-            scratch=str(self._place.scratch),
-            stdout=str(self._place.stdout.path),
-            stderr=str(self._place.stderr.path),
-            stdin=str(self._place.work / self._description.stdin) if self._description.stdin else "",
-            stdout_capture=self._description.stdout_limit,
-            stderr_capture=self._description.stderr_limit,
-            rlimits={name: bound for name, bound in bounds.items() if bound is not None},
-            deadline=self._deadline,
-            tasks=self._limits.tasks,
+        order = spawn_order(
+            self._description, self._place, self._limits, program, environment, deadline=self._deadline
         )
+        if self._description.container:
+            self._contained = contained(order, self._description, self._place, self._at.isolation)
+            return runtime_of(self._at.images).order(self._contained)
+        return order
 
     # --- watching ---
 
@@ -334,17 +350,7 @@ class Payload:
     def _reason(self, ended: ProcessEnd) -> Reason:
         if self._stopped_for:
             return self._stopped_for
-        if ended.expired:
-            return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
-        if ended.lost:
-            return Reason(
-                Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
-            )
-        if ended.signal is not None:
-            return Reason(Code.SIGNAL, signal_text(ended.signal))
-        if ended.exit_code in self._description.success_exit_codes:
-            return Reason(Code.DONE)
-        return Reason(Code.EXIT_CODE, f"ended with exit code {ended.exit_code}")
+        return reason_of_end(ended, self._description.success_exit_codes)
 
     def _stop_reason(self) -> Reason | None:
         return self._stopped_for or lease_over(self._deadline)
@@ -360,6 +366,8 @@ class Payload:
             self._place, self._store, self._description.output_sandbox, self._limits.output_bytes
         )
         harvest = kept.harvest
+        if self._contained is not None:
+            reason = reason_in_container(reason, ended.exit_code, harvest.stderr_tail)
         # That outputs are missing matters only if the payload did well.
         if reason.code is Code.DONE:
             reason = kept.fault or await self.staging.deliver(self._place.outgoing) or reason
@@ -380,16 +388,4 @@ class Payload:
 
     def _usage(self, ended: ProcessEnd, disk: int) -> Usage:
         seen = self.usage_now
-        # A lost shepherd could not count: what was sampled is the best there is.
-        user = (
-            max(ended.user_seconds, seen.cpu_user_seconds - ended.system_seconds)
-            if ended.lost
-            else ended.user_seconds
-        )
-        return Usage(
-            cpu_user_seconds=user,
-            cpu_system_seconds=ended.system_seconds,
-            wall_seconds=ended.wall_seconds or seen.wall_seconds,
-            max_rss_bytes=max(ended.max_rss_bytes, seen.max_rss_bytes),
-            disk_bytes=max(disk, seen.disk_bytes),
-        )
+        return whole_usage(ended, seen, disk, in_image=self._contained is not None)

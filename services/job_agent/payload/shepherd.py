@@ -4,7 +4,7 @@ It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports only 
 it starts in milliseconds. FD is a stream socket to the agent. Both send JSON, one object on each line:
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
-     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline"}
+     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline", "has_image"}
     {"op": "contain", "settings"}               run what is spawned from now on in containers (see container.py)
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
@@ -130,13 +130,15 @@ def mark_of(pid: int) -> int | None:
         return None
 
 
-def marked(marks: Container[int]) -> list[tuple[int, int]]:
+def marked(marks: Container[int], *, of_others: bool = True) -> list[tuple[int, int]]:
     """Return (pid, mark) of every process on this machine that has one of these marks, zombies included.
 
-    A mark is the resource limit by which the processes of a payload are recognised.
+    A mark is the resource limit by which the processes of a payload are recognised. With `of_others` those of other users are found
+    too, as payloads in containers of images are; that takes ten times as long for each of their processes.
     """
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
-    return [(pid, mark) for pid in pids if (mark := mark_of(pid)) is not None and mark in marks]
+    find = _mark_of_stray if of_others else mark_of
+    return [(pid, mark) for pid in pids if (mark := find(pid)) is not None and mark in marks]
 
 
 def send_signal(pid: int, number: int) -> None:
@@ -148,7 +150,7 @@ def send_signal(pid: int, number: int) -> None:
 
 
 def _mark_of_stray(pid: int) -> int | None:
-    """Return the mark of a child of this process, read from /proc if it changed its user (a set-uid program); None if gone."""
+    """Return the mark of a process, read from /proc if it is of another user; None if it is gone or not to be seen."""
     mark = mark_of(pid)
     if mark is None:
         try:
@@ -490,7 +492,8 @@ class Shepherd:
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
         try:
-            charge = self._start(order) if self._containing is None else self._enclosed(order)
+            is_bare = self._containing is None or order["has_image"]
+            charge = self._start(order) if is_bare else self._enclosed(order)
         except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
             text, fault = _fault(error, order)
             self._tell("failed_to_start", identity, error=text, fault=fault)

@@ -25,6 +25,10 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
     """Resource limits of the kernel, by their names in Python's module `resource` without `RLIMIT_`."""
+    has_image: bool = False
+    """Whether the program is one that makes a container of an image by itself, so that it is not started in one of the shepherd's."""
+    pid_file: str = ""
+    """A file that the program makes with the pid of the first process in its container. Empty: it makes none."""
     tasks: int = 0
     """The most processes and threads of an isolated payload, if the kernel can limit them for it alone. 0: no limit."""
     deadline: float | None = None

@@ -51,27 +51,47 @@ def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
     A mark is the resource limit by which the processes of a payload are recognised.
     """
     trees = {mark: Tree() for mark in marks}
-    for pid, mark in shepherd.marked(trees):
+    for pid, mark in shepherd.marked(trees, of_others=False):
         with contextlib.suppress(OSError, ValueError, IndexError):
             _add(trees[mark], pid)
     return trees
 
 
-def usage_in_container(container: int) -> Tree:
-    """Return what all processes in a container use, except its first. Blocking. `container` is the pid of that first process."""
+def usage_in_container(container: int, *, with_first: bool = False) -> Tree:
+    """Return what all processes in a container use, except its first unless `with_first`. Blocking.
+
+    `container` is the pid of that first process.
+    """
     tree = Tree(proc=f"/proc/{container}/root/proc")
     with contextlib.suppress(OSError):
         for name in os.listdir(tree.proc):  # noqa: PTH208 - the names alone
-            if name.isdigit() and name != "1":
+            if name.isdigit() and (with_first or name != "1"):
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     _add(tree, int(name))
     return tree
 
 
+def usage_in_image(process: Process) -> Tree:
+    """Return what the payload of a program uses that made the container itself. Blocking. Nothing until that container runs."""
+    try:
+        first = int(Path(process.pid_file).read_text())
+        # It may be another process's by now, in which case it is not in a PID namespace of its own.
+        if _namespace(first) == _namespace(os.getpid()):
+            return Tree()
+    except (OSError, ValueError):
+        return Tree()
+    return usage_in_container(first, with_first=True)
+
+
+def _namespace(pid: int) -> Path:
+    return Path(f"/proc/{pid}/ns/pid").readlink()
+
+
 def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
     """Return the resources that each process and its descendants use, by the process's mark."""
-    bare = usage_by_mark({each.mark for each in processes if not each.container})
-    return bare | {each.mark: usage_in_container(each.container) for each in processes if each.container}
+    bare = usage_by_mark({each.mark for each in processes if not each.container and not each.pid_file})
+    contained = {each.mark: usage_in_container(each.container) for each in processes if each.container}
+    return bare | contained | {each.mark: usage_in_image(each) for each in processes if each.pid_file}
 
 
 def _add(tree: Tree, pid: int) -> None:

@@ -31,6 +31,8 @@ OPTIONS: dict[str, tuple[tuple[str, ...], Any]] = {
     "grid_middlewares": (("--grid-middleware", "SLURM"), ["SLURM"]),
     "platforms": (("--platform", "A"), ["A"]),
     "tags": (("--tag", "A"), ["A"]),
+    "container": (("--container", "docker://a/b:1"), "docker://a/b:1"),
+    "network": (("--container", "a", "--network", "none"), "none"),
     "job_type": (("--job-type", "A"), "A"),
     "pilot_types": (("--pilot-type", "private"), ["private"]),
     "submit_pools": (("--submit-pool", "A"), ["A"]),

@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from services.job_agent.resource import describe
+from services.job_agent.resource import describe, promises_containers, proved
 from wms.runtime.pilot_config import PilotConfig
 
 
@@ -34,3 +34,14 @@ def test_a_pilot_that_runs_something_has_no_whole_node_to_give(tmp_path: Path) -
     config = pilot_config(tmp_path, tags=["WholeNode", "gpu"])
     assert describe(config, free=4, memory_taken_mb=0, seconds_left=60).tags == ("WholeNode", "gpu")
     assert describe(config, free=3, memory_taken_mb=0, seconds_left=60).tags == ("gpu",)
+
+
+def test_a_pilot_offers_containers_only_if_one_ran_on_its_node(tmp_path: Path) -> None:
+    config = pilot_config(tmp_path, tags=["container", "gpu"])
+    assert promises_containers(config)
+    assert not promises_containers(pilot_config(tmp_path, tags=["any"]))
+    tags = [
+        describe(proved(config, runs_containers=each), free=4, memory_taken_mb=0, seconds_left=60).tags
+        for each in (True, False)
+    ]
+    assert tags == [("container", "gpu"), ("gpu",)]

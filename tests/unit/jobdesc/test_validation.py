@@ -84,6 +84,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"min_processors": 4, "max_processors": 2}, "max_processors"),
     ({"min_processors": 4, "processors": 2}, "min_processors"),
     ({"whole_node": 1}, "whole_node"),
+    *(
+        ({"container": each}, "container")
+        for each in ("-v/:/", "a b", "a;b", "/a/../b", "/", "file:/a", "$(x)", "a" * 1_001)
+    ),
+    ({"network": "none"}, "network"),
+    ({"network": "host", "container": "a"}, "network"),
+    ({"container": "a", "dispatch": "direct"}, "container"),
     ({"stations": ("",)}, "stations[0]"),
     ({"attributes": {"CertificateSubject": "/CN=somebody else"}}, "attributes.CertificateSubject"),
     ({"attributes": {"voms_fqan": "/v/Role=production"}}, "attributes.voms_fqan"),

@@ -29,6 +29,7 @@ def required(credentials: Credentials | None = None, **fields: Any) -> Requireme
         ({"min_processors": 4}, {"4Processors", "MultiProcessor"}),
         ({"min_processors": 4, "max_processors": 8}, {"4Processors", "MultiProcessor"}),
         ({"whole_node": True}, {"WholeNode", "MultiProcessor"}),
+        ({"container": "docker://a/b"}, {"Container"}),
         ({"whole_node": True, "tags": ("gpu",)}, {"WholeNode", "MultiProcessor", "gpu"}),
     ],
 )

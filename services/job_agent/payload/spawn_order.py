@@ -1,0 +1,58 @@
+"""Makes the order to start a payload, from its description, its directories and its limits."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from services.job_agent.payload.image_runtime import OF_THE_NODE, ContainedPayload
+from services.job_agent.payload.isolation import PayloadIsolation
+from services.job_agent.payload.limit_enforcement import PayloadLimits
+from services.job_agent.payload.shepherd_messages import SpawnOrder
+from services.job_agent.payload.workdir import Workdir
+from wms.jobdesc.description import JobDescription
+
+
+def spawn_order(
+    description: JobDescription,
+    place: Workdir,
+    limits: PayloadLimits,
+    program: str,
+    environment: dict[str, str],
+    *,
+    deadline: float | None,
+) -> SpawnOrder:
+    """Return the order to start `program`, which must end at `deadline`, in seconds since boot; None: at no time."""
+    bounds = {"NPROC": limits.processes, "FSIZE": limits.file_bytes}
+    return SpawnOrder(
+        argv=(program, *description.arguments),
+        cwd=str(place.work),
+        env=environment,
+        scratch=str(place.scratch),
+        stdout=str(place.stdout.path),
+        stderr=str(place.stderr.path),
+        stdin=str(place.work / description.stdin) if description.stdin else "",
+        stdout_capture=description.stdout_limit,
+        stderr_capture=description.stderr_limit,
+        rlimits={name: bound for name, bound in bounds.items() if bound is not None},
+        deadline=deadline,
+        tasks=limits.tasks,
+    )
+
+
+def contained(
+    order: SpawnOrder, description: JobDescription, place: Workdir, isolation: PayloadIsolation
+) -> ContainedPayload:
+    """Return what is to run in the container of the image that a description names."""
+    return ContainedPayload(
+        order=msgspec.structs.replace(order, env=_of_image(order.env, description.environment)),
+        image=description.container,
+        has_network=description.network == "node",
+        hidden=isolation.hidden,
+        directory=place.directory,
+        shm_mb=isolation.shm_mb,
+    )
+
+
+def _of_image(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables without those that describe the node, unless they are the job's own: the image has others."""
+    return {name: value for name, value in environment.items() if name in own or name not in OF_THE_NODE}
