@@ -76,16 +76,19 @@ async def test_a_search_without_a_match_stops_where_it_may_look_no_further(the_w
 async def test_a_page_of_the_list_may_go_on_after_it(
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "LOOKED_AT", 2)
+    monkeypatch.setattr(selection, "STEP", 2)
     ids = await the_world.submitted(5)
     swept = await the_world.swept(3)
     async with the_world.db.transaction() as tx:
-        found = await selection.search(tx, ANN, Selector(everything=True), PageRequest(100))
-        rest = await selection.search(tx, ANN, Selector(everything=True), PageRequest(100, ids[3]))
+        found = await selection.search(tx, ANN, Selector(everything=True), PageRequest(100), 0.0)
+        rest = await selection.search(tx, ANN, Selector(everything=True), PageRequest(100, ids[3]), 0.0)
         every = await selection.select(tx, ANN, Selector(everything=True), PageRequest(100))
     assert found == FoundJobs(ids[:2], ids[1]), "jobs in blocks come after those not looked at yet"
     assert rest == FoundJobs([ids[4], *swept])
     assert every == [*ids, *swept]
+    async with the_world.db.transaction() as tx:
+        found = await selection.search(tx, ANN, Selector(everything=True), PageRequest(100), 60.0)
+    assert found == FoundJobs([*ids, *swept]), "there was time to look at all"
 
 
 async def test_rare_states_are_noted_and_forgotten(the_world: World) -> None:

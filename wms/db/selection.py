@@ -1,5 +1,7 @@
 """Selection of jobs in the database by a user's criteria, within what the user may see. Jobs have rows or are in blocks of arrays."""
 
+import math
+import time
 from collections import Counter
 from itertools import chain, islice
 from typing import Any
@@ -17,8 +19,10 @@ from wms.messages.commands import Selector
 
 SQL = load(__file__)
 
-LOOKED_AT = 30_000
-"""How many job rows a search looks at along each index: some 10 ms."""
+STEP = 5_000
+"""How many job rows one statement looks at along each index: 2 ms."""
+SEARCH_SECONDS = 0.02
+"""For how long rows are looked at for one page."""
 NO_JOB = ((0, 0),)
 """A range of ids in which no job is."""
 
@@ -34,16 +38,31 @@ async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRe
     return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page).ids
 
 
-async def search(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> FoundJobs:
+async def search(
+    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, seconds: float = SEARCH_SECONDS
+) -> FoundJobs:
     """Return one page of the selected jobs that the user with this scope may see. It may be short or empty though others follow.
 
-    Only so many job rows are looked at that a page never takes long (`LOOKED_AT`).
+    Job rows are looked at for so many seconds, and in any case `STEP` of them, so that a page never takes long.
     """
     if is_empty(selector) or selector.ids:
         ids = await select(tx, scope, selector, page)
         return FoundJobs(ids, ids[-1] if len(ids) == page.limit else None)
-    rows = await job_search.search(tx, scope, selector, page, LOOKED_AT)
+    rows = await _search_rows(tx, scope, selector, page, seconds)
     return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page)
+
+
+async def _search_rows(
+    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, seconds: float
+) -> FoundJobs:
+    until = time.monotonic() + seconds
+    found = await job_search.search(tx, scope, selector, page, STEP)
+    ids = found.ids
+    while len(ids) < page.limit and found.until is not None and time.monotonic() < until:
+        rest = msgspec.structs.replace(page, after=found.until, limit=page.limit - len(ids))
+        found = await job_search.search(tx, scope, selector, rest, STEP)
+        ids += found.ids
+    return FoundJobs(ids, found.until)
 
 
 async def _in_blocks(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> FoundJobs:
@@ -74,13 +93,7 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
         columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
         rows = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
         return list(dict.fromkeys(row["job_id"] for row in rows))
-    found = await job_search.search(tx, scope, selector, page, LOOKED_AT)
-    ids = found.ids
-    while len(ids) < page.limit and found.until is not None:
-        rest = msgspec.structs.replace(page, after=found.until, limit=page.limit - len(ids))
-        found = await job_search.search(tx, scope, selector, rest, LOOKED_AT)
-        ids += found.ids
-    return ids
+    return (await _search_rows(tx, scope, selector, page, math.inf)).ids
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
