@@ -54,7 +54,7 @@ async def test_a_finished_step_is_due_later_unless_it_is_hastened(the_world: Wor
         await job_record.hasten(tx, [job_id])
         (claimed,) = await job_record.claim(tx, "b-1", 30.0, 10)
         assert claimed.tries == 1
-        assert await job_record.counts(tx) == {"Choosing": 1}
+        assert [row["phase"] for row in await tx.fetch("select phase from job_record")] == ["Choosing"]
 
 
 async def test_a_record_goes_with_its_job(the_world: World) -> None:

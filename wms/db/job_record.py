@@ -176,8 +176,3 @@ async def of_job(tx: Transaction, job_id: JobId) -> JobRecord | None:
     if row is None:
         return None
     return JobRecord(**{**row, "asked": tuple(row["asked"]), "ranking": _ranking.decode(row["ranking"])})
-
-
-async def counts(tx: Transaction) -> dict[str, int]:
-    """Return how many jobs are in each of the phases Choosing, Deciding and Confirming. Phases without jobs are absent."""
-    return {row["phase"]: row["jobs"] for row in await tx.fetch(SQL["counts"])}

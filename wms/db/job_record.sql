@@ -81,7 +81,3 @@ update job_record set phase = 'Over', asked = '{}', changed_at = now() where job
 -- The record of one job.
 select job_id, seq, phase, since, round, asked, due_at, ranking::text as ranking, ranked_at, reason, reason_text, created_at
 from job_record where job_id = $1;
-
--- name: counts
--- How many records are in each phase that is not over.
-select phase, count(*) as jobs from job_record where phase in ('Choosing', 'Deciding', 'Confirming') group by phase;

@@ -18,10 +18,3 @@ async def take_due(tx: Transaction, limit: int, for_seconds: float) -> list[Parc
     rows = await tx.fetch(SQL["take_due"], limit, for_seconds)
     rows.sort(key=lambda row: row["outbox_id"])
     return [Parcel(row["outbox_id"], row["topic"], row["keys"], row["payloads"]) for row in rows]
-
-
-async def backlog(tx: Transaction) -> tuple[int, float]:
-    """Return the number of unsent outbox rows, and the seconds for which the oldest has been due (0 if there are none)."""
-    row = await tx.fetchrow(SQL["backlog"])
-    assert row is not None
-    return row["parcels"], row["overdue_seconds"]

@@ -10,8 +10,3 @@ with due as (
 )
 update outbox o set due_at = now() + make_interval(secs => $2) from due d where o.outbox_id = d.outbox_id
 returning o.outbox_id, o.topic, o.keys, o.payloads;
-
--- name: backlog
--- How many parcels wait, and for how many seconds the oldest has been due.
-select count(*) as parcels, coalesce(extract(epoch from now() - min(due_at)), 0)::double precision as overdue_seconds
-from outbox;

@@ -226,9 +226,7 @@ async def test_a_relay_that_ends_leaves_the_rest_to_others(bus: Bus) -> None:
     async with relay(bus) as (db, _):
         await post(db, topic, 1)
     await post(db, topic, 2)
-    async with bus.db.transaction() as tx:
-        parcels, _ = await outbox.backlog(tx)
-    assert parcels >= 1
+    assert await bus.sql("select 1 from outbox")
     await make_due(bus)
     async with relay(bus):
         await outbox_is_empty(bus)
