@@ -28,6 +28,8 @@ from wms.runtime import clock
 
 QUIET_SECONDS: Final = 15.0
 """Seconds without an event after which the place is told, so that a connection that is dead is noticed."""
+CHECK_SECONDS: Final = 3.0
+"""Seconds after which it is looked whether the token of a stream was revoked or has expired. Revocations are known after a second."""
 AT_ONCE: Final = 100
 """The kept records that a stream looks through before other requests get a turn."""
 AGAIN_SECONDS: Final = 1.0
@@ -71,19 +73,19 @@ class EventStreams:
             raise Rejected("BAD_EVENT_ID", "the last event's id is none of this system", "leave it out")
         if self._open[principal.owner] >= STREAMS_OF_OWNER:
             raise TooMany(f"{principal.owner} has {STREAMS_OF_OWNER} streams open", 10)
-        stream = EventStream(self._desk, principal, at)
+        stream = EventStream(self._desk, principal, credential.expires_at, at)
         return StreamingResponse(
-            self._counted(stream, principal.owner, credential.expires_at),
+            self._counted(stream, principal.owner),
             media_type=STREAM_TYPE,
             headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"},
         )
 
-    async def _counted(self, stream: "EventStream", owner: str, expires_at: float) -> AsyncIterator[bytes]:
+    async def _counted(self, stream: "EventStream", owner: str) -> AsyncIterator[bytes]:
         self._open[owner] += 1
         try:
             async for piece in stream.pieces():
                 yield piece
-                if clock.timestamp() >= expires_at:
+                if stream.is_over():
                     return
         finally:
             self._open[owner] -= 1
@@ -94,15 +96,29 @@ class EventStreams:
 class EventStream:
     """One stream of events from a position on; None: from now on."""
 
-    def __init__(self, desk: Desk, principal: Principal, at: EventCursor | None) -> None:
+    def __init__(self, desk: Desk, principal: Principal, expires_at: float, at: EventCursor | None) -> None:
+        self._gate = desk.gate
+        self._principal = principal
+        self._expires_at = expires_at
         self._feed = desk.feed
         self._older = desk.older
         self._ending = desk.ending
         self._own = OwnEvents(principal)
         self._from = at
 
+    def is_over(self) -> bool:
+        """Return whether the gateway ends, or the token has expired or was revoked."""
+        return self._ending.is_set() or clock.timestamp() >= self._expires_at or self._is_revoked()
+
+    def _is_revoked(self) -> bool:
+        try:
+            self._gate.check_kept(self._principal)
+        except Rejected:
+            return True
+        return False
+
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events, encoded, until the gateway ends."""
+        """Yield server-sent events, encoded, until the stream is over."""
         end = await self._feed.end()
         if self._from is not None and self._from.cluster == end.cluster:
             # The gateway that told this place may have been somewhat ahead of this one.
@@ -113,7 +129,7 @@ class EventStream:
         self._at = self._from or end
         yield _block("", b"", self._at)
         place = self._at.back(SEEN_BEFORE)
-        while not self._ending.is_set():
+        while not self.is_over():
             async with contextlib.aclosing(self._caught_up(place)) as older:
                 async for records in older:
                     if told := b"".join(map(self._past, records)):
@@ -156,15 +172,18 @@ class EventStream:
         with self._feed.followers.following(self._own.owner) as follower:
             if self._feed.after(self._at):
                 return
-            while not (follower.has_missed or self._ending.is_set()):
-                quiet_since = time.monotonic()
-                await follower.wait(QUIET_SECONDS)
+            quiet_since = time.monotonic()
+            while not (follower.has_missed or self.is_over()):
+                await follower.wait(CHECK_SECONDS)
+                if self.is_over():
+                    return
                 told = b"".join(self._live(*each) for each in follower.take())
                 if not (told or follower.has_missed) and time.monotonic() - quiet_since >= QUIET_SECONDS:
                     self._at = self._feed.place()
                     told = _block("", b"", self._at)
                 if told:
                     yield told
+                    quiet_since = time.monotonic()
 
     def _live(self, record: EventRecord, at: EventCursor) -> bytes:
         self._at = at

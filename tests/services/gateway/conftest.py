@@ -21,6 +21,7 @@ from services.gateway.site_inboxes import SiteInboxes
 from tests.services.hosting import hosted
 from tests.system.place import Place, owner, place
 from tests.waiting import eventually
+from wms.auth.revocations import Revocations
 from wms.embedded.process import free_port
 
 __all__ = ["owner", "place"]
@@ -30,12 +31,18 @@ class Door:
     """A running gateway, and requests to it."""
 
     def __init__(
-        self, place: Place, url: str, session: aiohttp.ClientSession, bounds: ConnectionBounds
+        self,
+        place: Place,
+        url: str,
+        session: aiohttp.ClientSession,
+        bounds: ConnectionBounds,
+        revocations: Revocations,
     ) -> None:
         self.place = place
         self.url = url
         self.session = session
         self.bounds = bounds
+        self.revocations = revocations
 
     def headers(self, owner: str, **more: str) -> dict[str, str]:
         token = self.place.token(owner).read_text().strip()
@@ -59,9 +66,9 @@ async def door(place: Place) -> AsyncIterator[Door]:
 async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     """Run a gateway, and end it as its host does."""
     port = said.pop("port", 0) or free_port()
-    limits = said.pop("requests", {})
+    beside = {name: said.pop(name) for name in ("requests", "sandboxes") if name in said}
     told = configuration(place.root, place.postgres, place.kafka(), {"port": port, **said})
-    config = msgspec.convert(told | {"requests": limits}, Config)
+    config = msgspec.convert(told | beside, Config)
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
         readers = EventFeed | SiteInboxes | ExchangeAnswers | Callers
@@ -69,7 +76,7 @@ async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
         serving = asyncio.create_task(server.run())
         running = [asyncio.create_task(each.run()) for each in others]
         await eventually(lambda: server.is_listening, within=30)
-        yield Door(place, config.gateway.url, session, server.bounds)
+        yield Door(place, config.gateway.url, session, server.bounds, host.revocations)
         for each in (serving, *running):
             each.cancel()
             await asyncio.wait([each])

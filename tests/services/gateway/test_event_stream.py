@@ -8,9 +8,11 @@ from typing import Any
 import aiohttp
 import msgspec
 
+from services.gateway.event_stream import QUIET_SECONDS
 from tests.services.gateway.conftest import Door, a_gateway
 from tests.system.place import Place
 from tests.waiting import eventually
+from wms.auth.revocations import Revocation
 
 HELLO = {"executable": "echo", "arguments": ["hello"]}
 
@@ -131,3 +133,16 @@ async def test_what_is_no_id_is_refused(door: Door, owner: str) -> None:
     async with door.session.get(f"{door.url}/api/v1/events", headers=headers) as answer:
         problem = await answer.json(content_type="application/problem+json")
         assert (answer.status, problem["code"]) == (422, "BAD_EVENT_ID")
+
+
+async def test_a_stream_ends_soon_after_its_user_was_revoked(door: Door, owner: str) -> None:
+    url, timeout = f"{door.url}/api/v1/events", aiohttp.ClientTimeout(total=None)
+    async with door.session.get(url, headers=door.headers(owner), timeout=timeout) as answer:
+        await answer.content.readuntil(b"\n\n")
+        door.revocations.replace([Revocation("user", owner)])
+        try:
+            # Sooner than the place is told anew, when a stream writes anyway.
+            async with asyncio.timeout(QUIET_SECONDS - 2):
+                assert await answer.content.read() == b""
+        finally:
+            door.revocations.replace([])
