@@ -58,6 +58,7 @@ class Desk:
         turns: ParsingTurns,
         pilots: PilotDesk,
         store: SandboxStore | None,
+        signed_url_seconds: float = 600.0,
     ) -> None:
         self.settings = settings
         self.gate = gate
@@ -67,6 +68,7 @@ class Desk:
         self.turns = turns
         self.pilots = pilots
         self.store = store
+        self.signed_url_seconds = signed_url_seconds
         self.under_way = UnderWay(settings.owner_requests)
         self.ending = asyncio.Event()
         """Set once the gateway ends, so that streams of events end too."""

@@ -76,11 +76,11 @@ class AttemptFiles:
         """Return an input archive; ranges of it may be asked for. Rejected: the job is not the pilot's, or has no such input."""
         credential = self._desk.admit_holder(request)
         given = received.parameters(request, OneInput)
-        store = opened(self._desk)
+        opened(self._desk)
         held = await self._held(credential, given)
         if given.sha256 not in held.inputs:
             raise Rejected("NO_SUCH_INPUT", f"job {given.job_id} has no such input sandbox")
-        return await archive(store, given.sha256, f"{given.sha256}.tar.gz")
+        return await archive(self._desk, request, given.sha256, f"{given.sha256}.tar.gz")
 
     async def output(self, request: Request) -> Response:
         """Keep an archive under the digest of its bytes. Rejected: the job is not the pilot's."""

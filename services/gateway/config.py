@@ -7,6 +7,7 @@ from msgspec import Meta
 
 from wms.bounds import GivenName, Line
 from wms.runtime.config import Seconds, Section, ServiceConfig
+from wms.transfer.s3_settings import S3Settings
 
 
 def _is_loopback(host: str) -> bool:
@@ -55,7 +56,11 @@ class GatewayStore(Section, frozen=True, kw_only=True):
     """The sandbox store of input archives and outputs."""
 
     url: Line = ""
-    """`file:///absolute/directory`; empty for none: then no files go through the gateway."""
+    """`file:///absolute/directory` or `s3://bucket/prefix`; empty for none: then no files go through the gateway."""
+    s3: S3Settings = S3Settings()
+    """The server of a store in S3. Its credentials stay here: clients get URLs that are signed for one object."""
+    signed_url_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 600.0
+    """For how long such a URL is good."""
 
 
 Rate = Annotated[float, Meta(gt=0, le=1e6)]

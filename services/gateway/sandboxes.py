@@ -7,7 +7,7 @@ from typing import Final
 
 from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, RedirectResponse, Response
 
 from services.gateway import conditional, received
 from services.gateway.asking import Desk, json_response
@@ -17,6 +17,7 @@ from wms.auth.policy import scope
 from wms.client.files import output_of
 from wms.client.submission import new_id
 from wms.errors import Rejected
+from wms.gateway.direct_download import PREFERENCE, REDIRECTED
 from wms.jobdesc.description import SandboxRef
 from wms.messages import queries, replies
 from wms.transfer import SandboxStore
@@ -67,7 +68,7 @@ class SandboxTransfers:
         settings = self._desk.settings
         credential = self._desk.admit(request)
         given = received.parameters(request, OneJob)
-        store = opened(self._desk)
+        opened(self._desk)
         channel = self._desk.callers.channel(credential)
         query = queries.ShowJob(query_id=new_id(), client=channel.client, job_id=given.job_id)
         job = await channel.ask(
@@ -76,7 +77,7 @@ class SandboxTransfers:
         digest = output_of(job)
         if (same := conditional.unchanged(request, f'"{digest}"')) is not None:
             return same
-        return await archive(store, digest, f"{given.job_id}.tar.gz")
+        return await archive(self._desk, request, digest, f"{given.job_id}.tar.gz")
 
 
 def opened(desk: Desk) -> SandboxStore:
@@ -101,8 +102,20 @@ async def kept(request: Request, store: SandboxStore, seconds: float) -> Sandbox
         return await store.put(Path(file.name))
 
 
-async def archive(store: SandboxStore, digest: str, name: str) -> FileResponse:
-    """Return an object of the store as a response, of which ranges may be asked for. `name` is the file name that it proposes."""
+async def archive(desk: Desk, request: Request, digest: str, name: str) -> Response:
+    """Return an object of the store as a response, of which ranges may be asked for. `name` is the file name that it proposes.
+
+    If the request prefers that and the store has signed URLs, the response sends the client there.
+    """
+    store = opened(desk)
+    if request.headers.get("Prefer") == PREFERENCE:
+        url = await store.download_url(digest, desk.signed_url_seconds)
+        if url is not None:
+            return RedirectResponse(url, REDIRECTED, {"Cache-Control": "no-store"})
+    return await _whole(store, digest, name)
+
+
+async def _whole(store: SandboxStore, digest: str, name: str) -> FileResponse:
     aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
     try:
         await store.fetch(digest, aside / "output")

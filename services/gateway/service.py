@@ -26,7 +26,7 @@ async def build(host: Host, config: Config) -> None:
     feed = EventFeed(host.kafka, find(TOPIC))
     turns = ParsingTurns()
     older = OlderEvents(host.kafka, find(TOPIC), turns)
-    store = open_store(config.sandboxes.url) if config.sandboxes.url else None
+    store = open_store(config.sandboxes.url, config.sandboxes.s3) if config.sandboxes.url else None
     pilots = PilotDesk(GroupedSends(host.kafka), SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
     desk = Desk(
         settings=settings,
@@ -37,6 +37,7 @@ async def build(host: Host, config: Config) -> None:
         turns=turns,
         pilots=pilots,
         store=store,
+        signed_url_seconds=config.sandboxes.signed_url_seconds,
     )
     host.add(callers)
     host.add(feed)

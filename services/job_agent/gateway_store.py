@@ -19,6 +19,7 @@ import msgspec
 from wms.bounded_cache import BoundedCache
 from wms.errors import Rejected, Unavailable
 from wms.gateway.address import PREFIX, checked_url
+from wms.gateway.direct_download import download as open_download
 from wms.gateway.refusal import refusal
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
@@ -159,8 +160,8 @@ class AttemptObjects:
         offset = file.seek(0, os.SEEK_END)
         headers = self._store.headers | ({"Range": f"bytes={offset}-"} if offset else {})
         with _translated("the input did not come"):
-            async with self._store.session.get(
-                f"{self._url}/inputs/{sha256}", headers=headers, allow_redirects=False
+            async with open_download(
+                self._store.session, f"{self._url}/inputs/{sha256}", headers, self._store.session.timeout
             ) as answer:
                 if answer.status == 416:  # all of it is there
                     return

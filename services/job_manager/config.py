@@ -9,6 +9,7 @@ from wms.bounds import CpuTime, Line
 from wms.lease import LeaseTerms
 from wms.matching.grouping import DEFAULT_SEGMENTS, checked_segments
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
+from wms.transfer.s3_settings import S3Settings
 
 
 class QueueSettings(Section, frozen=True, kw_only=True):
@@ -26,6 +27,9 @@ class SandboxStoreSettings(Section, frozen=True, kw_only=True):
     """Where the sandbox store is, and for how many seconds sandboxes are kept to which no job refers."""
 
     url: Line = ""
+    """`file:///absolute/directory` or `s3://bucket/prefix`; empty: no sandboxes are deleted."""
+    s3: S3Settings = S3Settings()
+    """The server of a store in S3."""
     kept_unreferenced_seconds: Seconds = 86_400.0
 
 

@@ -10,6 +10,7 @@ from wms.provisioning.health import HealthPolicy
 from wms.provisioning.plan import Choice
 from wms.runtime.config import Seconds, Section, ServiceConfig
 from wms.transfer.movers import TransferSettings
+from wms.transfer.s3_settings import S3Settings
 
 
 class PilotFactorySettings(Section, frozen=True, kw_only=True):
@@ -67,9 +68,12 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
 
 
 class PilotSandboxSettings(Section, frozen=True, kw_only=True):
-    """Where pilots reach the store of sandboxes (files that go with jobs, or that they leave)."""
+    """Where the store of sandboxes is (files that go with jobs, or that they leave). Pilots reach a directory by themselves."""
 
     url: Line
+    """`file:///absolute/directory` or `s3://bucket/prefix`. Pilots reach S3 through a gateway: then `sandboxes_url` in `[pilots]` is needed."""
+    s3: S3Settings = S3Settings()
+    """The server of a store in S3. Its credentials go with no pilot."""
 
 
 class PilotGatewaySettings(Section, frozen=True, kw_only=True):
@@ -238,3 +242,7 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
         elements = [*self.slurm, *self.arc, *self.htcondor, *self.pbs, *self.lsf]
         if not self.gateway.url and "gateway" in (self.pilots.link, *(each.link for each in elements)):
             raise ValueError("pilots are to use a gateway, and `url` in [gateway] is empty")
+        if self.sandboxes.url.startswith("s3:") and not self.pilots.sandboxes_url:
+            raise ValueError(
+                "pilots reach no S3: set `sandboxes_url` in [pilots] to the address of a gateway"
+            )

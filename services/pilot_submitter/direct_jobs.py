@@ -16,6 +16,7 @@ import structlog
 
 from services.pilot_submitter.bound_pilot import purpose_of, request_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.config import PilotSandboxSettings
 from services.pilot_submitter.direct_outcome import has_begun, refused_input, result_of
 from services.pilot_submitter.direct_payload import payload_of
 from services.pilot_submitter.direct_staging import staged_files
@@ -71,7 +72,7 @@ class DirectJobs:
         maker: PilotFactory,
         instance_id: InstanceId,
         *,
-        sandboxes_url: str,
+        sandboxes: PilotSandboxSettings,
         directory: Path,
     ) -> None:
         """`maker` makes the tokens under which it acts for each job. In `directory` inputs are unpacked before their jobs are sent."""
@@ -80,7 +81,7 @@ class DirectJobs:
         self._doors = doors
         self._maker = maker
         self._instance_id = instance_id
-        self._sandboxes_url = sandboxes_url
+        self._sandboxes = sandboxes
         self._directory = directory
         self._tokens: dict[PilotId, tuple[str, float]] = {}
         self._asked: dict[PilotId, float] = {}
@@ -246,7 +247,7 @@ class DirectJobs:
         if element is None or work is None or placed is None or description is None:
             return None
         request = request_of(placed, work, element, door)
-        store = open_store(self._sandboxes_url)
+        store = open_store(self._sandboxes.url, self._sandboxes.s3)
         staged = staged_files(description, door.dispatcher, self._maker.transfers(door).access)
         payload = await payload_of(job, description, store, self._directory / job.pilot_id, staged)
         return PilotRequest(
@@ -282,7 +283,7 @@ class DirectJobs:
             return
         async with self._db.transaction() as tx:
             description = (await direct_job.descriptions(tx, [job.job_id]))[job.job_id]
-        store = open_store(self._sandboxes_url)
+        store = open_store(self._sandboxes.url, self._sandboxes.s3)
         result = await asyncio.to_thread(result_of, job, description, seen, end, store)
         if result.began and job.state == "Matched":
             await self._report(job, start=(job.attempt_id,))

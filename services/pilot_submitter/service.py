@@ -56,7 +56,7 @@ async def build(host: Host, config: Config) -> None:
         endpoints,
         factory,
         host.instance_id,
-        sandboxes_url=config.sandboxes.url,
+        sandboxes=config.sandboxes,
         directory=Path(f"{config.pilots.directory}-direct"),
     )
     host.every("direct jobs", 1.0, direct.look, endless_after=SLOW_ELEMENT_SECONDS)

@@ -10,6 +10,7 @@ import aiohttp
 import msgspec
 
 from wms.errors import Rejected, Unavailable
+from wms.gateway.direct_download import download
 from wms.gateway.refusal import refusal
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.store import CHUNK, MAX_OBJECT, TornSandbox
@@ -52,9 +53,7 @@ class GatewaySandboxes:
         """
         url = f"{self._url}/jobs/{self._job_id}/output"
         try:
-            async with self._session.get(
-                url, headers=self._headers, timeout=TIMEOUT, allow_redirects=False
-            ) as answer:
+            async with download(self._session, url, self._headers, TIMEOUT) as answer:
                 if answer.status != 200:
                     raise refusal(answer.status, await body(answer, ANSWER_LIMIT))
                 found = await _written(answer.content.iter_chunked(CHUNK), to_path)

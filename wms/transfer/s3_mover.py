@@ -4,10 +4,8 @@ An object appears whole or not at all: by one PUT, or for large ones when the la
 """
 
 import asyncio
-import configparser
 import contextlib
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import obstore
@@ -19,6 +17,7 @@ from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl, redacted
 from wms.transfer.mover import NO_ACCESS, NO_FILE, Sending
 from wms.transfer.part_file import PartFile
+from wms.transfer.s3_bucket import opened_bucket
 from wms.transfer.s3_settings import S3Settings
 from wms.transfer.transfer_limits import Meter
 
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from obstore import GetOptions
 
 _CHUNK = 8 * 1024 * 1024
-_RETRY = {"max_retries": 0}
-"""The library does not retry, as callers do and count."""
 
 
 class S3Mover:
@@ -69,17 +66,8 @@ class S3Mover:
                 )
 
     def _store(self, url: FileUrl) -> S3Store:
-        secret = _credentials(self._settings.credentials_file)
-        more = secret or {"skip_signature": True}
-        if self._settings.endpoint:
-            more |= {"endpoint": self._settings.endpoint, "virtual_hosted_style_request": False}
-        return S3Store(
-            url.host,
-            region=self._settings.region,
-            client_options={"allow_http": self._settings.endpoint.startswith("http:"), "timeout": "4h"},
-            retry_config=_RETRY,  # type: ignore[arg-type]
-            **more,
-        )
+        # The library does not try again, as callers do and count.
+        return opened_bucket(url.host, self._settings, tries=1, seconds=4 * 3_600)
 
 
 def _pieces(file: Any, moved: Any) -> Iterator[bytes]:
@@ -90,20 +78,6 @@ def _pieces(file: Any, moved: Any) -> Iterator[bytes]:
 
 def _key(url: FileUrl) -> str:
     return url.path.lstrip("/")
-
-
-def _credentials(path: str) -> dict[str, Any]:
-    """Return the credentials of the profile `default` in this file; empty for an empty path. Raise Unavailable if it cannot be read."""
-    if not path:
-        return {}
-    try:
-        profiles = configparser.ConfigParser(interpolation=None)
-        profiles.read_string(Path(path).read_text("utf-8"))
-        names = ("access_key_id", "secret_access_key", "session_token")
-        told = {name: profiles.get("default", f"aws_{name}", fallback="") for name in names}
-    except (OSError, ValueError, configparser.Error) as error:
-        raise Unavailable(f"the credentials for S3 cannot be read: {type(error).__name__}: {path}") from None
-    return {name: value for name, value in told.items() if value}
 
 
 @contextlib.contextmanager

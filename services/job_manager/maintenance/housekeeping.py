@@ -31,7 +31,7 @@ class Housekeeping:
             return
         async with self._db.transaction() as tx:
             referenced = await sandbox.referenced(tx)
-        store = open_store(self._sandboxes.url)
+        store = open_store(self._sandboxes.url, self._sandboxes.s3)
         deleted = await store.delete_unreferenced(referenced, self._sandboxes.kept_unreferenced_seconds)
         if deleted.objects:
             log.info("sandboxes deleted", sandboxes=deleted.objects, bytes=deleted.bytes)

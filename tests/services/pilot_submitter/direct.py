@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.config import PilotSandboxSettings
 from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_watch import PlacementWatch
@@ -75,7 +76,7 @@ class DirectSubmitter:
             doors,
             site.maker,
             InstanceId(name),
-            sandboxes_url=store_of(site).as_uri(),
+            sandboxes=PilotSandboxSettings(url=store_of(site).as_uri()),
             directory=site.place / "inputs",
         )
 
