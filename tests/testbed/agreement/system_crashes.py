@@ -30,6 +30,7 @@ from tests.waiting import eventually
 from wms.audit import audit
 from wms.client import Client, JobDescription, select
 from wms.embedded import layout as plan
+from wms.embedded.process import tail
 from wms.embedded.server import Program
 from wms.embedded.system import System
 from wms.faultpoint import AGREEMENT_POINTS, BROKER_POINTS, BUS_POINTS, PLACING_POINTS
@@ -245,7 +246,10 @@ class SystemCrashes:
                     await self._live(program, connection, rng.uniform(0.0, LONGEST_LIFE))
                     at_point = not program.running
                     await program.kill()
-                    assert await program.wait() == -signal.SIGKILL, f"{victim.name} ended: {program.log_path}"
+                    code = await program.wait()
+                    # The log goes with the run's directory.
+                    said = tail(program.log_path)
+                    assert code == -signal.SIGKILL, f"{victim.name} ended by itself with {code}: {said}"
                     self._count(victim, at_point=at_point)
         finally:
             await connection.close()
