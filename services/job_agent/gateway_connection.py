@@ -49,7 +49,7 @@ class GatewayConnection:
     async def post(self, path: str, raw: bytes, seconds: float, token: str = "") -> bytes:
         """Send a JSON document and return the answer. Without a token none is sent.
 
-        Raise Rejected if the gateway or a service refuses it, Unavailable if there is no answer within `seconds`.
+        Raise Rejected if the gateway or a service refuses it, Unavailable if there is no answer within `seconds` or `close` came first.
         """
         headers = {"Content-Type": "application/json", **_bearer(token)}
         try:
@@ -62,6 +62,11 @@ class GatewayConnection:
                 read = await body(answer, ANSWER_LIMIT)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             raise _unanswered(self._url, error) from None
+        except (AssertionError, RuntimeError):
+            # aiohttp takes for granted that nobody closes a session while it looks for the proxy of a request.
+            if not self._session.closed:
+                raise
+            raise Unavailable("the connection to the gateway was closed") from None
         if answer.status in (200, 202):
             return read
         raise refusal(answer.status, read)

@@ -112,3 +112,18 @@ async def test_an_endless_line_and_an_endless_answer_are_given_up(monkeypatch: p
         with pytest.raises(Unavailable, match="over 10,000 bytes"):
             await connection.post("/messages", b"{}", 10)
         await connection.close()
+
+
+async def test_what_is_being_sent_when_the_connection_is_closed_counts_as_not_sent() -> None:
+    async for port in served(taken):
+        # At each turn of the loop until the request is sent: a link that breaks is closed whenever it is.
+        for turns in range(20):
+            connection = GatewayConnection(GatewayAccess(url=f"http://127.0.0.1:{port}"), "p-1")
+            sending = asyncio.create_task(connection.post("/messages", b"{}", 10))
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await connection.close()
+            try:
+                await sending
+            except Unavailable:
+                continue
