@@ -18,9 +18,9 @@ class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     bootstrap: Line = "127.0.0.1:9092"
     """The brokers' addresses: HOST:PORT, several separated by commas, or `unix:/path/to/NAME.sock` of a broker run by `wms up`."""
     fetch_wait_ms: Annotated[int, msgspec.Meta(ge=0, le=60_000)] = 100
-    """The longest time, in milliseconds, for which a Kafka broker holds a fetch while there are no messages.
+    """The longest time, in milliseconds, for which a Kafka broker may hold a fetch while there are no messages.
 
-    It is 0 for the embedded broker, which does not answer a held fetch when messages arrive; the reader then polls at intervals.
+    It is 0 for the embedded broker, which does not answer a held fetch when messages arrive. The reader then polls at intervals.
     """
     idempotent: bool = True
     """Whether sent messages are numbered, so that the Kafka broker drops duplicates. The embedded broker does not support that."""

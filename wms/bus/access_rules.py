@@ -1,7 +1,7 @@
-"""The access rules of a Kafka cluster: which topics services, users' tools, advertisers and pilots may write and read.
+"""The access rules (ACLs) of a Kafka cluster: which topics services, users' tools, advertisers and pilots may write and read.
 
-One table for what a broker is told (`wms kafka-acls`) and for the tests that try it. All services are one party: whichever of them is alive
-publishes what another left in the outbox. Names in rules are topics, or prefixes of topics.
+`wms kafka-acls` writes these rules to a cluster. All services share one set of rules, because each may publish what another left in the outbox. A
+rule names topics, or prefixes of topics' names.
 """
 
 import asyncio
@@ -20,25 +20,25 @@ from wms.messages import ads, commands, events, queries, replies, reports, reque
 Operation = Literal["Create", "Read", "Write"]
 
 TOPIC_PREFIX: Final = "wms."
-"""How the names of all topics begin."""
+"""The prefix of the names of all topics of this system."""
 WRITTEN_WITHIN_SECONDS: Final = 20.0
 TOPIC, LITERAL, PREFIXED, ALLOW = 2, 3, 4, 3
 OPERATIONS: Final[dict[Operation, int]] = {"Read": 3, "Write": 4, "Create": 5}
-"""The numbers of these operations in Kafka's protocol."""
+"""The code of each operation in Kafka's protocol."""
 EVERY_HOST: Final = "*"
 INBOX: Final[tuple[Operation, ...]] = ("Create", "Read")
 """What the reader of an inbox may do with its topic: create and read it. Only services write there."""
 
 
 class AccessRule(NamedTuple):
-    """A rule: whoever connects as this principal may do these operations with these topics."""
+    """An access rule: clients that connect as `principal` may do these operations on these topics."""
 
     principal: str
     """The name by which the Kafka broker knows who connects, such as `User:alice` or `User:CN=alice,O=example`."""
     operations: tuple[Operation, ...]
     topics: tuple[str, ...]
     is_prefix: bool = False
-    """Whether `topics` are the beginnings of topics' names, rather than whole names."""
+    """Whether `topics` are prefixes of topics' names, rather than whole names."""
 
     def arguments(self) -> list[str]:
         """Return the arguments by which the tool `kafka-acls` adds this rule."""
@@ -68,7 +68,7 @@ def of_advertiser(principal: str) -> list[AccessRule]:
 
 
 def of_pilots(principal: str, site: str) -> list[AccessRule]:
-    """Return the access rules for the pilots of a site, which connect as `principal`."""
+    """Return the access rules for the pilots of a site, which connect as `principal`. `site` is the name of the site."""
     return [
         AccessRule(principal, ("Write",), (requests.TOPIC, reports.TOPIC)),
         AccessRule(principal, INBOX, (site_inbox.inbox(site),)),
@@ -81,9 +81,9 @@ def script(rules: Iterable[AccessRule], tool: Sequence[str]) -> str:
 
 
 async def write_rules(settings: BrokerSettings, rules: Iterable[AccessRule]) -> None:
-    """Add these rules to the cluster, as its administrator. Rules that it has already stay as they are.
+    """Add these access rules to the cluster. `settings` must hold the credentials of a cluster administrator. Rules that exist already stay.
 
-    Raise Unavailable without an answer, Rejected if the cluster refuses a rule: it has no authorizer, or this is no administrator.
+    Raise Unavailable if the cluster does not answer. Raise Rejected if it refuses a rule: it has no authorizer, or the client is no administrator.
     """
     client = AIOKafkaClient(**settings.connection(), client_id="wms-kafka-acls")
     try:

@@ -40,7 +40,7 @@ _CODEC: Codec[Ad] = Codec(Ad)
 
 
 class AdTopic:
-    """Finds computing elements by the ads on topics at `kafka:` addresses. `now` is a function that returns the wall-clock time."""
+    """Finds computing elements by the ads on topics at `kafka:` addresses. `now` is a function that returns the present time."""
 
     def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
@@ -100,7 +100,7 @@ class _Reading:
         self._kept: dict[CeId, _Kept] = {}
 
     async def catch_up(self) -> None:
-        """Read the topic up to its end, as the Kafka broker reports it after the call began."""
+        """Read all ads that the topic holds at the time of the call. Raise Unavailable if the Kafka broker does not answer."""
         answered = self.reader.answered_at()
         self.reader.hurry()
         while True:

@@ -1,6 +1,6 @@
-"""The backlog of a consumer: messages parked in the database until their owner's turn comes.
+"""The backlog of a consumer: messages that are parked in the database so that other owners' messages are handled first.
 
-The owner that used the least processing time is next. Each owner's messages keep their order.
+The owner whose parked messages used the least processing time is next. Each owner's messages keep their order.
 """
 
 import time
@@ -43,11 +43,11 @@ class Backlog(Generic[M]):
         self._busy_since: float | None = None
 
     def busy_seconds(self) -> float:
-        """Return for how many seconds the parked messages of this turn have been handled; 0 if none are."""
+        """Return for how many seconds the current batch of parked messages has been handled so far; 0 if none is in work."""
         return 0.0 if self._busy_since is None else time.monotonic() - self._busy_since
 
     async def turn(self) -> bool:
-        """Handle some parked messages of the owner whose turn it is; return whether there were any."""
+        """Handle a batch of parked messages of the owner that used the least processing time. Return whether any were parked."""
         whose = self._turns.next()
         if whose is None:
             return False
@@ -67,7 +67,10 @@ class Backlog(Generic[M]):
         self._turns.took(whose, now - began, gone, now)
 
     async def _handle(self, rows: Sequence[Any]) -> int:
-        """Handle these parked messages; only the first if it may have killed another instance. Return how many were handled."""
+        """Handle parked messages, which are rows of the database. Return how many were handled.
+
+        If the first may have killed another instance, handle it alone, or bury it if it was already alone then.
+        """
         suspect = bool(rows[0]["is_suspect"])
         if suspect and rows[0]["taken_alone"]:
             await self._bury(rows[:1], "it was in hand when the process ended", ENDED_PROCESS)

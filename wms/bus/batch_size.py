@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol, TypeVar
 
 GOAL_SECONDS = 0.5
-"""How long a batch should take, in seconds. Other messages of its partitions wait meanwhile."""
+"""How long a batch should take, in seconds. Meanwhile, other messages of the same partitions wait."""
 LEAST_BYTES = 65_536
 
 

@@ -1,11 +1,11 @@
-"""How much each owner of messages may spend, in seconds of processing or in bytes, by token buckets."""
+"""Token buckets that limit how much each owner of messages may spend, in seconds of processing or in bytes."""
 
 from typing import NamedTuple
 
 from wms.bounded_cache import BoundedCache
 
 OWNERS = 10_000
-"""For how many owners budgets are remembered. Those that spent nothing for longest are forgotten first; their budgets are nearly full."""
+"""The largest number of owners whose budgets are kept. Beyond it, the owner that spent nothing for longest is dropped: its budget is nearly full."""
 
 
 class _Bucket(NamedTuple):
@@ -14,7 +14,7 @@ class _Bucket(NamedTuple):
 
 
 class Budget:
-    """What each owner may spend. A budget holds at most `burst` and regains `rate` a second. Times `now` are in monotonic seconds."""
+    """A token bucket for each owner. A bucket holds at most `burst` and regains `rate` a second. Times `now` are in monotonic seconds."""
 
     def __init__(self, rate: float, burst: float) -> None:
         self.rate = rate
@@ -22,7 +22,7 @@ class Budget:
         self._buckets = BoundedCache[str, _Bucket](OWNERS)
 
     def left(self, owner: str, now: float) -> float:
-        """Return how much the owner may spend now. It is negative if the owner spent more than there was."""
+        """Return how much the owner may spend now. It is negative if the owner has spent more than its bucket held."""
         bucket = self._buckets.get(owner)
         if bucket is None:
             return self.burst
@@ -33,5 +33,5 @@ class Budget:
         self._buckets[owner] = _Bucket(max(self.left(owner, now) - amount, -self.burst), now)
 
     def seconds_until(self, owner: str, amount: float, now: float) -> float:
-        """Return in how many seconds the owner may spend `amount`; 0 for now. More than `burst` may be spent once the budget is full."""
+        """Return in how many seconds the owner may spend `amount`; 0 if at once. More than `burst` may be spent as soon as the bucket is full."""
         return max(0.0, (min(amount, self.burst) - self.left(owner, now)) / self.rate)

@@ -50,10 +50,10 @@ GIVE_UP_AFTER_SECONDS = 60.0
 
 POLL_SECONDS = 0.2
 LISTEN_SECONDS = 0.25
-"""How often, in seconds, the state of each partition is checked by Kafka's answers while messages arrive."""
+"""The least time, in seconds, between two checks of what Kafka reports of a lane's partitions while messages arrive."""
 RETRY_SECONDS = 0.5
 SHARE_SECONDS = 0.1
-"""How often, in seconds, an instance without partitions checks whether it got some."""
+"""How often, in seconds, an instance without partitions checks whether it has been assigned some."""
 
 
 class Consumer(Generic[M]):
@@ -111,15 +111,15 @@ class Consumer(Generic[M]):
         )
         self._size = BatchSize(policy.batch, policy.batch_bytes)
         self._suspects: dict[int, Span] = {}
-        """For each partition, the messages that another instance was handling when it died, as first and last offset."""
+        """By partition, the messages that another instance was handling when it died. They are given as their first and last offset."""
         self._in_hand: dict[int, Span] = {}
         self._readers: set[Reader] = set()
-        """The open readers, one a lane, so that no lane waits until another has taken its messages."""
+        """The open Kafka readers, one for each lane, so that no lane waits for the messages of another."""
         self._reading: asyncio.Future[None] | None = None
         self._failing_since: float | None = None
         self._listened_at: dict[tuple[int, ...], float] = {}
         self._seconds_each = 0.0
-        """How many seconds a message took lately, as a moving average."""
+        """How many seconds a message took to handle, as a moving average over the last batches."""
         self._handled = 0
 
     @property
@@ -138,18 +138,18 @@ class Consumer(Generic[M]):
 
     @property
     def lag(self) -> int:
-        """How many messages in this instance's partitions are not handled yet, by Kafka's last answers. Parked ones count."""
+        """How many messages in this instance's partitions are not handled yet, parked ones included, by Kafka's last answers."""
         return sum(each.lag for each in self.health()) + self.parked
 
     async def probe(self) -> None:
-        """Send a probe, a tiny message, to each partition of this instance. Its way through shows that the partition is served."""
+        """Send a probe, a tiny message, to each partition of this instance. A probe that is read again shows that its partition is served."""
         assigned = self._membership.assigned(self.name, self.topic.partitions)
         keys, payloads = self.progress.probes.prepare(assigned, self.topic.partitions)
         if keys:
             await self._kafka.send_many(self.topic.name, keys, payloads)
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how the probes fare in each partition of this instance."""
+        """Return, for each partition of this instance, whether its probes come back and how fast."""
         return self.progress.probes.health(self.topic.name, self.topic.partitions)
 
     def health(self) -> list[PartitionHealth]:
@@ -194,7 +194,7 @@ class Consumer(Generic[M]):
         return max(self.progress.longest_batch_seconds(), parked_)
 
     def begin_anew(self) -> None:
-        """Close all Kafka readers once the current batches have ended, and open new ones, as when reading is stuck."""
+        """Cancel the present reading and open new Kafka readers, for use when reading is stuck. Current batches are finished first."""
         log.warning("readers are replaced", consumer=self.name)
         if self._reading is not None:
             self._reading.cancel()
@@ -218,7 +218,7 @@ class Consumer(Generic[M]):
             self._handling.offsets = {}
 
     async def _begin(self, wanted: tuple[int, ...]) -> None:
-        """Load the offsets, the numbers of parked messages, and which messages may have killed another instance."""
+        """Load the offsets of the partitions `wanted`, the numbers of parked messages, and the messages that may have killed another instance."""
         async with self._db.transaction() as tx:
             self._handling.offsets = await offset.begin(tx, self._feed, wanted)
             self._suspects = await in_hand.left(tx, self._feed, wanted, self._membership.instance_id)
@@ -276,20 +276,20 @@ class Consumer(Generic[M]):
         return record.partition in self._suspects and record.offset <= self._suspects[record.partition][1]
 
     async def _work_off(self, round_: Round, backlog: Backlog[M]) -> None:
-        """Handle parked messages until the round ends."""
+        """Handle parked messages until the round ends: until the instance's partitions change or a lane fails."""
         while not round_.is_over:
             if not await backlog.turn():
                 await asyncio.sleep(POLL_SECONDS)
 
     async def _behind_seconds(self, reader: Reader, lane: Sequence[int], polled: int) -> float:
-        """Return in how many seconds all unread messages of a lane could be handled; 0 if owners take no turns."""
+        """Estimate how many seconds the unread messages of a lane take, with `polled` messages just read. 0 if owners take no turns."""
         if self._turns is None:
             return 0.0
         behind = sum([await reader.unread_of(each) for each in lane])
         return self._seconds_each * (behind + polled)
 
     async def _listen(self, reader: Reader, lane: tuple[int, ...]) -> bool:
-        """Store Kafka's last answers for the partitions of a lane. Return whether a new one says that nothing is unread."""
+        """Store Kafka's last answers on the partitions of a lane. Return whether any of them is new and reports no unread messages."""
         self._listened_at[lane] = time.monotonic()
         found = [
             self.progress.heard(
@@ -370,7 +370,10 @@ class Consumer(Generic[M]):
         log.debug("batch", consumer=self.name, messages=len(records), ms=round(seconds * 1000, 1))
 
     async def _rewind(self, records: Sequence[Message]) -> None:
-        """Move the stored offset back where a log begins again below it, as after its topic was deleted and created."""
+        """Move the stored offset back to a record's offset if that is lower, as after the topic was deleted and created again.
+
+        Raise Unavailable if the broker now belongs to another cluster.
+        """
         for record in records:
             behind = self._handling.offsets[record.partition]
             if record.offset < behind:

@@ -16,22 +16,22 @@ D_contra = TypeVar("D_contra", contravariant=True)
 
 
 class Delivery(msgspec.Struct, Generic[M], frozen=True):
-    """A decoded message with its verified sender; None if the topic's messages carry no tokens."""
+    """A decoded message with its verified sender. The sender is None if messages of the topic carry no tokens."""
 
     principal: Principal | None
     message: M
     prepared: Any = None
-    """What the message's preparation returned; None if there was none."""
+    """The value that the message's preparation returned; None if there was no preparation."""
 
 
 class Decoded(msgspec.Struct, Generic[M], frozen=True):
-    """A record after decoding: a delivery, the fault for which it is refused, or both if only its token is invalid."""
+    """A Kafka record after decoding: a delivery, or the fault for which it is refused. It has both if only its token is invalid."""
 
     record: Message
     delivery: Delivery[M] | None
     fault: Rejected | None = None
     error: str = ""
-    """The error in the preparation of the message, for the dead letter. The sender gets the fault instead."""
+    """The error in the preparation of the message, as stored with its dead letter. The sender gets `fault` instead."""
 
     @property
     def owner(self) -> str:
@@ -61,18 +61,19 @@ Handler = Callable[[Transaction, list[Delivery[M]]], Awaitable[None]]
 OnRefused = Callable[[Transaction, M, Rejected, str], Awaitable[None]]
 """A function that answers the sender of a message that was not handled.
 
-It gets the transaction, the message, the fault, and the owner, verified or as claimed. It must do nothing but answer.
+It gets the transaction, the message, the fault and the owner. The owner is the verified one, or else the one that the token claims. It must change
+nothing in the database except by its answer.
 """
 
 Steps = Generator[None, None, Any]
-"""The work of a preparation: a generator that yields every few milliseconds, and returns the `prepared` of its delivery."""
+"""The work of a preparation: a generator that yields every few milliseconds. It returns the value for `Delivery.prepared`."""
 
 
 class Preparation(Protocol[D_contra]):
     """Work on messages before their transaction and outside the event loop, such as parsing and validation."""
 
     async def refresh(self) -> None:
-        """Read again the data that preparations use."""
+        """Read again from the database or memory the data that preparations use."""
 
     def prepare(self, delivery: D_contra) -> Steps | None:
         """Return the work for one delivery, to be run in another thread; None if it needs no preparation."""

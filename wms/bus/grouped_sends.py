@@ -1,6 +1,6 @@
-"""Messages of many senders, sent together: while some are on their way to the broker, those that come wait for the next batch.
+"""Groups messages of many senders into batches: messages that arrive while a batch is on its way form the next batch.
 
-So a single message goes at once, and the more there are, the fewer batches the broker stores.
+So a single message is sent at once. Under load, the Kafka broker stores fewer batches.
 """
 
 import asyncio
@@ -12,20 +12,23 @@ from wms.errors import Rejected, Unavailable, WmsError
 
 Waiting: TypeAlias = tuple[OutgoingMessage, asyncio.Future[None]]
 MOST = 500
-"""The messages that are sent together, at most."""
+"""The largest number of messages in a batch."""
 
 
 class GroupedSends:
-    """Sends messages over one client of Kafka, in the order in which they come for each topic."""
+    """Sends messages of many callers through one Kafka client, in batches. Each topic keeps the order of the calls of `send`."""
 
     def __init__(self, kafka: Kafka) -> None:
         self._kafka = kafka
         self._waiting: dict[str, list[Waiting]] = {}
-        """The messages that are not stored yet, by topic; a topic stands here while it is sent to."""
+        """The messages that Kafka has not stored yet, by topic. A topic is a key only while a task sends to it."""
         self._sending: set[asyncio.Task[None]] = set()
 
     async def send(self, topic: str, message: OutgoingMessage) -> None:
-        """Send a message, and wait until Kafka has stored it. Errors are those of `Kafka.send_each`."""
+        """Send a message, and wait until Kafka has stored it.
+
+        Raise Unavailable if it may not have arrived, Rejected if it is too large or the topic cannot be created.
+        """
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if (waiting := self._waiting.get(topic)) is not None:
             waiting.append((message, stored))
@@ -36,7 +39,7 @@ class GroupedSends:
         await stored
 
     def close(self) -> None:
-        """Give up what is not stored yet: its senders get Unavailable."""
+        """Stop sending. Calls of `send` whose messages are not stored yet raise Unavailable."""
         for task in self._sending:
             task.cancel()
 
@@ -57,7 +60,7 @@ class GroupedSends:
 
 
 def _settle(sent: Iterable[Waiting], fault: WmsError | None) -> None:
-    """Tell those who still wait whether their messages are stored."""
+    """Complete the futures of these messages: with success if `fault` is None, otherwise with `fault`. Cancelled ones are skipped."""
     for _, stored in sent:
         if stored.done():
             continue

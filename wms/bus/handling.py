@@ -26,7 +26,7 @@ M = TypeVar("M")
 
 
 class Handling(Generic[M]):
-    """Handles the decoded messages of one consumer. One call of the handler may take `seconds` seconds."""
+    """Handles the decoded messages of one consumer. A call of the handler is cancelled after `seconds` seconds."""
 
     def __init__(
         self,
@@ -85,7 +85,7 @@ class Handling(Generic[M]):
     async def handle(self, batch: Sequence[Decoded[M]], deferred: Sequence[Decoded[M]] = ()) -> None:
         """Handle the messages of `batch` and park those of `deferred`, in one transaction.
 
-        After a failure try again in halves, or one by one. A message that fails alone becomes a dead letter.
+        If it fails, the batch is handled in halves, or message by message. A message that fails alone becomes a dead letter.
         """
         try:
             await self._commit(batch, deferred)
@@ -243,7 +243,10 @@ def _unreadable(error: Exception) -> Rejected:
 
 
 def why(error: Exception) -> Rejected:
-    """Return what the sender of a message is told after this error, as a fault."""
+    """Return the refusal that the sender of a message gets after `error`.
+
+    It is `error` itself if that is Rejected, TOO_SLOW after a statement's timeout, and NOT_HANDLED otherwise.
+    """
     if isinstance(error, StatementTimeout):
         return Rejected("TOO_SLOW", "this took longer than a request may", "ask for less at a time")
     return error if isinstance(error, Rejected) else NOT_HANDLED

@@ -1,6 +1,6 @@
-"""An inbox: a topic from which one reader gets messages that are sent after it started.
+"""An inbox: a topic from which one reader gets the messages that are sent after it started.
 
-No offset is stored, as the reader asks again after a loss.
+No offset is stored. A reader that lost a message sends its request again.
 """
 
 import asyncio
@@ -27,7 +27,7 @@ LOG_SECONDS = 1.0
 
 
 class Inbox(Generic[M]):
-    """Reads the messages that are sent to partition 0 of a topic from now on; with `keys`, only those whose key is in there."""
+    """Reads the messages that are sent to partition 0 of a topic after the start. With `keys`, only messages with one of these keys are read."""
 
     def __init__(
         self, kafka: Kafka, topic: Topic, codec: Codec[M], keys: Container[bytes] | None = None
@@ -55,15 +55,15 @@ class Inbox(Generic[M]):
             await self._reader.close()
 
     async def probe(self) -> None:
-        """Send a probe, a tiny message, into the topic. It comes back once the messages before it were polled and handled."""
+        """Send a probe, a tiny message, into the topic. It is read again once the messages before it were polled."""
         await self._kafka.send_many(self._topic.name, *self.probes.prepare([0], self._topic.partitions))
 
     def probe_health(self) -> ConsumerHealth:
-        """Return how the probes of this inbox fare."""
+        """Return whether the probes of this inbox come back, and how fast."""
         return self.probes.health(self._topic.name, 1)
 
     def hurry(self) -> None:
-        """Fetch again without a pause, because an answer is expected."""
+        """Fetch again without a pause, because a message is expected."""
         if self._reader is not None:
             self._reader.hurry()
 

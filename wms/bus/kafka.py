@@ -1,8 +1,8 @@
 """A client of a Kafka cluster, on top of aiokafka's producer and admin client.
 
-Partitions are assigned by this system, not by Kafka's groups: Postgres determines the reader of each partition and holds the offsets.
-`auto_offset_reset` is earliest throughout, since some brokers report the end of a log wrongly. The number of partitions comes from our own
-configuration. A broker that lost its topics may create one with another number before we do.
+Kafka's consumer groups are not used: Postgres assigns the partitions to readers and holds the offsets. `auto_offset_reset` is earliest throughout,
+since some brokers report the end of a log wrongly. A topic's number of partitions comes from our own configuration. A broker that lost its topics may
+create one with another number before we do.
 """
 
 import asyncio
@@ -33,7 +33,7 @@ Headers = Sequence[tuple[str, bytes]]
 
 
 class OutgoingMessage(NamedTuple):
-    """A message to send: its key, which chooses the partition (an empty one any), its payload and its headers."""
+    """A message to send: key, payload and headers. The key chooses the partition; with an empty key it is an arbitrary one."""
 
     key: bytes
     payload: bytes
@@ -41,7 +41,7 @@ class OutgoingMessage(NamedTuple):
 
     @property
     def size(self) -> int:
-        """The bytes that it needs in a batch, at most."""
+        """The largest number of bytes that the message takes in a batch."""
         size = len(self.key) + len(self.payload)
         return (
             size + sum(len(name) + len(value) + 16 for name, value in self.headers) if self.headers else size
@@ -49,18 +49,18 @@ class OutgoingMessage(NamedTuple):
 
 
 def bearing(key: str, payload: bytes, token: str) -> OutgoingMessage:
-    """Return a message with `token` in its header if that is not empty."""
+    """Return a message with `token` in its header. With an empty `token` it has no header."""
     return OutgoingMessage(key.encode(), payload, [(HEADER, f"Bearer {token}".encode())] if token else ())
 
 
 SEND_SECONDS = 15.0
-"""How many seconds are waited for a Kafka broker to take messages. A broker that restarts may be back by then."""
+"""The time limit, in seconds, for a Kafka broker to accept messages. A broker that restarts may be back by then."""
 _EXISTS = 36
 _NOT_ALLOWED = frozenset({29, 31})
-"""Refusals of topics and of the cluster's changes: also those of who may not create a topic that exists."""
+"""Kafka's error codes for denied access to a topic or the cluster. A client that may not create topics gets them even if the topic exists."""
 REQUEST_LIMIT = 1_048_000
 FRAMING = 512
-"""The bytes that a batch may need beyond the keys, payloads and headers of its messages."""
+"""The most bytes that a batch needs beyond the keys, payloads and headers of its messages."""
 
 
 class Kafka:
@@ -78,7 +78,7 @@ class Kafka:
         self._known: dict[str, Topic] = {}
 
     async def start(self, topics: Sequence[Topic] = ()) -> None:
-        """Connect, and create those of these topics that are missing.
+        """Connect, and create the missing ones of these topics.
 
         Raise Unavailable if no Kafka broker answers, Rejected if the broker refuses a topic.
         """
@@ -114,7 +114,7 @@ class Kafka:
         await asyncio.gather(*retired, return_exceptions=True)
 
     async def read_cluster_id(self) -> str:
-        """Ask for the id of the cluster. If it changed, all topics and offsets are gone. Raise Unavailable without an answer."""
+        """Ask for the id of the cluster. A new id means that all topics and offsets are gone. Raise Unavailable if no Kafka broker answers."""
         if self._admin is None:
             raise Unavailable("not connected")
         try:
@@ -125,7 +125,7 @@ class Kafka:
         return str(described.get("cluster_id") or "")
 
     async def ensure(self, topics: Sequence[Topic]) -> None:
-        """Create those of these topics that are missing. Existing ones keep their settings.
+        """Create the missing ones of these topics. Existing ones keep their settings.
 
         Raise Unavailable if no Kafka broker answers, Rejected if the broker refuses a topic.
         """
@@ -171,14 +171,18 @@ class Kafka:
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
         """Send one message, with `token` in its header if that is not empty, and wait until Kafka has stored it.
 
-        `key` chooses the partition; an empty one any. Errors are those of `send_each`.
+        `key` chooses the partition; with an empty key it is an arbitrary one. Raise Unavailable if the message may not have arrived, Rejected if it
+        is too large or the topic cannot be created.
         """
         await self.send_each(topic, [bearing(key, payload, token)])
 
     async def send_many(
         self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes], headers: Headers = ()
     ) -> None:
-        """Send messages, a payload for each key, all with the same headers. Errors are those of `send_each`."""
+        """Send one payload for each key, all with the same headers, and wait until Kafka has stored them.
+
+        Raise Unavailable if some may not have arrived, Rejected if one is too large or the topic cannot be created.
+        """
         messages = [OutgoingMessage(*pair, headers) for pair in zip(keys, payloads, strict=True)]
         await self.send_each(topic, messages)
 
@@ -197,7 +201,10 @@ class Kafka:
                 raise Unavailable(f"{topic}: not sent: the broker refuses without a reason")
 
     async def _deliver(self, topic: Topic, messages: Sequence[OutgoingMessage]) -> Sequence[OutgoingMessage]:
-        """Send messages; return those that the Kafka broker refused without a reason, to be sent again at once."""
+        """Send messages once. Return those to be sent again: the embedded broker refused them without giving a reason.
+
+        Raise Unavailable if the Kafka broker does not accept them within `SEND_SECONDS`.
+        """
         producer = await self._open_producer()
         sending: list[tuple[Sequence[OutgoingMessage], asyncio.Future[Any]]] = []
         try:

@@ -6,11 +6,11 @@ from wms.db.instance import DEAD_AFTER_SECONDS
 from wms.ids import InstanceId
 
 MARGIN_SECONDS = 1.0
-"""How many seconds before others consider it dead an instance without heartbeats gives up its partitions."""
+"""An instance without successful heartbeats gives up its partitions this many seconds before others consider it dead."""
 
 
 class Membership:
-    """Which service instances are alive and share the work of this one, as its last heartbeat learned."""
+    """Which instances of a service are alive and share its partitions, by the last heartbeat of this instance."""
 
     def __init__(self, instance_id: InstanceId) -> None:
         self.instance_id = instance_id
@@ -18,10 +18,10 @@ class Membership:
         self._good_until = 0.0
 
     def update(self, sharers: dict[str, list[InstanceId]], sent_at: float | None = None) -> None:
-        """Store what a heartbeat returned: the live instances of each consumer, by its name.
+        """Store what a heartbeat returned: the live instances of each consumer, by the consumer's name.
 
-        `sent_at` is the monotonic time in seconds just before the heartbeat was sent; None: now. The partitions last from then on, as
-        others count from there too.
+        `sent_at` is the monotonic time in seconds just before the heartbeat was sent; None for now. The validity of the partitions counts from it, as
+        it does for the other instances.
         """
         self._sharers = sharers
         began = time.monotonic() if sent_at is None else sent_at
@@ -37,12 +37,12 @@ class Membership:
     def share(self, consumer: str, count: int) -> tuple[int, ...]:
         """Return which of the partitions 0 to `count` - 1 this instance reads for a consumer.
 
-        Empty once its last heartbeat is too old.
+        Return none if this instance's last heartbeat is too old.
         """
         return () if time.monotonic() > self._good_until else self.assigned(consumer, count)
 
     def assigned(self, consumer: str, count: int) -> tuple[int, ...]:
-        """Return which of the partitions 0 to `count` - 1 the last heartbeat gave this instance, however old it is."""
+        """Return which of the partitions 0 to `count` - 1 the last heartbeat gave to this instance, however old that heartbeat is."""
         sharers = self._sharers.get(consumer, [])
         if self.instance_id not in sharers:
             return ()

@@ -1,4 +1,4 @@
-"""Notes in the database on messages that take long to handle. If this process dies, the next one knows which may have killed it."""
+"""Records slow work in the database: which messages an instance is handling. After a crash, the next process finds which may have caused it."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,11 +18,11 @@ log = structlog.get_logger()
 Work: TypeAlias = Callable[[], Awaitable[None]]
 
 NOTED_AFTER_SECONDS = 1.0
-"""How many seconds a batch takes before a note is written. Few take so long, so that notes cost almost nothing."""
+"""After how many seconds of work on a batch its note is written. Few batches take so long, so notes cost almost nothing."""
 
 
 class Noting:
-    """Writes the notes of one consumer in one service instance."""
+    """Writes to the database which messages one consumer of this instance is handling, if that takes long."""
 
     def __init__(self, db: Database, feed: Feed, instance_id: InstanceId) -> None:
         self._db = db
@@ -30,16 +30,16 @@ class Noting:
         self.instance_id = instance_id
 
     def batch(self, spans: Mapping[int, Span], *, at_once: bool = False) -> "Note":
-        """Return a context to handle a batch in. A note of these messages is written if it takes long, or with `at_once` at its beginning.
+        """Return a context in which to handle a batch. After `NOTED_AFTER_SECONDS` a note on its messages is written, with `at_once` at the start.
 
-        `spans` has the first and the last offset of each partition.
+        `spans` gives the first and the last offset of the batch in each partition.
         """
         return Note(
             partial(self._note_batch, spans), partial(self._forget_batch, list(spans)), at_once=at_once
         )
 
     def parked(self, parked_ids: Sequence[int], *, at_once: bool = False) -> "Note":
-        """Return a context to handle parked messages in. A note is written if that takes long, or with `at_once` at its beginning."""
+        """Return a context in which to handle parked messages. After `NOTED_AFTER_SECONDS` a note on them is written, with `at_once` at the start."""
         return Note(
             partial(self._take, parked_ids, self.instance_id),
             partial(self._take, parked_ids, None),

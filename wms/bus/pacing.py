@@ -1,11 +1,11 @@
 """Pauses between fetches from the embedded broker, which does not answer a held fetch when messages arrive. They grow while none come.
 
-The embedded broker looks for messages at the start of a fetch and once more at the end of its wait. So a fetch waits only a few
-milliseconds, and the reader pauses between fetches. A pause is a share of the silence so far. A message is late by at most that share, and
-an idle reader costs next to nothing.
+The embedded broker looks for messages at the start of a fetch and once more at the end of its wait. So a fetch waits only a few milliseconds, and the
+reader pauses between fetches. A pause is a fixed fraction of the time since the last message. So a message is late by at most that fraction, and an
+idle reader costs next to nothing.
 
-The wait also bounds the broker's search for messages, and a long log takes longer: it then reports the log's end and returns nothing. A
-reader that knows of unread messages allows ample time.
+The wait is also the time limit of the broker's search for messages. In a long log the search takes longer; the broker then returns nothing, as at the
+log's end. A reader that knows of unread messages therefore allows ample time.
 """
 
 import asyncio
@@ -17,13 +17,13 @@ LONGEST_SECONDS = 0.1
 SHARE_OF_SILENCE = 1 / 6
 MOMENT_MS = 4
 AMPLE_MS = 4_000
-"""Milliseconds that suffice to find the end of a log that fills the memory of the embedded broker."""
+"""A wait, in milliseconds, that suffices to search a log as long as the embedded broker's memory can hold."""
 
 
 def fetch_wait_ms(*, behind: bool) -> int:
-    """Return how many milliseconds the Kafka broker may take for a fetch.
+    """Return for how many milliseconds the Kafka broker may hold a fetch.
 
-    With `behind`, unread messages are known to exist, and it is longer.
+    It is longer with `behind`: unread messages are known to exist.
     """
     return AMPLE_MS if behind else MOMENT_MS
 
@@ -42,7 +42,7 @@ class Pacing:
         self._resting: asyncio.Future[None] | None = None
 
     def next_rest_seconds(self) -> float:
-        """Return how many seconds a pause would take that begins now."""
+        """Return how many seconds a pause would last if it began now."""
         return rest_seconds(self._clock() - self._news_at)
 
     def hurry(self) -> None:

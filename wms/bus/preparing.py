@@ -14,11 +14,11 @@ from wms.errors import Rejected
 M = TypeVar("M")
 
 ALLOWANCE_SECONDS = 0.1
-"""Processor seconds for one owner's messages in a batch with several owners. Further messages are parked."""
+"""The limit, in processor seconds, of preparing one owner's messages in a batch with several owners. Further messages are parked."""
 ALONE_SECONDS = GOAL_SECONDS
-"""Processor seconds for a batch whose messages are all of one owner. It is more, as no other owner waits."""
+"""The limit, in processor seconds, of preparing a batch whose messages are all of one owner. It is higher, as no other owner waits."""
 WHOLE_SECONDS = 30.0
-"""Processor seconds for one message when nothing else bounds it. A message that needs more is refused."""
+"""The limit, in processor seconds, of preparing one message that is not parked. A message that needs more is refused."""
 
 TOO_EXPENSIVE = Rejected(
     "TOO_EXPENSIVE", f"to read this takes more than {WHOLE_SECONDS:g} s", "send it in smaller parts"
@@ -26,7 +26,7 @@ TOO_EXPENSIVE = Rejected(
 
 
 class Preparing(Generic[M]):
-    """Prepares the messages of a consumer's batches before their transactions."""
+    """Runs the preparation (parsing and checking) of a consumer's messages before the transactions that handle them."""
 
     def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
         self._preparation = preparation
@@ -35,10 +35,12 @@ class Preparing(Generic[M]):
     async def within_allowance(
         self, batch: Sequence[Decoded[M]], on_step: Callable[[], None] = lambda: None
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
-        """Prepare messages of a batch. Return the prepared ones, and those deferred, to be parked.
+        """Prepare the messages of a batch within their owners' time limits.
 
-        Deferred are messages over their owner's limit of time, and later ones of the same owner and partition. `on_step` is called every
-        few milliseconds of work.
+        Return the prepared messages and the deferred ones, which are to be parked.
+
+        A message is deferred if its owner's limit is used up, or an earlier one of the same owner and partition is deferred. `on_step` is called
+        every few milliseconds of work.
         """
         alone = len({each.owner for each in batch if each.owner}) <= 1
         outcomes = await self._outcomes(batch, ALONE_SECONDS if alone else ALLOWANCE_SECONDS, on_step)
@@ -55,7 +57,7 @@ class Preparing(Generic[M]):
         return good, deferred
 
     async def whole(self, batch: Sequence[Decoded[M]]) -> list[Decoded[M]]:
-        """Prepare all messages, and return them in order. A message that takes over `WHOLE_SECONDS` gets a fault."""
+        """Prepare all messages, and return them in order. A message that takes over `WHOLE_SECONDS` is returned with a fault."""
         prepared: list[Decoded[M]] = []
         for each in batch:
             (outcome,) = await self._outcomes([each], WHOLE_SECONDS)

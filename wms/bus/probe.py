@@ -1,8 +1,8 @@
 """Probes: tiny messages that a service sends into its own partitions to check that they are served.
 
-A probe takes the path of all messages except the handler: broker, reader, batch, transaction, offset. It carries a random number that
-only its sender knows before it is sent. Other messages that look like probes are skipped. They prove nothing, and cost as much as any
-unreadable message.
+A probe takes the same path as other messages, except for the handler: broker, reader, batch, transaction, offset. Its payload is a random number,
+which others cannot know before it is sent. Other messages that look like probes prove nothing and are skipped. They cost as much as any unreadable
+message.
 """
 
 import secrets
@@ -16,23 +16,23 @@ from wms.bounded_cache import BoundedCache
 from wms.bus.reader import Message
 
 PROBE_SECONDS = 3.0
-"""Seconds between two probes into one partition."""
+"""How often, in seconds, a probe is sent into each partition."""
 UNSERVED_AFTER_SECONDS = 10.0
-"""After so many seconds without a probe that came back, a partition counts as not served."""
+"""A partition counts as not served if no probe came back for this many seconds."""
 
 _KEY = b"wms.probe."
 _PAYLOAD = b"wms.probe "
 _SIZE = len(_PAYLOAD) + 32
 _OUTSTANDING = 8
-"""How many probes are remembered for a partition. Older ones of an unserved partition do not matter."""
+"""The largest number of unread probes that are remembered for a partition. In a partition that is not served, older ones do not matter."""
 
 
 class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How the probes of one partition fare: whether they come back, and how fast."""
+    """The results of the probes of one partition: whether they come back, and how fast."""
 
     partition: int
     round_trip_ms: float | None
-    """How many milliseconds the last probe took that came back; None before the first."""
+    """The round trip, in milliseconds, of the probe that came back last; None if none did yet."""
     silent_seconds: float
     """Seconds since a probe last came back, or since the partition was assigned."""
 
@@ -43,15 +43,15 @@ class ProbeHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ConsumerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """How the probes fare in all partitions that one consumer reads in one service instance."""
+    """The results of the probes in all partitions that one instance of a service reads for one consumer."""
 
     topic: str
     partitions: int
-    """How many partitions the topic has, those of other instances included."""
+    """How many partitions the topic has, including those that other instances read."""
     probes: tuple[ProbeHealth, ...] = ()
-    """How the probes fare in each partition of this instance."""
+    """The results of the probes, for each partition that this instance reads."""
     passed: int = 0
-    """How many probes of this instance came back. They count as handled messages elsewhere."""
+    """How many probes of this instance came back. Counts of handled messages include them."""
 
 
 class _Partition(msgspec.Struct):
@@ -67,7 +67,7 @@ class _Partition(msgspec.Struct):
 
 
 class Probes:
-    """The probes of one consumer: those that are out, and how long those took that came back."""
+    """The probes of one consumer: those that were sent and have not come back, and the round trips of the others."""
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
@@ -86,7 +86,7 @@ class Probes:
         return keys, payloads
 
     def recognise(self, record: Message) -> bool:
-        """Return whether a record is a probe, whoever sent it. One of our own is remembered until `moved` reports its offset."""
+        """Return whether a record is a probe, whoever sent it. One of our own counts as returned once `moved` passes its offset."""
         if not is_probe(record):
             return False
         each = self._partitions.get(record.partition)
@@ -95,7 +95,7 @@ class Probes:
         return True
 
     def moved(self, next_offsets: Mapping[int, int]) -> None:
-        """Store that all messages before these offsets, by partition, are handled and committed. Probes among them came back."""
+        """Record that all messages before these offsets, by partition, are handled and committed. Our probes among them count as returned."""
         now = time.monotonic()
         for number, offset in next_offsets.items():
             each = self._partitions.get(number)
@@ -107,7 +107,7 @@ class Probes:
                 self.passed += 1
 
     def health(self, topic: str, partitions: int) -> ConsumerHealth:
-        """Return how the probes fare in each partition to which the last were sent. `partitions` is the number of the topic's."""
+        """Return the results of the probes of each partition that was last probed. `partitions` is the topic's number of partitions."""
         now = time.monotonic()
         probes = [
             ProbeHealth(

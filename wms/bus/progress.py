@@ -8,7 +8,7 @@ import msgspec
 from wms.bus.probe import Probes
 
 STALLED_AFTER_SECONDS = 8.0
-"""After so many seconds without progress a partition counts as stalled. A healthy one makes progress several times a second."""
+"""A partition counts as stalled after this many seconds without progress. A healthy one makes progress several times a second."""
 
 
 class PartitionHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -26,9 +26,9 @@ class PartitionHealth(msgspec.Struct, frozen=True, kw_only=True):
     in_hand_offset: int | None = None
     """The offset of the partition's first message in the batch being handled; None without a batch."""
     busy_seconds: float = 0.0
-    """For how many seconds the batch that holds up the partition has been handled; 0 without a batch."""
+    """For how many seconds the batch that this partition waits for has been handled so far; 0 without a batch."""
     step_seconds_ago: float = 0.0
-    """Seconds since that batch last made progress: a message was prepared or a statement finished."""
+    """Seconds since that batch last made progress: a message was prepared, or a database statement finished."""
     stalled: bool = False
     """Whether the partition made no progress for `STALLED_AFTER_SECONDS`."""
 
@@ -41,7 +41,7 @@ class PartitionHealth(msgspec.Struct, frozen=True, kw_only=True):
 class _Partition(msgspec.Struct):
     served_at: float
     ready_at: float = 0.0
-    """When the partition's lane last became ready to read: a reader was opened, or a batch ended."""
+    """When the partition's lane last became ready to read, in monotonic seconds: a reader was opened, or a batch ended."""
     free_at: float = 0.0
     """When the last batch of the partition's lane ended, in monotonic seconds."""
     reading: bool = False
@@ -49,23 +49,23 @@ class _Partition(msgspec.Struct):
     end_offset: int | None = None
     in_hand: int | None = None
     busy_since: float | None = None
-    """When the current batch of the partition's lane began; None without a batch."""
+    """When the current batch of the partition's lane began, in monotonic seconds; None without a batch."""
     lane: tuple[int, ...] = ()
     """The partitions in the lane that handles the current batch."""
     stepped_at: float = 0.0
-    """When the current batch last made a step."""
+    """When the current batch last made progress, in monotonic seconds."""
     answered_at: int = 0
 
 
 class ConsumerProgress:
-    """How far one consumer is in each of its partitions. It is kept while no reader is open."""
+    """How far one consumer is in each of its partitions. The data are kept while no reader is open."""
 
     def __init__(self) -> None:
         self._partitions: dict[int, _Partition] = {}
         self.probes = Probes()
 
     def assign(self, partitions: Iterable[int]) -> None:
-        """Follow exactly these partitions from now on. What is known of them is kept."""
+        """Track exactly these partitions from now on. Data on partitions that were tracked before are kept."""
         now = time.monotonic()
         known = self._partitions
         self._partitions = {each: known.get(each) or _Partition(now) for each in partitions}
@@ -84,7 +84,7 @@ class ConsumerProgress:
             self._partition(number).reading = False
 
     def taken(self, lane: Iterable[int], first_offsets: Mapping[int, int]) -> None:
-        """Store that a batch begins in the lane of these partitions. `first_offsets` has its first offset in each."""
+        """Store that the lane of these partitions begins a batch. `first_offsets` gives the batch's first offset in each partition."""
         now = time.monotonic()
         for number in lane:
             each = self._partition(number)
@@ -99,7 +99,7 @@ class ConsumerProgress:
                 self._partition(number).stepped_at = now
 
     def done(self, lane: Iterable[int]) -> None:
-        """Store that the batch of this lane ended, whether it succeeded or not."""
+        """Store that the batch of this lane ended, by success or failure."""
         now = time.monotonic()
         for number in lane:
             each = self._partition(number)
@@ -127,7 +127,7 @@ class ConsumerProgress:
         return True
 
     def unheard(self, lane: Iterable[int]) -> list[int]:
-        """Return those partitions of a lane that had neither progress nor an answer of Kafka for `STALLED_AFTER_SECONDS`."""
+        """Return the partitions of a lane that neither progressed nor had an answer of Kafka for `STALLED_AFTER_SECONDS`."""
         now = time.monotonic()
         these = [(number, self._partition(number)) for number in lane]
         return [
@@ -137,7 +137,7 @@ class ConsumerProgress:
         ]
 
     def longest_stall_seconds(self) -> float:
-        """Return for how many seconds the worst partition made no progress. Those with a batch being handled do not count."""
+        """Return the longest time, in seconds, for which a partition made no progress. Partitions with a batch in work do not count."""
         now = time.monotonic()
         idle = (each for each in self._partitions.values() if each.busy_since is None)
         return max((now - max(each.served_at, each.free_at) for each in idle), default=0.0)

@@ -24,7 +24,7 @@ HEADER = "authorization"
 TOKEN_LIMIT = 16_384
 
 LITTLE_BYTES = 262_144
-"""If fewer bytes of payloads came, nothing is fetched ahead, as the next fetch is quick."""
+"""After a fetch with fewer bytes of payloads than this, the next messages are not fetched ahead."""
 
 
 class Message(msgspec.Struct, frozen=True):
@@ -39,7 +39,7 @@ class Message(msgspec.Struct, frozen=True):
     fault: str = ""
     """Why the record cannot be read; empty if it can.
 
-    A faulty record stands for all records since the one before, up to its offset.
+    A faulty record stands for all records after the previous readable one, up to its own offset.
     """
 
     @property
@@ -96,7 +96,7 @@ class Reader:
         fetcher._proc_fetch_request = paced  # noqa: SLF001
 
     def _is_behind(self, request: Any) -> bool:
-        """Return whether a fetch asks for messages that are known to exist."""
+        """Return whether a fetch request asks for messages that are known to exist already."""
         return any(
             self.high_water(partition) > offset
             for _, partitions in request.topics
@@ -104,7 +104,7 @@ class Reader:
         )
 
     def hurry(self) -> None:
-        """Fetch again without a pause, as a message has come or is expected."""
+        """Fetch again without a pause, because a message came or is expected."""
         if self._pacing is not None:
             self._pacing.hurry()
 
@@ -152,7 +152,7 @@ class Reader:
         return messages
 
     async def _poll_singly(self, limit: int) -> list[Message]:
-        """Read one record at a time, up to the one that cannot be read. It is returned last, as a faulty message."""
+        """Read one record at a time, and stop at the first one that cannot be read. That one is returned last, as a faulty message."""
         found: list[Message] = []
         for place in self._consumer.assignment():
             # Seeking drops the fetched messages, and with them the half-read batch that failed.

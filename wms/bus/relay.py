@@ -29,15 +29,15 @@ SWEEP_EVERY_SECONDS = 1.0
 SWEEP_AT_ONCE = 200
 TAKEN_FOR_SECONDS = 10.0
 TROUBLE_AFTER_SECONDS = 8.0
-"""After so many seconds in which Kafka took no message of a topic, the topic is reported."""
+"""A topic is reported as in trouble if Kafka has accepted none of its messages for this many seconds."""
 IN_HAND_LIMIT = 2_000
-"""While more outbox rows than this are in memory, the relay takes none that other processes left."""
+"""While more outbox rows than this are in memory, the relay takes over no rows that other processes left."""
 FORGET_EVERY_SECONDS = 0.25
-"""How often, in seconds, sent messages are deleted from the outbox. After each batch it would cost as much as the batch."""
+"""How often, in seconds, sent messages are deleted from the outbox. A deletion after each batch would cost as much as the batch itself."""
 
 
 class Relay:
-    """Sends the messages in the outbox of this process to Kafka, and those that dead processes left in theirs."""
+    """Sends the outbox messages of this process to Kafka, and those that dead processes left."""
 
     name = "relay"
 
@@ -55,7 +55,7 @@ class Relay:
         self._notices = notices
         self._waiting: dict[str, list[Parcel]] = {}
         self._busy: dict[str, float] = {}
-        """The topics that are being sent to, and the monotonic time when Kafka last took messages of each."""
+        """For each topic that is being sent to, the monotonic time when Kafka last accepted messages for it."""
         self._in_hand: set[int] = set()
         self._replies_in_hand = 0
         self._acknowledged: list[int] = []
@@ -97,7 +97,7 @@ class Relay:
                     group.create_task(self._empty(topic))
 
     def trouble(self) -> str:
-        """Return a sentence on the topic of which Kafka has taken no message for longest; empty if there is none."""
+        """Return a sentence on the topic whose messages Kafka has not accepted for the longest time; empty if there is no such topic."""
         topic = min(self._busy, key=self._busy.__getitem__, default="")
         seconds = time.monotonic() - self._busy[topic] if topic else 0.0
         return f"{topic} takes nothing for {seconds:.0f} s" if seconds > TROUBLE_AFTER_SECONDS else ""
@@ -159,7 +159,7 @@ class Relay:
             self._forgettable.set()
 
     def _signed(self, topic: str, keys: Sequence[bytes], payloads: Sequence[bytes]) -> Sequence[bytes]:
-        """Return the payloads as they are sent: those to pilots, and those between services, with signatures."""
+        """Return the payloads to send. Those to pilots and those between services get signatures; others are unchanged."""
         if find(topic).is_internal:
             return self._as_notices(topic, payloads)
         if not topic.startswith(SITE_PREFIX):
@@ -174,9 +174,9 @@ class Relay:
         return [self._notices.sign(topic, payload) for payload in payloads]
 
     async def _is_heard(self, topic: str) -> bool:
-        """Return whether anybody can read a topic. Only a user's inbox may not exist.
+        """Return whether the topic exists. Only a user's inbox may be missing, as for a forged user name.
 
-        A user's client creates its inbox before it sends a request; a forged name has no inbox.
+        A user's client creates its inbox before it sends a request.
         """
         return not topic.startswith(INBOX_PREFIX) or await self._kafka.exists(topic)
 

@@ -1,4 +1,4 @@
-"""Rounds of a consumer: its lanes (groups of partitions with a transaction each) begin together, and end together after a batch."""
+"""Rounds of a consumer: its lanes (groups of partitions with a transaction each) start together. If one ends, the others end after a batch."""
 
 import asyncio
 from collections.abc import Coroutine, Sequence
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Round:
-    """One round of a consumer, with the partitions `wanted`. All lanes end when `is_over` is set."""
+    """A period in which a consumer's lanes read the partitions `wanted`. Every lane ends after its current batch once `is_over` is set."""
 
     def __init__(self, wanted: tuple[int, ...]) -> None:
         self.wanted = wanted
@@ -20,7 +20,7 @@ class Round:
 
 
 def is_cancelled() -> bool:
-    """Return whether somebody has asked to cancel the current asyncio task."""
+    """Return whether the current asyncio task has been asked to cancel."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -38,7 +38,7 @@ async def together(lanes: Sequence[Coroutine[Any, Any, None]]) -> None:
 async def to_its_end(work: Coroutine[Any, Any, T]) -> T:
     """Await `work` to its end, even if the caller is cancelled meanwhile; return its result.
 
-    After a cancellation, CancelledError is raised once the work has ended.
+    If the caller was cancelled, raise CancelledError once the work has ended.
     """
     task = asyncio.ensure_future(work)
     try:

@@ -11,7 +11,7 @@ M = TypeVar("M")
 class SignedCodec(Codec[M]):
     """Decodes the signed messages between services on one topic. `union` is the type of the messages.
 
-    With `again` it also accepts old messages, and the same ones again.
+    With `again` it also accepts messages that are old or were accepted before.
     """
 
     def __init__(self, union: Any, topic: str, notices: Notices, *, again: bool = False) -> None:

@@ -24,11 +24,11 @@ READ_SECONDS = 5.0
 LOOK_WITHIN = 1.0
 LOOK_SECONDS = 0.2
 PATIENCE_SECONDS = 3.0
-"""For how many seconds a message is the next one of its partition before it counts as blocking."""
+"""A message blocks its partition if it has been the next one to handle for this many seconds."""
 
 
 class Blocked(msgspec.Struct, frozen=True, kw_only=True):
-    """The message that a consumer must handle next in one partition, by its offset."""
+    """The position of a message that a consumer must handle next: consumer, topic, partition and offset."""
 
     consumer: str
     topic: str
@@ -37,12 +37,12 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def text(self) -> str:
-        """The place of the message, as `wms dead-letters skip` takes it."""
+        """The position of the message as text, in the form that `wms dead-letters skip` takes."""
         return f"{self.consumer} {self.topic}/{self.partition} {self.offset}"
 
 
 class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that a consumer must handle next, and for how long it has been so."""
+    """A message that a consumer must handle next, and for how long it has been the next one."""
 
     blocked: Blocked
     message: Message
@@ -51,18 +51,21 @@ class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SkipOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """An operator's order to skip a message: who orders it, and why."""
+    """An operator's order to skip a message: the operator, the reason, and whether to use force."""
 
     operator: str
     reason: str
     force: bool = False
-    """Whether to end the transaction that is handling the message. Otherwise the order waits for it, 3 s at most."""
+    """Whether to end the database sessions that are handling the message. Otherwise the order waits for them, 3 s at most."""
 
 
 async def first_messages(
     kafka: Kafka, topic: str, offsets: Mapping[int, int], within: float = READ_SECONDS
 ) -> dict[int, Message]:
-    """Return, for each partition, the first message at or after its offset in `offsets`. Those not found in `within` seconds are absent."""
+    """Return, for each partition, the first message at or after its offset in `offsets`.
+
+    Partitions where none is found in `within` seconds are absent.
+    """
     found: dict[int, Message] = {}
     reader = await kafka.reader(topic)
     try:
@@ -92,7 +95,7 @@ async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECOND
 async def next_messages(
     db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
 ) -> list[Unhandled]:
-    """Return the next message of each given partition, named by consumer, topic and number. Partitions without one are absent."""
+    """Return the message that is next to be handled in each partition, named by consumer, topic and number. Partitions without one are absent."""
     positions = await _positions(db, kafka)
     at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
     return await _still(await _messages_at(at, kafka), db, kafka)
@@ -111,7 +114,7 @@ async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked,
 
 
 async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
-    """Return those of these messages that are still the next ones of their partitions."""
+    """Return those of these messages that are still the next ones to be handled in their partitions."""
     now = await _positions(db, kafka)
     return [
         Unhandled(blocked=each, message=message, age=now[each])
@@ -143,12 +146,11 @@ async def set_aside(
     *,
     also: Callable[[Transaction], Awaitable[None]] | None = None,
 ) -> Message:
-    """Make the message that `blocked` names a dead letter, move the consumer's offset past it, log the order, and return it.
+    """Make the message at the position `blocked` a dead letter, move the consumer's offset past it, log the order, and return the message.
 
-    `verify` returns the sender that a token proves, None if it is invalid. A message without a sender is never replayed. `also` is
-    called with the transaction, for what else it is to do.
-    Raise Rejected if the message is not the next one of its partition, or does not exist. Raise Unavailable if a consumer is
-    handling the message.
+    `verify` returns the sender that a token proves, or None if the token is invalid. A message without a sender is never replayed. `also` is called
+    with the transaction, for further work in it. Raise Rejected if the message is not the next one of its partition, or does not exist. Raise
+    Unavailable if a consumer is handling the message.
     """
     feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:
@@ -182,7 +184,7 @@ async def set_aside(
 
 
 def check_next(blocked: Blocked, following: int | None) -> None:
-    """Raise Rejected unless the message is the next one of its partition; `following` is the next offset, None if nothing was read."""
+    """Raise Rejected unless `following` is the offset of the message. `following` is the partition's next offset, or None if it was never read."""
     if following is None:
         raise Rejected(
             "NO_SUCH_PARTITION",
@@ -203,7 +205,7 @@ def _as_json(principal: Principal | None) -> str | None:
 
 @asynccontextmanager
 async def _unlocked(db: Database, tx: Transaction, *, force: bool) -> AsyncIterator[None]:
-    """Let statements of the transaction wait briefly for locks; with `force`, end the sessions that hold these locks."""
+    """In this context, statements of the transaction wait briefly for locks. With `force`, sessions that hold the locks are ended instead."""
     if not force:
         await offset.wait_briefly(tx)
         yield

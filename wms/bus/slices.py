@@ -11,11 +11,11 @@ import msgspec
 from wms.bus.delivery import Steps
 
 SLICE_SECONDS = 0.03
-"""How many processor seconds preparations run before other work in the thread gets its turn."""
+"""For how many processor seconds preparations run before other work gets its turn in the thread."""
 
 
 class PreparationOutcome(msgspec.Struct):
-    """What became of one message's preparation: a value, an error, or neither if it was given up."""
+    """The outcome of one message's preparation: a value, an error, or neither if its time ran out."""
 
     seconds: float = 0.0
     """How many processor seconds the preparation took."""
@@ -25,7 +25,7 @@ class PreparationOutcome(msgspec.Struct):
 
 
 class Work(msgspec.Struct):
-    """The preparation of one message: whose it is, its steps, and its outcome, which is filled in."""
+    """The preparation of one message: its owner, its steps, and its outcome, which is filled in when it ends."""
 
     owner: str
     steps: Steps
@@ -33,7 +33,7 @@ class Work(msgspec.Struct):
 
 
 class Slices:
-    """One thread that runs all preparations of a process. They share caches, so they never run side by side."""
+    """One thread that runs all preparations of a process. They share caches, so they must not run in parallel."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
@@ -43,7 +43,7 @@ class Slices:
     ) -> None:
         """Run preparations in order, at most `allowance` processor seconds for each owner, and fill in their outcomes.
 
-        Those beyond are left undone. `on_step` is called every few milliseconds.
+        Preparations over the allowance are not finished. `on_step` is called every few milliseconds.
         """
         spent: dict[str, float] = {}
         position = 0
@@ -53,16 +53,19 @@ class Slices:
             on_step()
 
     async def call(self, work: Callable[[], None]) -> None:
-        """Run a function in the thread, when no preparation runs, and wait for its end."""
+        """Run a function in the thread, while no preparation runs, and wait until it returns."""
         await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     def close(self) -> None:
-        """End the thread after what it runs now. What still waits is dropped."""
+        """End the thread after its current work. Waiting work is dropped."""
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
 def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowance: float) -> int:
-    """Run preparations from `position` on for some milliseconds; return the position at which to continue."""
+    """Run preparations from index `position` on, for some milliseconds. Return the index at which to continue.
+
+    `spent` are the processor seconds of each owner so far, which are increased in place. `allowance` is their limit.
+    """
     ends = time.thread_time() + SLICE_SECONDS
     while position < len(works):
         work = works[position]
@@ -75,7 +78,7 @@ def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowa
 
 
 def _advance(work: Work, spent: dict[str, float], allowance: float, ends: float) -> bool:
-    """Continue one preparation. Return whether it is over: done, or given up as its owner's allowance is used."""
+    """Continue one preparation until `ends`. Return whether it is over: done, or abandoned because its owner's allowance is used up."""
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
     try:

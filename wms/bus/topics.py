@@ -28,7 +28,7 @@ class Topic(msgspec.Struct, frozen=True):
     """The number of partitions: at most 4 where clients write, since the embedded broker creates missing topics with 4."""
     retention_hours: int = 24
     gathered_seconds: float = 0.0
-    """For how many seconds the relay collects messages before it sends them. Longer where no client waits for them."""
+    """For how many seconds the relay collects messages before it sends them. It is longer for topics on which no client waits."""
     is_internal: bool = False
     """Whether only services write to the topic. Its messages are signed."""
     is_open: bool = False
@@ -52,7 +52,7 @@ SHARED: Final = (
     Topic(pilot_exchange.TOPIC, 4, 1, is_open=True),
     Topic(pilot_exchange.ANSWERS_TOPIC, 1, 1),
 )
-"""The topics that every system has, beside inboxes. Messages are kept for slow readers; Postgres holds the truth."""
+"""The topics that every system has, besides inboxes. Messages are kept for slow readers only; the state is in Postgres."""
 
 
 def user_inbox(owner: str) -> Topic:

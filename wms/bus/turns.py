@@ -10,16 +10,16 @@ from wms.fairness import levelled
 M = TypeVar("M")
 
 SECONDS_A_SECOND, BURST_SECONDS = 0.25, 2.0
-"""How much processing time an owner may use before its messages are parked: seconds regained a second, and the most."""
+"""The processing time that an owner may use before its messages are parked: seconds regained each second, and the largest balance."""
 PATIENCE_SECONDS = 2.0
-"""If the unread messages take more seconds than this, messages of owners without time left are parked at once."""
+"""If all unread messages would take longer than this, in seconds, messages of owners without time left are parked at once."""
 
 Whose = tuple[int, str]
 """A partition and an owner of messages. Messages of the same owner and partition are handled in their order."""
 
 
 class Turns:
-    """How much processing time owners have left, how many messages of each are parked, and whose turn is next.
+    """How much processing time each owner has left, how many of its messages are parked, and whose turn is next.
 
     Times `now` are in monotonic seconds.
     """
@@ -28,10 +28,10 @@ class Turns:
         self._budget = Budget(SECONDS_A_SECOND, BURST_SECONDS)
         self._parked: dict[Whose, int] = {}
         self._used: dict[str, float] = {}
-        """Seconds that each owner's parked messages took since there were last none."""
+        """The seconds that each owner's parked messages took to handle. It begins anew when no messages are parked."""
 
     def load(self, parked: Mapping[Whose, int]) -> None:
-        """Replace what is known of how many messages are parked, by partition and owner."""
+        """Replace the numbers of parked messages, by partition and owner, with those in `parked`."""
         self._parked = dict(parked)
 
     def split(
@@ -39,8 +39,8 @@ class Turns:
     ) -> tuple[list[Decoded[M]], list[Decoded[M]]]:
         """Divide a batch into messages to handle now and messages to park.
 
-        A message is parked if earlier ones of its owner are, or if the owner has no time left and others wait. `behind_seconds` is how long
-        all unread messages would take.
+        A message is parked if earlier ones of its owner are, or if the owner has no time left and other owners' messages wait. `behind_seconds` is
+        how long all unread messages would take.
         """
         contended = behind_seconds > PATIENCE_SECONDS or len({each.owner for each in batch if each.owner}) > 1
         good: list[Decoded[M]] = []
@@ -82,11 +82,11 @@ class Turns:
         return min(self._parked, key=lambda whose: (self._used[whose[1]], whose))
 
     def parked_of(self, whose: Whose) -> int:
-        """Return how many messages of this owner are parked in this partition, as far as is known."""
+        """Return how many messages of this partition and owner are parked, by the counts in memory."""
         return self._parked.get(whose, 0)
 
     def took(self, whose: Whose, seconds: float, gone: int, now: float) -> None:
-        """Store that `gone` parked messages of this partition and owner were handled or vanished, which took `seconds` seconds."""
+        """Store that `gone` parked messages of this partition and owner were handled or had vanished. The work took `seconds` seconds."""
         self._used[whose[1]] = self._used.get(whose[1], 0.0) + seconds
         self._budget.spend(whose[1], seconds, now)
         left = self._parked.get(whose, 0) - gone
@@ -97,5 +97,5 @@ class Turns:
 
     @property
     def waiting(self) -> int:
-        """How many messages are parked, of all owners."""
+        """How many messages are parked in total."""
         return sum(self._parked.values())
