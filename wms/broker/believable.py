@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from wms.broker.candidate import Benchmarks, Candidate
 
 FARTHEST: Final = 10.0
-"""The factor by which a benchmark result may be above or below its median over all sites; beyond, it counts as that limit."""
+"""The largest factor between a benchmark result and its median over all sites. A result beyond it is replaced by the limit."""
 LEAST_SITES: Final = 3
 """The median of a benchmark is used only if at least so many sites advertise that benchmark."""
 

@@ -17,7 +17,7 @@ from wms.broker.robust import quantiles
 
 By: TypeAlias = Literal["site", "predictor", "both"]
 RECENT: Final = 300
-"""A correction for a site, part and source is learned from at most so many of the latest predictions, since sites change."""
+"""The largest number of latest predictions from which a correction is learned, for each site, part and source. Older ones may no longer hold."""
 
 
 class ScoredPrediction(Struct, frozen=True, kw_only=True):
@@ -88,10 +88,10 @@ def _calibration(key: _Key, scored: Sequence[ScoredPrediction]) -> Calibration:
 
 
 def corrections(scored: Iterable[ScoredPrediction]) -> Mapping[tuple[str, Part, Source], Correction]:
-    """Return the error of each predictor, by site, part and source; under an empty site, that over all sites together.
+    """Return the past errors of each predictor, by site, part and source. The entry with an empty site is for all sites together.
 
-    `scored` has the latest prediction first: of each group the first `RECENT` count. Predictions whose truth is negative or not
-    finite are ignored.
+    `scored` has the latest prediction first; only the first `RECENT` of each group count. Predictions whose truth is negative or not finite are
+    ignored.
     """
     ratios: defaultdict[tuple[str, Part, Source], list[float]] = defaultdict(list)
     for each in filter(_has_truth, scored):

@@ -59,9 +59,9 @@ class Candidate(Struct, frozen=True, kw_only=True):
 
 
 def candidate(element: ComputingElement, glue: GlueComputingElement, **more: Any) -> Candidate:
-    """Return the candidate that an ad (`element`) and a GLUE record (`glue`) of the same computing element make.
+    """Return the candidate for a computing element, from its ad (`element`) and its GLUE record (`glue`).
 
-    `more` are further fields of `Candidate`; they take precedence over what the two say.
+    `more` are values of further fields of `Candidate`. They override those from the ad and the record.
     """
     response = known(glue.estimated_response_seconds)
     told = {
@@ -79,7 +79,7 @@ def candidate(element: ComputingElement, glue: GlueComputingElement, **more: Any
 def advertised_candidate(element: ComputingElement, attributes: Mapping[str, Any], **more: Any) -> Candidate:
     """Return the candidate for a stored ad: `element` is the parsed ad, `attributes` its values by their GLUE names.
 
-    `more` are further fields of `Candidate`; they take precedence over what the ad says.
+    `more` are values of further fields of `Candidate`. They override those from the ad.
     """
     named = {"GlueCEUniqueID": f"{element.site}/{element.ce}", **attributes}
     glue = ad.element_of(named)

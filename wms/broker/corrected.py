@@ -7,9 +7,9 @@ from wms.broker.knowledge import Correction, Knowledge
 from wms.broker.prediction import UNFELT, Part, Prediction, bounded
 
 _OWN_PART: Final = 0.4
-"""The part of a predictor's own interval that stays when its errors are known."""
+"""The weight, 0 to 1, of the predictor's own interval in a corrected interval."""
 _FURTHEST: Final = 20.0
-"""The largest factor by which a correction moves a prediction: more than that is no error of the predictor."""
+"""The largest factor by which a correction moves a prediction. Larger past errors have other causes than the predictor."""
 
 
 def corrected(prediction: Prediction, knowledge: Knowledge, site: str, part: Part) -> Prediction:
@@ -37,9 +37,10 @@ def _mended(prediction: Prediction, by: Correction) -> Prediction:
 
 
 def _half(above: float, below: float, count: int, said_above: float, said_below: float) -> float:
-    """Return the factor from the median to one end of the interval: that of the errors so far, and part of what the predictor said.
+    """Return the factor from the median to one end of the corrected interval. It combines past errors and the predictor's own interval.
 
-    Errors of neighbours in time are alike, so that those so far scatter less than those to come.
+    `above` and `below` are the quantiles of past errors at the end's outer and inner side, from `count` predictions. `said_above` and `said_below`
+    are the predicted seconds there. Past errors scatter less than future ones, since errors of neighbouring predictions are alike.
     """
     erred = log(max(1.0, _believed(above) / _believed(below))) * _widening(count)
     said = log((said_above + UNFELT) / (said_below + UNFELT))
@@ -51,8 +52,8 @@ def _believed(ratio: float) -> float:
 
 
 def _widening(count: int) -> float:
-    """Return the power that a ratio's distance from the median is raised to: the 5 % quantile of few values lies too near to it.
+    """Return the exponent that widens an observed error ratio, because the 5 % quantile of few values lies too near to the median.
 
-    Between n values lie n+1 gaps, and the next value falls into each alike. For normal logarithms this is 1 + 5/n.
+    The next value is equally likely in each of the n+1 gaps between n values. For normally distributed logarithms the exponent is about 1 + 5/n.
     """
     return 1.0 + 5.0 / max(1, count)

@@ -30,11 +30,11 @@ _RECENT = 200
 _BENCHMARK_SPREAD, _CLASS_SPREAD = 0.25, 0.3
 _UNSCALED_SPREAD, _USER_SPREAD, _GUESS_SPREAD = 0.5, 0.6, 1.2
 _OF_LIMIT = 0.3
-"""The part of its limit that a job typically runs, when nothing else is known."""
+"""The share of its time limit that a job is assumed to run when nothing else is known."""
 
 
 class _Class(NamedTuple):
-    """What is known of the run times of jobs of a class: at the candidate, and elsewhere, scaled to the candidate."""
+    """The measured run times of jobs of one class: at the candidate, and at other elements. `is_scaled`: the latter are scaled to the candidate."""
 
     here: Typical | None
     elsewhere: Typical | None
@@ -42,7 +42,7 @@ class _Class(NamedTuple):
 
     @property
     def spread(self) -> float:
-        """The spread of the run time of one job."""
+        """The spread of one job's run time: the standard deviation of the logarithm, from the larger of the two sets of measurements."""
         known = [each for each in (self.here, self.elsewhere) if each is not None]
         return max(known, key=lambda each: each.number).spread if known else _CLASS_SPREAD / 2
 
@@ -55,8 +55,8 @@ def predict_execution(
 ) -> Predicted:
     """Return the predicted run time of the job's payload at a candidate, in seconds, and at most the job's own limits.
 
-    `speeds` are the benchmark results of the computing elements where jobs of this class were measured. Without benchmarks and
-    measurements, the user's figure is returned. Without one, it is 30 % of the limit, or an hour if there is no limit.
+    `speeds` are the benchmark results of the computing elements where jobs of this class were measured. Without benchmarks and measurements, the
+    user's estimate is returned. Without an estimate, it is 30 % of the job's limit, or an hour if there is no limit.
     """
     scaled = _by_benchmarks(job, candidate.benchmarks)
     measured = _by_class(job, candidate, knowledge, speeds)
@@ -91,7 +91,7 @@ def _by_benchmarks(job: JobToPlace, benchmarks: Benchmarks) -> Estimate | None:
 
 
 def _disagreement(job: JobToPlace, benchmarks: Benchmarks) -> float:
-    """Return the spread of the times by several benchmarks. It widens the interval of the prediction, and shifts nothing."""
+    """Return how much the times by several benchmarks differ, as a standard deviation of logarithms. It widens the prediction's interval only."""
     logs = [log(max(each, 1e-9)) for each in scaled_times(job, benchmarks)]
     return (max(logs) - min(logs)) / 2 if logs else 0.0
 
@@ -114,7 +114,7 @@ def _by_class(
 def _scaled(
     job: JobToPlace, candidate: Candidate, runs: Sequence[MeasuredRun], speeds: Mapping[CeId, Benchmarks]
 ) -> Iterator[float]:
-    """Yield run times at other elements, scaled to this candidate by the first benchmark of the job that it has."""
+    """Yield run times measured at other elements, in seconds. Each is scaled by the first benchmark that that element and the candidate both have."""
     names = [*(benchmark_key(each.benchmark) for each in job.runs), *COMMON]
     name = next((each for each in names if is_result(candidate.benchmarks.get(each))), None)
     if name is None:
@@ -134,7 +134,7 @@ def _of_class(measured: _Class) -> Iterator[Estimate]:
 
 
 def _last_resort(job: JobToPlace) -> Prediction:
-    """Return a prediction by the user's figure unscaled, else by a part of the job's limit, else by a usual run time."""
+    """Return a prediction from the user's estimate without scaling; else from a share of the job's limit; else the usual run time."""
     times = [each.seconds for each in job.runs if each.seconds > 0]
     if times:
         return Prediction.of(_geometric_mean(times), _USER_SPREAD, "user")
@@ -143,7 +143,7 @@ def _last_resort(job: JobToPlace) -> Prediction:
 
 
 def _within(prediction: Prediction, limit: float | None) -> Prediction:
-    """Return the prediction, bounded by the limit in seconds (None: no limit): a job that reaches its limit is ended."""
+    """Return the prediction, cut at the limit in seconds, because a job that reaches its limit is ended. None: no limit."""
     if limit is None:
         return prediction
     most = bounded(limit)

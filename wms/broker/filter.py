@@ -74,8 +74,8 @@ def filter_candidates(
 ) -> Filtered:
     """Return the candidates where a job can run, and the rejected ones with every reason.
 
-    `negatives` are further checks that the matcher makes, such as limits or blocked elements. They are made of candidates that
-    fit otherwise. Of several candidates with the same site and name only the first counts.
+    `negatives` are further checks that the matcher makes, such as limits or blocked elements. They are applied to candidates that pass all other
+    checks. Of several candidates with the same site and name only the first counts.
     """
     wanted = unbound(job.requirements)
     demand = JobDemand(wanted)

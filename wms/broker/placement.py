@@ -53,7 +53,7 @@ PLACEMENT_MOVES: Final[Mapping[PlacementState, Mapping[PlacementEvent, Placement
 )
 
 OPEN: Final = frozenset({PlacementState.ORDERED, PlacementState.SENT, PlacementState.STARTED})
-"""The states in which the job may still start, or runs, by this placement."""
+"""The states of an open placement: by it the job may still start, or is running."""
 
 
 class PlacementFault(StrEnum):
@@ -70,7 +70,7 @@ class PlacementFault(StrEnum):
     PILOT_ENDED = "PILOT_ENDED"
     """The pilot ended, or was lost, before the job started."""
     RESERVATION_LOST = "RESERVATION_LOST"
-    """What was reserved for the job was over before it started: cancelled, unused for too long, or gone."""
+    """The job's reservation ended before the job started: it was cancelled, unused for too long, or lost."""
     TOO_LATE = "TOO_LATE"
     """The latest start that the user allows passed before the job started."""
     NOT_TAKEN = "NOT_TAKEN"
@@ -78,7 +78,7 @@ class PlacementFault(StrEnum):
     NOT_TOGETHER = "NOT_TOGETHER"
     """Another job that was to start at the same time (co-allocation) could not start. The computing element is not at fault."""
     SUPERSEDED = "SUPERSEDED"
-    """The job was placed anew, taken back to be brokered again, or it ended."""
+    """The placement is obsolete: the job was placed anew, taken back to be brokered again, or ended."""
 
 
 def placement_after(state: PlacementState, event: PlacementEvent) -> PlacementState | None:

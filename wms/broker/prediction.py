@@ -20,9 +20,9 @@ Source: TypeAlias = Literal[
 ]
 """What a prediction was made from.
 
-`reservation`: a granted one. `free-slots`: the element has a free slot for the job now. `queue-model`: its load. `history`: past
-measurements. `benchmark`: scaled run times. `resource`: the element's own estimate. `user`: the user's figures. `replicas`: file
-sizes and bandwidths. `none`: a wide guess.
+`reservation`: a granted reservation. `free-slots`: the element has a free slot for the job now. `queue-model`: the element's load. `history`: past
+measurements. `benchmark`: run times scaled by benchmarks. `resource`: the element's own estimate. `user`: the user's estimates. `replicas`: file
+sizes and bandwidths. `none`: a guess with a wide interval.
 """
 
 UNFELT: Final = 30.0

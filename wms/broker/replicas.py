@@ -1,7 +1,7 @@
-"""Replicas of files: which storage an input comes from or is near a computing element, and DIRAC's rule for input data.
+"""Replicas of files: the storage that an input is read from, the storage near a computing element, and DIRAC's rule for input data.
 
-A URL names its storage by its host. An input with a logical name (`lfn:...`) is *input data*. As in DIRAC, a job goes only to
-sites with a replica of all its input data. An input with another URL is transferred from wherever it is.
+A URL names its storage by its host. An input with a logical name (`lfn:...`) is *input data*. As in DIRAC, a job goes only to sites with a replica of
+all its input data. An input with another URL is transferred from wherever it is.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Robust statistics of times and rates: medians and spreads of logarithms, which are hardly moved by a tenth of outliers."""
+"""Robust statistics of times and rates: medians and spreads of logarithms. Up to a tenth of outliers changes them little."""
 
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 _TENTHS: Final = 1.2815515655446004
 """The normal quantile of 90 %: 10 % of the values are above it."""
 _PRIOR_WEIGHT = 3.0
-"""The number of measurements that weigh as much as what is assumed of the spread before any."""
+"""The weight of the assumed spread, as a number of measurements that would weigh as much."""
 
 
 class Typical(NamedTuple):
@@ -20,15 +20,15 @@ class Typical(NamedTuple):
 
     @property
     def of_median(self) -> float:
-        """The spread of the median itself: it shrinks as there are more measurements."""
+        """The standard error of the median, as a spread of logarithms. It shrinks with the number of measurements."""
         return float(self.spread * (1.57 / self.number) ** 0.5)
 
 
 def typical(values: Iterable[float], assumed: float, offset: float = 0.0) -> Typical | None:
-    """Return the median and spread of measurements; None if none is finite and not negative (without `offset`: positive).
+    """Return the median and spread of measurements; None if no measurement is valid.
 
-    `assumed` is the spread expected before anything is measured; the fewer measurements, the more it counts. `offset` is added to
-    values before logarithms are taken, so that 0 can be measured.
+    Valid ones are finite and not negative, and without `offset` above 0. `assumed` is the spread expected before anything is measured; the fewer
+    measurements, the more it counts. `offset` is added to values before logarithms are taken, so that 0 is valid.
     """
     return _typical(tuple(values), assumed, offset)
 

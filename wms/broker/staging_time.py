@@ -1,7 +1,7 @@
-"""Predicts the times to transfer a job's input and output files: file sizes over measured bandwidths.
+"""Predicts the times to transfer a job's input and output files: file sizes divided by measured bandwidths.
 
-Of several replicas the fastest to transfer counts. Where sizes or bandwidths are unknown, the user's figure is used, and else a
-guess. Files are taken to be transferred one after another, which is what a shared line amounts to.
+Of several replicas, the one that is fastest to transfer counts. Where sizes or bandwidths are unknown, the user's estimate is used, or else a guess.
+Files are assumed to be transferred one after another, since parallel transfers share one network line.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,7 +30,7 @@ _RECENT = 100
 
 
 class _Move(NamedTuple):
-    """The transfer of one file: its seconds and their spread, and whether they follow from a size and a rate that are known."""
+    """The transfer of one file: its predicted seconds, their spread, and whether size and bandwidth are known rather than assumed."""
 
     seconds: float
     spread: float
@@ -73,13 +73,13 @@ def _whole(moves: Sequence[_Move], users: float | None, *, known: bool) -> Estim
 
 
 def _size(file: FileToMove, knowledge: Knowledge) -> int | None:
-    """Return a file's bytes: as storage tells, else as the user says; None if neither does."""
+    """Return a file's size in bytes: as a catalogue or storage states it, else as the user does; None if neither does."""
     told = (size for url in file.urls if (size := knowledge.sizes.get(url)) is not None)
     return next(told, file.size)
 
 
 class _Rates:
-    """The bandwidth between a candidate and the storage hosts of files, from what was measured at its site."""
+    """The bandwidth, in bytes a second, between a candidate and each storage host, from transfers measured at the candidate's site."""
 
     def __init__(self, candidate: Candidate, transfers: Sequence[MeasuredTransfer]) -> None:
         self._candidate = candidate
@@ -90,7 +90,7 @@ class _Rates:
         self._known: dict[str, Typical | None] = {}
 
     def move(self, hosts: frozenset[str], size: int | None) -> _Move:
-        """Return the fastest way of a file of this size in bytes from one of these hosts."""
+        """Return the fastest transfer of a file from any of these hosts. `size` is in bytes; None: unknown."""
         return min((self._from(host, size) for host in sorted(hosts)), key=lambda each: each.seconds)
 
     def _from(self, host: str, size: int | None) -> _Move:

@@ -14,7 +14,7 @@ class StartWindow(msgspec.Struct, frozen=True):
     latest: datetime | None = None
 
     def is_over(self, now: datetime) -> bool:
-        """Return whether it is too late for the job to start."""
+        """Return whether `now` is after the latest start, so that the job must not start any more."""
         return self.latest is not None and now > self.latest
 
     def is_open(self, now: datetime) -> bool:

@@ -41,7 +41,7 @@ def predict_delivery(
 ) -> DeliveryTime:
     """Return the predicted time from `now` to delivery of a job at a candidate, corrected by past errors of the predictors.
 
-    `speeds` are benchmark results by computing element, as for `predict_execution`.
+    `speeds` are the benchmark results of the computing elements where jobs of the same class were measured.
     """
     parts = (
         predict_stage_in(job, candidate, knowledge),
@@ -65,7 +65,7 @@ def delivery_time(
     stages_ahead: bool = False,
     remarks: tuple[str, ...] = (),
 ) -> DeliveryTime:
-    """Return the time to delivery that four predicted parts make; their errors are taken to be independent.
+    """Return the time to delivery that results from its four parts. Their errors are assumed to be independent.
 
     With `stages_ahead` the inputs are transferred while the job waits, so that it starts when both are done.
     """
@@ -82,7 +82,7 @@ def delivery_time(
 
 
 def later(one: Prediction, other: Prediction) -> Prediction:
-    """Return the prediction of the later of two events: each number is the greater of the two."""
+    """Return the prediction of the later of two events: its median and both ends are the greater of the two."""
     return Prediction(
         seconds=max(one.seconds, other.seconds),
         low=max(one.low, other.low),

@@ -1,8 +1,8 @@
 """Predicts how long a job waits at a computing element: from a reservation, its load, past waits and its own estimate.
 
-A reservation is exact. Without one the other estimates are weighted by their certainty. By the *queue model* a job starts when as
-many jobs have left as are before it. Jobs leave at the rate of slots over the mean run time. The model uses the present load, but
-relies on what the element advertises. Past waits are true, but are of another load.
+A reservation is exact. Without one, the other estimates are weighted by their certainty. In the *queue model* a job starts when as many jobs have
+left as are before it. Jobs leave at the rate of slots over the mean run time. The model uses the present load, but relies on the element's ad. Past
+waits were really observed, but under another load.
 """
 
 from collections.abc import Iterator, Sequence
@@ -85,7 +85,7 @@ def _waits(candidate: Candidate, knowledge: Knowledge) -> list[float]:
 
 
 def queue_model(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Estimate | None:
-    """Return the wait that the element's present load implies.
+    """Return the wait that follows from the element's present load.
 
     None if the element advertises neither free slots nor running jobs, and no job that the broker placed waits there.
     """

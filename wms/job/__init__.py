@@ -1,1 +1,1 @@
-"""The life of a job: its states, the allowed moves between them, the reasons for moves, and the decisions."""
+"""The life of a job: its states, the allowed state changes, the reasons for them, and the decisions that cause them."""

@@ -82,8 +82,8 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     def around(self, ids: Iterable[int], least: int) -> Iterator[Range]:
         """Yield disjoint ranges of this block's job ids, in order, that together contain all of `ids`.
 
-        `ids` are sorted ids of jobs of the block. Each range has `least` jobs, or fewer at the end of the block. A range begins
-        at an id. It begins earlier, right after the previous range, if fewer than `least` jobs would be left between.
+        `ids` are sorted ids of jobs of the block. Each range has `least` jobs, or fewer at the end of the block. It usually begins at one of `ids`.
+        It begins right after the previous range instead, if fewer than `least` jobs would be left between the two.
         """
         free = int(self.first)
         for wanted in ids:
@@ -94,9 +94,9 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
             yield low, free - 1
 
     def moved(self, steps: Steps, at: datetime, source: str) -> "Block":
-        """Return a copy of the block to whose state and history the steps are added. `steps` is not empty.
+        """Return a copy of the block with these steps added to its state and history. `steps` is not empty.
 
-        No step may lead to a pilot. `at` is the time of all steps, `source` the user or service that caused them.
+        No step may lead to a state in which a pilot has the job. `at` is the time of all steps, `source` the user or service that caused them.
         """
         moves = tuple(
             Moved(

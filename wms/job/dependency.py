@@ -7,7 +7,7 @@ from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
 
 WAITS: Final = frozenset({Code.DEPENDENCY, Code.DEPENDENCY_FAILED})
-"""The codes with which a job is Held for its predecessors. Such a job is released once they have ended as it requires."""
+"""The codes of jobs that are Held because of their predecessors. Such a job is released once all predecessors have ended as it requires."""
 
 
 def waits(predecessors: str) -> Reason:
@@ -38,8 +38,8 @@ def released() -> Steps:
 def ordered(job: Job, action: Action, text: str, code: str, awaits: Reason | None) -> Ordered | None:
     """Decide what a user's order does to a Held job that has predecessors.
 
-    `text` is the user's reason and `code` the code for which the job is Held. `awaits` is the reason to be Held after a release,
-    or None if no predecessor is open. Return None if the ordinary rules for orders apply.
+    `text` is the user's reason and `code` the code for which the job is Held. `awaits` is the reason for which it stays Held after a release, or None
+    if all predecessors have ended. Return None if the ordinary rules for orders apply.
     """
     if job.state is not State.HELD:
         return None

@@ -88,7 +88,7 @@ STARTED = Reason(Code.STARTED)
 
 
 def path(state: State, *moves: tuple[Event, Reason]) -> Steps:
-    """Return the steps of a job that begins in `state` and makes these moves (event, reason) one after the other.
+    """Return the steps of a job that begins in `state` and makes these moves, given as (event, reason), one after the other.
 
     Return an empty tuple if the table of states does not allow one of the moves.
     """
@@ -139,8 +139,8 @@ def ended(job: Job, outcome: Outcome, reason: Reason, *, began: bool = True) -> 
 def lost(job: Job, reason: Reason, *, began: bool = False) -> Steps:
     """Return the steps of a job that its pilot no longer has, through no fault of the payload.
 
-    The job goes back to its queue. It becomes Failed if this attempt began and was the last of `max_attempts`. It becomes Held
-    after too many losses before its payload began, or if an input file cannot be fetched.
+    The job goes back to its queue. It becomes Failed if its payload `began` and this attempt was the last of `max_attempts`. It becomes Held after
+    too many losses before its payload began, or if an input file cannot be fetched.
     """
     if job.stop_requested == "kill":
         return _by_user(job, killed(job, _of_order(job, Code.KILLED_BY_USER, reason.text)))
@@ -171,9 +171,9 @@ def never_offered(job: Job, offer_bytes: int) -> Steps:
 
 
 def is_handout(job: Job, code: Code) -> bool:
-    """Return whether the pilot had accepted the job when it was lost. `code` is the reason for the loss.
+    """Return whether a lost attempt counts towards `HANDOUT_LIMIT`: the pilot had accepted the job. `code` is the reason for the loss.
 
-    False if the offer expired or was declined, as such losses do not count towards HANDOUT_LIMIT.
+    An attempt whose offer expired or was declined does not count.
     """
     return job.was_taken and code not in UNCOUNTED
 
@@ -194,7 +194,7 @@ def _stopped(job: Job, reason: Reason) -> Steps:
 
 
 def _of_order(job: Job, code: Code, text: str = "") -> Reason:
-    """Return the reason that the user gave, and after it how the payload ended."""
+    """Return the reason for a job's stop: the text of the order, and after it `text`, the pilot's report on the payload's end."""
     given = job.stop_order.reason if job.stop_order else ""
     return Reason(code, "; ".join(filter(None, (given, text)))[:TEXT_LIMIT])
 
@@ -206,7 +206,7 @@ BY_USER = frozenset({Code.KILLED_BY_USER, Code.HELD_BY_USER, Code.RESCHEDULED_BY
 
 
 def _by_user(job: Job, steps: Steps) -> Steps:
-    """Return the steps with the user who ordered the stop as their source."""
+    """Return the steps with their source set to the user who ordered the stop."""
     if job.stop_order is None:
         return steps
     source = job.stop_order.source
@@ -277,7 +277,7 @@ def _moves(action: Action, text: str, state: State, changes: str) -> _Moves:
 
 
 def _edit_moves(state: State, edited: Reason) -> _Moves:
-    """Return the moves of an edit, which ends in the state that it began in."""
+    """Return the moves by which an edit is recorded. The job ends in the state in which it was, with `edited` as a reason in its history."""
     if state is State.HELD:
         return ((Event.RELEASE, edited), (Event.HOLD, Reason(Code.HELD_BY_USER)))
     if state in (State.WAITING, State.CHECKING):
@@ -307,7 +307,7 @@ _REMEDY: dict[Action, str] = {"release": "only a held job can be released", "rem
 
 
 def _remedy(state: State, action: Action) -> str:
-    """Return what may be done instead: an order that it names is legal from this state."""
+    """Return a text on what the user may do instead of a refused order. Any order that it names is allowed in this state."""
     if state is State.DELETED:
         return "it stays so"
     if state is State.FAILED and action == "edit":

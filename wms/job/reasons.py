@@ -95,7 +95,7 @@ ADVICE: dict[Code, str] = {
 
 
 class Wait(StrEnum):
-    """Why a job waits. The members are sorted: the gravest reason is first."""
+    """Why a job waits. If several reasons apply, the first in this order is reported: it is the hardest to overcome."""
 
     NEVER_POSSIBLE = "NEVER_POSSIBLE"
     IMPOSSIBLE_NOW = "IMPOSSIBLE_NOW"
@@ -132,7 +132,7 @@ HOLDING = frozenset({Code.FILE_UNAVAILABLE, Code.FILE_CORRUPT, Code.URL_REFUSED}
 """Codes of faults that only the user can mend. A job that meets one before its payload begins is Held."""
 
 OF_FILES = HOLDING | {Code.OUTPUT_FAILED}
-"""Reasons that tell of files by URL, and nothing of the element where they were to come or to go."""
+"""Codes of faults in files given by URL. They say nothing about the computing element at which the transfer failed."""
 
 UNCOUNTED = frozenset({Code.OFFER_EXPIRED, Code.OFFER_DECLINED})
-"""Codes of attempts in which the pilot never accepted the job. They do not count towards a job's limit of losses before its start."""
+"""Codes of lost attempts that the pilot had never accepted. They do not count towards a job's limit of losses before its start."""
