@@ -33,7 +33,7 @@ class StartForecast(Struct, frozen=True, kw_only=True):
     """
 
     older_least: int
-    """The least number of older jobs with the same user priority in the task queue; `older_most` is the most."""
+    """The smallest possible number of older jobs with the same user priority in the task queue; `older_most` is the largest."""
     older_most: int
     level_chance: float
     """The share, 0 to 1, of the jobs drawn from the queue that have this job's user priority."""
@@ -42,7 +42,7 @@ class StartForecast(Struct, frozen=True, kw_only=True):
     earliest_seconds: float | None = None
     likely_seconds: float | None = None
     latest_seconds: float | None = None
-    """The latest time in seconds until the job is offered; None if it cannot be bounded."""
+    """The upper end of the 80 % interval, in seconds from now, in which the job is offered; None if it cannot be bounded."""
 
 
 def forecast(
@@ -84,11 +84,11 @@ def older(job_id: int, level: Level) -> tuple[int, int]:
 
 
 def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
-    """Return the chance that a job drawn from the queue is of the user priority `levels[mine]`.
+    """Return the chance that a job drawn from the queue has the user priority of `levels[mine]`.
 
-    For `proportional` it is its share of all weights. For `dirac` the smallest of n independent U/p exceeds t with probability (1
-    - p t)^n. The chance is the integral of its hazard over the survival of all, in steps of equal probability of the proportional
-    law, from which it differs little.
+    Under the law `proportional` it is this level's share of all weights. Under `dirac` the smallest of n independent U/p exceeds t with probability
+    (1 - p t)^n. The chance is then the integral of its hazard over the survival of all, in steps of equal probability of the proportional law. The
+    two laws differ little.
     """
     weighed = [(level.count, real_priority(level.user_priority)) for level in levels if level.count]
     count, weight = levels[mine].count, real_priority(levels[mine].user_priority)
@@ -106,7 +106,10 @@ def level_chance(mine: int, levels: Sequence[Level], law: Law) -> float:
 
 
 def _evidence(served: Served) -> tuple[float, float]:
-    """Return a plain count and its seconds that are as reliable as the faded count. A plain count's variance equals the count."""
+    """Return a count and its seconds with the same relative certainty as the recent matches, which count less the older they are.
+
+    The variance of the returned count equals the count, as for a Poisson distribution.
+    """
     age = max(1e-9, served.watched_seconds / served.fading_seconds)
     kept = 1 - exp(-age)
     spread = (1 - exp(-2 * age)) / (2 * kept)
@@ -141,7 +144,10 @@ def _draws_of_queue(older_jobs: int, count: int, chance: float) -> Moments:
 
 
 def _quantile(draws: Moments, counted: float, seconds: float, normal: float) -> float | None:
-    """Return the quantile, in seconds, of the time until the job is drawn, for a normal deviate; None if it has no bound."""
+    """Return a quantile of the time until the job is drawn, in seconds; None if it has no bound. `normal` is the normal deviate of the quantile.
+
+    `draws` are the mean and variance of the draws until then. `counted` draws were observed in `seconds`.
+    """
     mean, variance = draws
     shape = mean * mean / (mean + variance)
     a, b = 1 / (9 * shape), 1 / (9 * counted)

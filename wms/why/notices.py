@@ -19,13 +19,13 @@ from wms.provisioning.known_elements import PilotLosses
 from wms.site import ComputingElement
 
 FEW = 3
-"""With fewer lost pilots than this, an element is not avoided for lost pilots."""
+"""The least number of lost pilots for which an element is avoided."""
 
 
 class Since(NamedTuple):
-    """What has been sent to an element since its last ad: jobs matched and pilots sent.
+    """The jobs matched to an element and the pilots sent to it since its last ad.
 
-    `allowed` is how many the ad allows until the next ad; None: no limit.
+    `allowed` is the limit that the ad sets on each of the two numbers until the next ad; None: no limit.
     """
 
     allowed: int | None = None
@@ -58,7 +58,7 @@ def notices(
 
 
 def avoidance(health: ElementHealth, losses: PilotLosses) -> Notice | None:
-    """Return the notice that an element should be avoided, by its health and its lost pilots; None if it should not."""
+    """Return the notice that an element is avoided, because of its health or lost pilots; None if it is not avoided."""
     if health.state != "healthy":
         return Notice("avoid", health.text())
     if losses.lost < FEW or 2 * losses.lost <= losses.ended:

@@ -85,7 +85,10 @@ def _of_clauses(
 def _candidates(
     requirements: Requirements, names: tuple[str, ...], places: Sequence[ElementSupply], segments: Segments
 ) -> list[Requirements]:
-    """Return the changes to try, the smallest first: the least, the greatest, and those with the most slots."""
+    """Return the relaxed requirements to try, each with the clauses `names` relaxed for one element of `places`.
+
+    They are the smallest change, the greatest one, and those for the elements with the most slots; the smallest comes first.
+    """
     alike: dict[Any, list[ComputingElement]] = {}
     fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]
     for place in places:
@@ -103,7 +106,7 @@ def _candidates(
 
 
 def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
-    """Return the sort key of a change. Less memory, less time, fewer tags or fewer conjuncts make a greater change."""
+    """Return a sort key by which smaller changes come first. Less memory, less time, fewer tags or fewer conjuncts make a greater change."""
     terms = len(terms_of(changed))
     return (
         -changed.min_ram_mb,
@@ -117,7 +120,10 @@ def _boldness(changed: Requirements) -> tuple[int, int, int, int, int]:
 def relaxed(
     requirements: Requirements, names: Iterable[str], element: ComputingElement, segments: Segments
 ) -> Requirements | None:
-    """Return the requirements with the clauses in `names` relaxed to what an element offers; None if a job cannot request that."""
+    """Return the requirements with the clauses in `names` relaxed to what an element offers.
+
+    Return None if a clause cannot be relaxed, or if a job cannot request the result.
+    """
     changed: Requirements | None = requirements
     for name in names:
         relax = _RELAX.get(name)

@@ -34,7 +34,7 @@ _NOWHERE: Mapping[CeId, str] = {}
 
 
 class _Column:
-    """One clause over all queues: its distinct conditions, and the number of each queue's condition."""
+    """One clause over all queues. It stores the distinct conditions, and for each queue the number of its condition."""
 
     def __init__(self, part: Callable[[Requirements], Hashable], holds: Callable[[Any, Any], bool]) -> None:
         self._part = part
@@ -51,7 +51,7 @@ class _Column:
         self._of_queue.append(number)
 
     def judge(self, place: Any, start: int) -> Mask:
-        """Return a mask, over the queues from number `start` on, of those for which the clause holds."""
+        """Return a mask of the queues for which the clause holds at `place`, a resource or an element. The first entry is for queue `start`."""
         queues = self._of_queue.values[start:]
         verdicts = np.ones(len(self._parts), dtype=np.bool_)
         # Few queues were added: few parts are judged.
@@ -62,7 +62,7 @@ class _Column:
 
 
 class _Group:
-    """Clauses that use the same fields of an element. They are judged once for all elements with equal fields."""
+    """Clauses that read the same fields of an element. Elements that are equal in these fields are judged once."""
 
     def __init__(self, clauses: Iterable[Way | Clause], same: Callable[[Any], Hashable]) -> None:
         self._columns = [_Column(each.part, each.holds) for each in clauses]
@@ -77,7 +77,7 @@ class _Group:
             each.append(requirements)
 
     def mask(self, place: Any) -> Mask:
-        """Return the mask of the queues for which all clauses hold."""
+        """Return the mask of the queues for which all clauses hold at `place`, a resource or an element."""
         key = self._same(place)
         found = self._in_use.get(key)
         if found is None or len(found) < self._count:
@@ -92,7 +92,7 @@ class _Group:
         return found
 
     def forget_unused(self) -> None:
-        """Drop cached verdicts that were not used since the last call."""
+        """Drop cached masks that were not used since the last call."""
         self._masks, self._in_use = self._in_use, {}
 
 
@@ -120,9 +120,9 @@ class _Ads:
 
 
 class Survey:
-    """A survey of task queues, numbered in the order in which they are added, and of the elements that they fit.
+    """A survey of task queues and of the elements that they fit. Queues are numbered in the order in which they are added.
 
-    Verdicts are cached.
+    Masks of the fitting queues are cached between calls.
     """
 
     def __init__(self) -> None:
@@ -210,7 +210,7 @@ class Survey:
         return (self._ways, self._by_time, self._by_kind, *self._by_name)
 
     def _all_reached(self, known: Sequence[KnownElement]) -> list[tuple[KnownElement, tuple[Mask, Mask]]]:
-        """Return for each element without faults the queues that fit, and the queues that fit but for its CPU time."""
+        """Return for each element without faults two masks: the queues that fit, and those that would fit with more CPU time."""
         reached = []
         for each in known:
             try:
@@ -233,7 +233,7 @@ class Survey:
 
 
 def fixed(element: ComputingElement) -> ComputingElement:
-    """Return an element with its load and job counts set to 0. No clause reads them, and more elements are equal without them."""
+    """Return an element with its load and job counts set to 0. No clause reads these, so more elements become equal and share one judgement."""
     return replace(element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 
@@ -263,11 +263,14 @@ class _Sums:
         self.vos = {vo: np.array(each, dtype=np.int64) for vo, each in numbers.items()}
 
     def add_short(self, seconds: int, short: Mask) -> None:
-        """Add an element's CPU time in seconds for the queues `short`, which it excludes by CPU time alone."""
+        """Record that an element excludes the queues of the mask `short` by its CPU time alone. `seconds` is that CPU time."""
         self._longest[short] = np.maximum(self._longest[short], seconds)
 
     def add(self, known: KnownElement, reached: Mask, closed: Mask | None, shut: Mask | None) -> None:
-        """Add an element that fits the queues `reached`. `closed` are the queues held back there, `shut` those held back by avoidance."""
+        """Add an element that fits the queues of the mask `reached`.
+
+        `closed` masks the queues that a limit holds back there; `shut` those held back because the element is avoided. None: no queue.
+        """
         self._could += reached
         if not known.fresh:
             return

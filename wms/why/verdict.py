@@ -13,7 +13,7 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import ComputingElement
 
 AVOIDED = "CE_AVOIDED"
-"""The code for an element that gets no work at all, whatever its limits are."""
+"""The code of an element that gets no work at all for now, independent of limits."""
 
 
 class ElementSupply(Struct, frozen=True, kw_only=True):
@@ -24,9 +24,9 @@ class ElementSupply(Struct, frozen=True, kw_only=True):
     """Whether the element's ad is valid; otherwise it has expired or was withdrawn."""
     running: int = 0
     coming: int = 0
-    """How many pilots were sent there and have not started."""
+    """How many pilots were sent to the element and have not started."""
     slots: int = 0
-    """How many slots the running pilots have that accept jobs."""
+    """How many job slots the running pilots have in total. Pilots that accept no more jobs do not count."""
     free_slots: int = 0
 
     @classmethod
@@ -38,7 +38,7 @@ class ElementSupply(Struct, frozen=True, kw_only=True):
 class Verdict(NamedTuple):
     """What keeps a job from one element.
 
-    `failing` are clauses that fail as long as job and ad stay as they are, `held` are limits that hold the job back now.
+    `failing` are the clauses that fail as long as the job and the ad stay as they are. `held` are the limits that hold the job back now.
     """
 
     place: ElementSupply
@@ -52,7 +52,7 @@ class Verdict(NamedTuple):
 
     @property
     def avoided(self) -> bool:
-        """Whether the element gets no work at all, whatever its limits are."""
+        """Whether the element gets no work at all for now, for example because it is quarantined or closed by an operator."""
         return any(each.clause == AVOIDED for each in self.held)
 
     @property
@@ -66,7 +66,7 @@ def verdicts(
 ) -> list[Verdict]:
     """Return what keeps a job with these requirements from each element, in the order of `places`.
 
-    `negatives` are further checks, such as limits, made where nothing else fails. An element with a faulty ad fails.
+    `negatives` are further checks, such as limits. They are made only where no clause fails. An element with a faulty ad counts as not fitting.
     """
     wanted = JobDemand(requirements)
     found = []

@@ -34,13 +34,13 @@ class QueueOutlook(NamedTuple):
     limit: str = ""
     """A text on one limit that holds the jobs back; or, if all fitting elements are avoided, why one is."""
     pilots: int = 0
-    """How many running pilots accept jobs at fitting elements where the jobs are not held back."""
+    """How many running pilots accept jobs, at the fitting elements where no limit and no avoidance holds the jobs back."""
     coming: int = 0
-    """How many pilots on their way to fitting elements, where the jobs are not held back, have not started."""
+    """How many pilots were sent and have not started, at the fitting elements where no limit and no avoidance holds the jobs back."""
     slots: int = 0
     free_slots: int = 0
     chance: float = 1.0
-    """The share of the free slots there that the draw would give to this queue, 0 to 1."""
+    """The share, 0 to 1, of the free slots at these elements that the matcher's draw would give to this queue."""
 
 
 class Judgement(NamedTuple):
@@ -51,7 +51,7 @@ class Judgement(NamedTuple):
 
 
 PLACED = Judgement(Wait.PLACED, "the broker placed it: it waits for the pilot of its placement")
-"""Why a job waits that the broker has placed: only the pilot sent for it may run it."""
+"""The judgement on a job that the broker has placed: only the pilot sent for it may run it."""
 
 
 def contradiction(requirements: Requirements) -> str:
@@ -65,7 +65,7 @@ def contradiction(requirements: Requirements) -> str:
 def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: float = 1.0) -> QueueOutlook:
     """Return the outlook of a task queue, as the sum of the verdicts of computing elements on its jobs.
 
-    `chance` is the share of their free slots that the draw would give to the queue.
+    `chance` is the share, 0 to 1, of these elements' free slots that the matcher's draw would give to the queue.
     """
     all_ = list(found)
     could = [each for each in all_ if each.fits]
@@ -95,7 +95,7 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
 
 
 def judge(at: QueueOutlook) -> Judgement:
-    """Return why the jobs of a queue wait: the first obstacle, in the order from their requirements to the competition."""
+    """Return why the jobs of a queue wait: the first obstacle found. The requirements are examined first, the competition of other queues last."""
     if at.contradiction:
         return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
     if not at.known:
@@ -111,16 +111,16 @@ def judge(at: QueueOutlook) -> Judgement:
 
 
 SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
-"""Reasons that assume pilots which may take the jobs; jobs that need private pilots may have none."""
+"""Reasons that are true only if pilots exist that may take the jobs. Jobs that need private pilots may have none."""
 
 
 def judge_private(
     judged: Judgement, requirements: Requirements, private: Mapping[tuple[str, str, str], int]
 ) -> Judgement:
-    """Return why jobs wait, with regard to whether they may run on private pilots (of their owner or group) only.
+    """Return why jobs wait, considering whether they need private pilots (pilots for one owner or group).
 
-    `judged` is the reason otherwise. `private` counts private pilots by VO, group and owner. A pilot of the job's owner, or of
-    the whole group (owner ""), is enough.
+    `judged` is the reason without regard to that. `private` counts private pilots by VO, group and owner. A pilot of the job's owner, or of the whole
+    group (owner ""), is enough.
     """
     if judged.code not in SERVED or not takes_private_alone(requirements):
         return judged
