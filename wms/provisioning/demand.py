@@ -28,7 +28,7 @@ from wms.site import PRIVATE, ComputingElement, PilotOwner, Resource, ad_of, fol
 _EXAMPLES = 3
 """The most mismatches that one reason lists as examples."""
 _OF_PLACE = OF_NAMES.keys() | OF_ADS
-"""The names of clauses about the element itself, whose result differs between elements."""
+"""The names of clauses about the element itself. Their result may differ between elements that are otherwise equal."""
 _WHOSE = CREDENTIALS | {"owner", "ownergroup"}
 """The attributes of a job that identify its owner."""
 
@@ -81,7 +81,7 @@ class WorkKind(NamedTuple):
     ranks: Mapping[int, float] = _UNRANKED
     """The value of the jobs' Rank expression by element index; empty without an expression."""
     owner_groups: tuple[str, ...] = ()
-    """Some of the groups that own the jobs. They are only told to batch systems; no decision uses them."""
+    """Some of the groups that own the jobs, as information for batch systems; no decision uses them."""
     private: PilotOwner | None = None
     """The owner or group whose private pilots are sent for the jobs; None: generic pilots are sent."""
 
@@ -97,9 +97,9 @@ class Unservable(Struct, frozen=True, kw_only=True):
 
 
 class Demand(NamedTuple):
-    """All waiting work, by kind.
+    """All waiting work, by kind, and the jobs that no element can run.
 
-    `unreached` counts for each element the jobs that may not run there, by the first clause that fails.
+    `unreached` counts, for each element, the jobs that may not run there, by the first clause that fails.
     """
 
     kinds: list[WorkKind]
@@ -108,7 +108,7 @@ class Demand(NamedTuple):
 
 
 class Way(NamedTuple):
-    """A clause on sending a pilot of the job's VO to an element. The matcher's clauses are about a pilot that is there."""
+    """A clause on whether a pilot of the job's VO may be sent to an element. Other clauses, the matcher's, are about a pilot that has started."""
 
     name: str
     part: Callable[[Requirements], Hashable]
@@ -148,7 +148,7 @@ WAYS = (
 def reach(
     requirements: Requirements, element: ComputingElement, owner: PilotOwner | None = None
 ) -> Mismatch | None:
-    """Return why a pilot sent to an element could not run the job; None if it could. It is private if an `owner` is given."""
+    """Return why a pilot sent to an element could not run the job; None if it could. Without an `owner` it is a generic pilot."""
     for way in WAYS:
         part = way.part(requirements)
         if not way.holds(part, element):
@@ -158,7 +158,7 @@ def reach(
 
 
 def of_pilots_to_be(requirements: Requirements) -> Requirements:
-    """Return the requirements by which elements are judged: private pilots can be sent to any element, so wanting them excludes none."""
+    """Return the requirements without the wish for private pilots. Those can be sent to any element, so the wish excludes none."""
     if PRIVATE not in folded(requirements.pilot_types):
         return requirements
     return replace(requirements, pilot_types=())
@@ -182,7 +182,7 @@ class JobDemand:
         self._kinds: dict[int, list[Mismatch]] = {}
 
     def obstacles(self, element: ComputingElement) -> list[Mismatch]:
-        """Return every clause by which the job cannot run at an element; empty exactly if `reach` returns None."""
+        """Return every clause by which a generic pilot at an element could not run the job. The list is empty if it could."""
         pilot = pilot_at(element, self._vo)
         failing = [
             Mismatch(way.name, way.detail(part, element))
@@ -198,7 +198,7 @@ class JobDemand:
 
 
 class ProspectivePilot(NamedTuple):
-    """The resource (what the matcher would be told) of a generic pilot that could be sent to an element."""
+    """The resource that a generic pilot would offer to the matcher if it was sent to an element."""
 
     resource: Resource
     refused: Mismatch | None
@@ -233,7 +233,8 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
 ) -> Demand:
     """Group waiting jobs by kind, and find the elements where each kind may run. Elements with faulty ads are left out.
 
-    `leeway` is how many jobs limits let start, `hosts_of` returns the pilot class of work at an element.
+    `leeway` is the headroom of limits: how many more jobs they let start. `avoided` are elements that get no pilots. `hosts_of` returns the pilot
+    class of work at an element. `private_groups` are the groups with private pilots.
     """
     leeway = leeway or LimitHeadroom()
     jobs: Counter[Requirements] = Counter()
@@ -272,8 +273,8 @@ def kind_of(
 ) -> Requirements:
     """Return requirements without what no decision reads, so that more queues are equal and planned together.
 
-    Of the job's own attributes those in `asked` stay; `required` are those that elements' requirements read. Owner and group are
-    removed unless limits (`by_owner`), private pilots or expressions may read them.
+    The job's own attributes in `asked` are kept; `required` are those that elements' requirements read. Owner and group are removed unless limits
+    (`by_owner`), private pilots or expressions may read them.
     """
     seen = without_unseen(requirements, asked)
     tells = seen.requirements or seen.rank or not _WHOSE.isdisjoint(required)
@@ -294,7 +295,7 @@ def _open(
     leeway: LimitHeadroom,
     avoided: Mapping[CeId, Avoided],
 ) -> WorkKind:
-    """Return a kind of work without avoided elements, and with the limit keys of the elements that remain."""
+    """Return a kind of work without avoided elements. The remaining elements get the keys of the limits that apply to it."""
     shut = {
         number: found
         for number in kind.elements
@@ -308,7 +309,7 @@ def _open(
 
 
 def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: HostsOf) -> WorkKind:
-    """Return a kind of work with its pilot classes, without elements to which no pilots are sent for it now."""
+    """Return a kind of work with the pilot class for each element. Elements to which no pilots are sent for it now are left out."""
     wanted = {number: with_unknown_disk(kind.requirements, elements[number]) for number in kind.elements}
     found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
     if not found:

@@ -1,13 +1,13 @@
 """The health of computing elements: a table of states and events, and the detection of elements that fail jobs.
 
-An element that cannot be reached, or that loses pilots, gets no pilots for a while (backing-off). A black hole, where jobs fail
-within seconds of their start, is *quarantined*. It gets no jobs except, now and then, a *canary*, which is a small test job of
-the system. While a canary has not ended the element is *probing*. If the canary succeeds the element is healthy, otherwise the
-next pause is twice as long. An operator may ban or drain an element.
+An element that cannot be reached, or that loses pilots, gets no pilots for a while (backing-off). A black hole, where jobs fail within seconds of
+their start, is *quarantined*. It gets no jobs except, from time to time, a *canary*, which is a small test job of the system. While a canary has not
+ended the element is *probing*. If the canary succeeds the element is healthy, otherwise the next pause is twice as long. An operator may ban or drain
+an element.
 
-A job that fails at once may itself be faulty. So a failure counts against an element only if nothing contradicts it. Jobs of a
-kind that fails as often elsewhere do not count. Jobs of a kind that was not tried elsewhere count only if they have several
-owners. HTCondor judges black holes by rate alone, so that one user's broken jobs can take away all machines.
+A job that fails at once may itself be faulty. So a failure does not count against an element if jobs of the same kind fail as often elsewhere. If
+such jobs were not tried elsewhere, failures count only if they are of several owners. HTCondor judges black holes by rate alone, so that one user's
+broken jobs can take away all machines.
 """
 
 from collections import Counter
@@ -51,7 +51,7 @@ Seconds = Annotated[float, Meta(gt=0, le=1e9)]
 
 
 class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """When an element counts as a black hole, which fails jobs as fast as it gets them, and when it is tried again."""
+    """When an element counts as a black hole (it fails jobs as fast as it gets them), and when it is tried again."""
 
     window_seconds: Seconds = 600.0
     """Attempts to run a job count if they ended within so many seconds."""
@@ -62,7 +62,7 @@ class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8
     """The least share of quick failures in all attempts at an element that makes it a black hole."""
     owners: Annotated[int, Meta(ge=1, le=1_000_000)] = 3
-    """The least number of owners with quick failures, unless jobs of the same kind do better elsewhere."""
+    """The least number of owners with quick failures that makes an element a black hole, unless jobs of the same kind do better elsewhere."""
     first_pause_seconds: Seconds = 60.0
     """Seconds until a quarantined element gets a canary (a small test job); they double with each canary that fails."""
     longest_pause_seconds: Seconds = 14_400.0
@@ -101,7 +101,7 @@ class ElementHealth(Struct, frozen=True, kw_only=True):
 
 
 class HealthChange(NamedTuple):
-    """An event in the health of an element, with its reason. `pause` is for how long pilots stop if it is a failure."""
+    """An event in the health of an element, with its reason. `pause` is for how long no pilots are sent after a failure."""
 
     event: Event
     reason: str = ""
@@ -114,7 +114,7 @@ def apply(
 ) -> ElementHealth | None:
     """Return the health of an element after an event at time `now`; None if the event leaves the state unchanged.
 
-    `terms` give the pauses between canaries.
+    `terms` is the policy that gives the pauses between canaries.
     """
     after = MOVES[health.state].get(move.event)
     if after is None:

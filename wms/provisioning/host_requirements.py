@@ -49,7 +49,7 @@ class HostTerm(Struct, frozen=True):
 
 
 class Unasked(Struct, frozen=True):
-    """A term of requirements that the bounds do not fully cover, and why. The pilot checks its node before any job starts there."""
+    """A term of requirements that the bounds do not fully cover, and why. A pilot checks the term on its node before it takes such jobs."""
 
     text: str
     reason: str
@@ -76,13 +76,13 @@ class HostRequirements(Struct, frozen=True):
 def host_requirements_of(requirements: Expression, element: Sketch, own: Ad = NOTHING) -> HostRequirements:
     """Return what requirements ask of the hosts of an element. Raise Rejected if the expression grows too large.
 
-    `element` is a sketch of a host's ad: its known and its still unknown attributes. `own` is the job's ad.
+    `element` is a sketch of a host's ad: the attributes with known values, and the names of those still unknown. `own` is the job's ad.
     """
     return _of_rest(left_by(requirements, element, own))
 
 
 def _of_rest(left: Expression) -> HostRequirements:
-    """Return the bounds that follow from the remaining expression."""
+    """Return the bounds that follow from `left`, the part of the expression that the element's ad does not decide."""
     outcome = decided(left)
     if outcome is not None:
         return HostRequirements(left.text, outcome)
@@ -93,7 +93,7 @@ def _of_rest(left: Expression) -> HostRequirements:
 
 
 def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
-    """Return bounds that are equivalent together: for each attribute only the tightest lower and the tightest upper one."""
+    """Return fewer bounds that together mean the same: for each attribute only the tightest lower and the tightest upper one."""
     kept: dict[tuple[object, ...], HostTerm] = {}
     for bound in bounds:
         key = _side(bound)
@@ -103,7 +103,7 @@ def tightest(bounds: Iterable[HostTerm]) -> tuple[HostTerm, ...]:
 
 
 def _side(bound: HostTerm) -> tuple[object, ...]:
-    """Return a key that is equal for bounds among which only the tightest is needed."""
+    """Return the kind of a bound as a key: of bounds with the same key only the tightest is needed."""
     for side in (_LOWER, _UPPER):
         if bound.relation in side and not isinstance(bound.value, str):
             return bound.attribute, side
@@ -198,7 +198,7 @@ def _of_call(node: Call) -> _Implied:
 
 
 def _of_denial(node: Node) -> _Implied:
-    """Return the bounds that hold wherever the node is false."""
+    """Return the bounds that hold wherever this node of the expression is false."""
     match node:
         case Unary(operator="!"):
             # Both accept a number as a truth, which gives no bound; only attributes are true or false.
@@ -216,7 +216,10 @@ def _of_denial(node: Node) -> _Implied:
 
 
 def _of_choice(node: Choice) -> _Implied:
-    """Return the bounds that a choice implies. If one branch cannot be true, they are those of the condition and the other branch."""
+    """Return the bounds that a choice (`condition ? a : b`) implies.
+
+    If one branch cannot be true, they are those of the condition and the other branch.
+    """
     if node.yes is None:
         return _any([_implied(node.condition), _implied(node.no)])
     if _never(node.no):
@@ -238,7 +241,7 @@ def _all(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _any(parts: Sequence[_Implied]) -> _Implied:
-    """Return the bounds that all alternatives imply, each at its loosest."""
+    """Return the bounds that all alternatives imply. Of each kind it is the loosest one."""
     if len(parts) < 2:
         return parts[0] if parts else _Implied(lost="it cannot be true")
     first, *others = parts
@@ -251,7 +254,7 @@ def _any(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _loosest(bound: HostTerm, others: Iterable[_Implied]) -> HostTerm | None:
-    """Return the loosest bound of this kind among the others; None if any of them has no such bound."""
+    """Return the loosest of `bound` and the bounds of its kind in `others`; None if one of the others has no such bound."""
     for other in others:
         alike = [each for each in other.bounds if _side(each) == _side(bound)]
         if not alike:

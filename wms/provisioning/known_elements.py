@@ -13,7 +13,7 @@ class KnownElement(NamedTuple):
 
 
 class PilotCounts(NamedTuple):
-    """How many live pilots one VO has at one element, by state, and how many slots these have."""
+    """How many live pilots one VO has at one element, by state, and how many slots the running ones have."""
 
     running: int = 0
     """How many pilots of the VO run at the element."""

@@ -9,7 +9,7 @@ from wms.matching.limits import Count, Counts, LimitKey, LimitSet, StrictestLimi
 from wms.site import ComputingElement
 
 ARRIVAL_SECONDS = 30.0
-"""Seconds until a pilot that is sent now asks for jobs. Until then a rate limit lets further jobs start."""
+"""The assumed seconds until a pilot that is sent now asks for jobs. A rate limit lets further jobs start in this time."""
 
 
 class LimitHeadroom:
@@ -46,12 +46,12 @@ class LimitHeadroom:
         return min((self._left[key] for key in keys), default=most)
 
     def take(self, keys: tuple[LimitKey, ...], jobs: int) -> None:
-        """Count jobs as started: reduce by their number what the limits with these keys still let start."""
+        """Subtract `jobs` from what the limits with these keys still let start."""
         for key in keys:
             self._left[key] -= jobs
 
     def fullest(self, keys: tuple[LimitKey, ...]) -> str:
-        """Return a text for people on that limit, of those with these keys, which lets the fewest jobs start."""
+        """Return a text for people on one limit: the one with these keys that lets the fewest further jobs start."""
         key = min(keys, key=self._left.__getitem__)
         return key.text()
 
@@ -64,7 +64,7 @@ def concerned(limits: LimitSet, work: Iterable[Requirements], places: Collection
 
 
 def _room(bound: StrictestLimit, count: Count) -> int:
-    """Return the number of jobs that a limit admits until a pilot that is sent now requests jobs."""
+    """Return how many jobs a limit lets start until a pilot that is sent now asks for jobs."""
     if bound.burst is None:
         return room(bound, count)
     coming = int(tokens(bound, count) + bound.per_second * ARRIVAL_SECONDS)

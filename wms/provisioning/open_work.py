@@ -23,7 +23,7 @@ class OpenWork:
 
     @property
     def pickiness(self) -> tuple[object, ...]:
-        """A sort key by which work that fewer pilots can run comes first."""
+        """A sort key: work that fewer pilots can run comes first."""
         asked = self.kind.requirements
         return (
             len(self.elements),
@@ -34,7 +34,7 @@ class OpenWork:
         )
 
     def asks(self, element: int) -> str:
-        """Return the name of the pilot class that the work needs at an element, given by index; empty if any pilot will do."""
+        """Return the name of the pilot class that the work needs at an element, or an empty name if any pilot will do. `element` is an index."""
         hosts = self.kind.hosts.get(element)
         return hosts.name if hosts else ""
 

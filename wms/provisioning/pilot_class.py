@@ -1,7 +1,7 @@
-"""Pilot classes: what pilots request of a batch system beyond the usual, and what is known of their nodes because of it.
+"""Pilot classes: what pilots request of a batch system beyond the default, and what these requests tell about their nodes.
 
-A pilot that was requested for a job's requirements fits this job, and jobs that require less. For other jobs only its own
-measurements can decide. A pilot without extra requests fits the jobs that the element's ad meets.
+A pilot that was requested for a job's requirements fits this job, and jobs that require less. For other jobs only its own measurements can decide. A
+pilot without extra requests fits the jobs whose requirements the element's ad meets.
 """
 
 from functools import lru_cache
@@ -14,7 +14,7 @@ from wms.matching.two_sided import asked, job_wants
 from wms.site import ComputingElement, Told, as_it_is
 
 _KEPT = 16_384
-"""The most results that each cache keeps."""
+"""The largest number of results that each cache of this module keeps."""
 
 
 class PilotClass(Struct, frozen=True, cache_hash=True):

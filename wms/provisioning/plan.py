@@ -2,7 +2,7 @@
 
 Every waiting job is counted once over all elements. The plan is made in two steps.
 
-1. Existing free places take jobs that fit, and the work with the fewest elements is served first. Free places are the slots of
+1. Free places (job slots of pilots) take jobs that fit; work that the fewest elements can run is served first. Free places are the slots of
    pilots on their way and the idle slots of running ones. The matcher's clauses decide whether a job fits, by the pilot's memory,
    its time left, and the requirements for which its node was unfit. For a pilot on its way the hosts that it requests count too.
 2. Pilots are ordered one by one for the remaining jobs. Each goes to the VO with the fewest pilots, so that no VO starves
@@ -10,10 +10,9 @@ Every waiting job is counted once over all elements. The plan is made in two ste
    The pilot's other places take further jobs of its VO before the next pilot is ordered. So the ordered places exceed the jobs by
    less than one pilot for each kind of work, and by none if a pilot has one place.
 
-Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. Work with
-a rank expression gets its pilots at the best elements as long as they have room. If only a node can decide whether work
-fits, one pilot is sent first, and then as many at a time as have found work there. `plan_report` explains why no more
-pilots were ordered.
+Jobs that a limit holds back take no places and get no pilots. Avoided elements get pilots for canaries alone. Work with a rank expression gets its
+pilots at the elements that it ranks highest, as long as they have room. If only a node can decide whether work fits, one pilot is sent first, and
+then as many at a time as have found work there. `plan_report` explains why no more pilots were ordered.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,7 +33,7 @@ from wms.site import ComputingElement, PilotOwner
 
 
 class Caps(Struct, frozen=True, kw_only=True):
-    """Limits on pilots over all elements: `orders` in one plan, and `pilots` alive at a time (0: no limit)."""
+    """Limits on pilots over all elements: `orders` in one plan, and `pilots` alive at a time. 0: no limit on live pilots."""
 
     orders: int = 1_000
     pilots: int = 0
@@ -84,12 +83,12 @@ def plan(
 ) -> Plan:
     """Decide how many pilots are sent to each of these elements. Pilots at other elements count against the caps only.
 
-    Among equally good elements `rng`, which returns numbers in [0, 1), draws one; without it the first is taken. `leeway` is how
-    many jobs limits let start, and is used up. `avoided` are elements that get no pilots except for canaries.
+    Among equally good elements `rng`, which returns numbers in [0, 1), draws one; without it the first is taken. `leeway` is how many more jobs
+    limits let start; the plan reduces it. `avoided` are elements that get no pilots except for canaries.
 
-    `hosts` returns the pilot class of work at an element, or why no pilots are sent for it now. If it is None, no pilots have
-    special requests. With the `choice` "random", `rng` draws each pilot's element among all that fit, have room, and are ranked
-    best. `private` are the groups with private pilots.
+    `hosts` returns the pilot class of work at an element, or why no pilots are sent for it now. If it is None, no pilots have special requests. With
+    the `choice` "random", `rng` draws each pilot's element among all that fit, have room, and are ranked highest. `private` are the groups with
+    private pilots.
     """
     leeway = leeway or LimitHeadroom()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
@@ -99,7 +98,7 @@ def plan(
 def orders(
     demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
 ) -> tuple[PlannedPilots, ...]:
-    """Return only the orders of a plan, for demand that was gathered from these elements, without limits on jobs."""
+    """Return the orders of a plan without its report. `demand` was gathered from these elements, without limits on jobs."""
     return _Planner(demand, elements, list(pilots), caps, LimitHeadroom()).orders()
 
 
@@ -148,7 +147,7 @@ class _Planner:
         )
 
     def _fill_free_places(self) -> None:
-        """Assign jobs to free places: first the work that the fewest pilots serve, at the elements that least other work may use."""
+        """Assign jobs to free places: first work that few pilots can run, at elements that little other work can use."""
         wanted = [sum(number in work.elements for work in self.work) for number in range(len(self.elements))]
         for work in sorted(self.work, key=lambda each: each.pickiness):
             for number in sorted(work.elements, key=wanted.__getitem__):
@@ -170,14 +169,14 @@ class _Planner:
         return element.open and element.startable(work) > 0 and element.untried(work) > 0
 
     def _liked(self, work: OpenWork) -> list[int]:
-        """Return the elements where a pilot may be ordered for the work now, reduced to those with its highest rank."""
+        """Return the elements where a pilot may be ordered for the work now: of those with room, only the ones that it ranks highest."""
         open_ = [number for number in work.elements if self._may_order(work, number)]
         ranks = work.kind.ranks
         best = max((ranks.get(number, 0.0) for number in open_), default=0.0)
         return [number for number in open_ if ranks.get(number, 0.0) == best]
 
     def _order(self, work: OpenWork) -> None:
-        """Order one pilot for the work, and assign jobs to its places."""
+        """Order one pilot for the work, and assign jobs to its job slots."""
         number = self._drawn(self._liked(work))
         element = self.elements[number]
         sort = work.vo, work.kind.hosts.get(number), work.kind.private

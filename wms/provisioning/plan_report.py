@@ -11,7 +11,7 @@ from wms.provisioning.open_work import OpenWork
 from wms.provisioning.supply import PilotSort, PlannedElement
 
 SHARES = 50
-"""The most classes of work that the decision on one element lists; those with the most jobs."""
+"""The largest number of classes of work that the decision on one element lists: those with the most jobs."""
 
 Hindrance: TypeAlias = Literal[
     "", "NO_DEMAND", "LIMIT", "NO_ROOM", "CAP", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"
@@ -34,7 +34,7 @@ class WorkDecision(Struct, frozen=True, kw_only=True):
     sent: Count
     """How many pilots are ordered for the work at the element."""
     elsewhere: Total
-    """How many of the jobs that could run at the element are assigned to pilots elsewhere, or to newly ordered ones anywhere."""
+    """How many of the jobs that could run at the element are assigned to pilots of other elements, or to pilots newly ordered at any element."""
     held: Hindrance
     """What hinders sending more pilots, as a code."""
     why: LongText
@@ -72,8 +72,8 @@ def decision(
 ) -> ElementDecision:
     """Return the decision on an element, after the whole plan is made.
 
-    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by the first clause that fails.
-    `at_random` says that elements were drawn at random.
+    `works` are all kinds of work of the plan. `unreached` counts the jobs that may not run there, by the first clause that fails. `at_random` says
+    that pilots' elements were drawn at random.
     """
     sent = tuple(_sent(element, sort, at_random=at_random) for sort in element.ordered)
     return ElementDecision(
@@ -92,7 +92,7 @@ def decision(
 
 
 def order_reasons(element: PlannedElement, sort: PilotSort, *, at_random: bool) -> tuple[str, ...]:
-    """Return texts on why pilots of a sort were ordered for an element: the jobs, the room, and the class or owner."""
+    """Return texts on why pilots of a sort (VO, class and owner) were ordered for an element: the jobs, the room, and the class or owner."""
     _, hosts, owner = sort
     return (
         _unmet(element.taken[sort], element.ad.slots_per_pilot),

@@ -8,11 +8,11 @@ from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
-"""The most characters of long expressions in one plan; each thousand takes some milliseconds to evaluate."""
+"""The largest number of characters of long expressions in one plan. A thousand characters take some milliseconds to evaluate."""
 
 
 class PlanningTurns:
-    """Counts the characters of long expressions in past plans, by owner: the owner with the fewest is served next."""
+    """Counts for each owner the characters of long expressions in past plans. The owner with the fewest is served next."""
 
     def __init__(self) -> None:
         self._queues: dict[TaskQueueId, int] = {}
@@ -21,7 +21,7 @@ class PlanningTurns:
     def choose(self, waiting: Mapping[TaskQueueId, Requirements]) -> set[TaskQueueId]:
         """Return the queues for the next plan: all with short expressions, and as many with long ones as `CHARACTERS` allows.
 
-        The chosen long ones are counted for their owners.
+        The characters of the chosen long expressions are counted for their owners.
         """
         long = {tq_id: each for tq_id, each in waiting.items() if is_long(each)}
         chosen, left = waiting.keys() - long.keys(), CHARACTERS

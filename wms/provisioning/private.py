@@ -52,7 +52,7 @@ class OrderedPilot(NamedTuple):
 
 
 class Allocation(NamedTuple):
-    """The private pilots to send for users' orders now, and why no more are sent, by the id of the order."""
+    """The private pilots to send for users' orders now. By the id of the order, it also says why no more are sent."""
 
     pilots: tuple[OrderedPilot, ...] = ()
     held: Mapping[int, str] = {}
@@ -63,7 +63,7 @@ class Allocation(NamedTuple):
         return {(order.vo, order.owner_group) for order, _ in self.pilots}
 
     def as_pilots(self, sharing: frozenset[VoGroup]) -> list[PilotSupply]:
-        """Return the pilots in the form in which the planner counts existing ones: as on their way.
+        """Return the pilots as `PilotSupply`, the planner's form for existing pilots. They count as on their way.
 
         `sharing` are the groups whose members share their jobs.
         """
@@ -90,7 +90,10 @@ def allocate(
     caps: Caps,
     avoided: Mapping[CeId, Avoided],
 ) -> Allocation:
-    """Decide for which orders private pilots are sent now, and to which elements. `pilots` are all live pilots."""
+    """Decide for which orders private pilots are sent now, and to which elements.
+
+    `pilots` are all live pilots, `caps` the limits on pilots, and `avoided` the elements that get none.
+    """
     return _Allocating(elements, list(pilots), caps, avoided).allocate(orders) if orders else Allocation()
 
 

@@ -9,7 +9,7 @@ from wms.site import GENERIC, PRIVATE, PilotOwner, folded
 
 
 class PrivateGroups(NamedTuple):
-    """Which groups get private pilots, which share their jobs, and which have private pilots now."""
+    """Which groups have private pilots sent for their waiting jobs, share jobs among members, and have private pilots now."""
 
     senders: frozenset[VoGroup] = frozenset()
     """The groups for whose waiting jobs private pilots are sent."""

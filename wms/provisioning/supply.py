@@ -41,7 +41,7 @@ class PilotSupply(Struct, frozen=True, kw_only=True):
 
 
 class FreePlaces:
-    """Free places (slots) of equal pilots of one VO. `asks` is the class of pilots on their way; None: the pilots run."""
+    """The free places (job slots) of equal pilots of one VO. `asks` is the class of pilots on their way; None: the pilots run."""
 
     __slots__ = ("asks", "each", "left", "resource", "usual", "vo")
 
@@ -51,17 +51,17 @@ class FreePlaces:
         self.asks = asks
         said = pilots.resource
         self.each = said.processors if said and asks is None else ad.slots_per_pilot
-        """How many places one pilot has. A job takes all its places in one pilot."""
+        """How many job slots one pilot has. All slots that a job needs must be of the same pilot."""
         if said is not None and ad_of(ad):
             said = with_ad(said, ad_of(ad))
         usual = as_it_is(pilot_at(ad, pilots.vo).resource)
         self.resource = usual if said is None else said
         self.usual = self.resource == usual
-        """Whether the resource equals the advertised one. Then work without an expression fits without a further check."""
+        """Whether the pilots' resource equals the one that the ad promises. Then work without an expression fits without a further check."""
 
     @property
     def worth(self) -> tuple[object, ...]:
-        """A sort key for free places: those that less of the waiting work can use come first, to be filled first."""
+        """A sort key for free places: those that little of the waiting work can use come first, and are filled first."""
         said = self.resource
         if self.usual:
             return bool(self.asks), True
@@ -87,9 +87,9 @@ def _fits(requirements: Requirements, resource: Resource) -> bool:
 
 
 PilotSort: TypeAlias = tuple[str, PilotClass | None, PilotOwner | None]
-"""The key of pilots that are ordered together.
+"""The key of pilots that are ordered together: their VO, class and owner.
 
-It has their VO, their class (None: no special requests), and the owner of private ones (None: generic).
+The class is None for pilots without special requests, the owner None for generic pilots.
 """
 
 
@@ -137,7 +137,12 @@ class PlannedElement:
         return self.total < self.room
 
     def untried(self, work: OpenWork) -> int:
-        """Return how many further pilots may be sent for work whose fit only a node can decide; for other work, all the room."""
+        """Return how many further pilots may be sent for this work.
+
+        If only a node can decide whether it fits, it is few until pilots find work there.
+
+        For other work, it is all the room.
+        """
         hosts = work.kind.hosts.get(self.number)
         if hosts is None or hosts.sure:
             return self.room
@@ -154,15 +159,15 @@ class PlannedElement:
         return min(work.left, self.leeway.left(keys, work.left)) if keys else work.left
 
     def use(self, work: OpenWork) -> None:
-        """Assign jobs of the work to the free places that fit them; both are counted down in place."""
+        """Assign jobs of the work to the free places that fit them. The work's open jobs and the free places are reduced in place."""
         for supply in self.supplies:
             if supply.left and work.left and supply.serves(work, self):
                 supply.left = self.take(work, supply.left, supply.each)
 
     def take(self, work: OpenWork, places: int, of_each: int) -> int:
-        """Assign jobs of the work to free places, of which one pilot has `of_each`; return how many places are left.
+        """Assign jobs of the work to `places` free places, of which one pilot has `of_each`. Return how many places remain.
 
-        The work's `left` and the headroom of limits are counted down in place.
+        The work's `left` and the headroom of limits are reduced in place.
         """
         each = min(work.processors, self.ad.slots_per_pilot)
         pilots, rest = divmod(places, of_each)
@@ -181,7 +186,7 @@ def _supplies(ad: ComputingElement, pilots: Iterable[PilotSupply]) -> Iterable[F
 
 
 def room_of(ad: ComputingElement, under_way: int, running: int) -> tuple[int, str]:
-    """Return how many further pilots an element takes, and a text on the limit that applies.
+    """Return how many further pilots an element accepts, and a text on the limit that decides this.
 
     `under_way` is how many pilots are sent and have not started, `running` how many run.
     """
