@@ -1,4 +1,4 @@
-"""A site's rules on where jobs' files may come from and go to: schemes, hosts, addresses, and directories of the node."""
+"""A site's rules on the URLs of jobs' files: allowed schemes, hosts, addresses, and directories of the node."""
 
 import ipaddress
 from collections.abc import Iterable
@@ -17,12 +17,12 @@ Address: TypeAlias = ipaddress.IPv4Address | ipaddress.IPv6Address
 REFUSED = "URL_REFUSED"
 """The error code for a URL that the site's rules exclude."""
 _METADATA = frozenset(map(ipaddress.ip_address, ("100.100.100.200", "168.63.129.16", "fd00:ec2::254")))
-"""Addresses of clouds' metadata services that are not link-local."""
+"""Addresses of clouds' metadata services, besides the link-local ones."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 
 
 class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A site's rules on the URLs that jobs may use. By default no file of the node, and no address of the node or its link, is allowed."""
+    """A site's rules on the URLs that jobs may use. By default files of the node are excluded, and loopback and link-local addresses."""
 
     schemes: Lines = msgspec.field(default_factory=lambda: ["file", "http", "https", "dav", "davs", "s3"])
     """The schemes of URLs that jobs may use.
@@ -34,14 +34,14 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     inner_hosts: Lines = []
     """Names of hosts that jobs may use although they have a loopback or link-local address."""
     directories: Lines = []
-    """Directories of the node below which `file:` URLs may lead, after links are resolved."""
+    """Directories of the node. A `file:` URL must lead to a path below one of them, after symbolic links are resolved."""
     redirects: Annotated[int, msgspec.Meta(ge=0, le=20)] = 5
     """How many redirections are followed for one file at most."""
 
     def check(self, url: FileUrl) -> None:
-        """Raise Rejected (URL_REFUSED) if the rules exclude the URL's scheme, host, path, or address if the host is one.
+        """Raise Rejected (URL_REFUSED) if the rules exclude the URL: its scheme, host or path, or the address if the host is given as one.
 
-        The text says what is allowed.
+        The text of the error says what is allowed.
         """
         if url.scheme not in self.schemes:
             raise _refused(url, f"this site allows the schemes {_listed(self.schemes)}")
@@ -54,7 +54,7 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
             self.check_address(url.host, address)
 
     def check_path(self, url: FileUrl, path: str) -> None:
-        """Raise Rejected unless the path, in which the caller has resolved links, is below an allowed directory of the node."""
+        """Raise Rejected unless the path is below an allowed directory of the node. The caller has resolved its symbolic links."""
         pure = PurePosixPath(path)
         if ".." not in pure.parts and any(pure.is_relative_to(each) for each in self.directories):
             return
@@ -62,7 +62,7 @@ class AccessRules(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         raise _refused(url, f"this site allows files below these directories: {allowed}")
 
     def check_address(self, host: str, address: Address) -> None:
-        """Raise Rejected if `address`, of the host of this name, is the node's own, of its link, or a metadata service's."""
+        """Raise Rejected if `address`, which `host` resolves to, is loopback, link-local or that of a metadata service."""
         if host in self.inner_hosts or not is_inner(address):
             return
         raise Rejected(
@@ -86,7 +86,7 @@ def is_inner(address: Address) -> bool:
 
 
 def _unwrapped(address: Address) -> Address:
-    """Return the IPv4 address that an IPv6 address stands for; the address itself if it stands for none."""
+    """Return the IPv4 address that an IPv6 address embeds, or `address` itself if it embeds none."""
     if isinstance(address, ipaddress.IPv4Address):
         return address
     inside = address.ipv4_mapped or address.sixtofour

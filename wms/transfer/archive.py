@@ -30,11 +30,11 @@ from wms.errors import Rejected, Unavailable
 MIB = 1024 * 1024
 """Bytes in one mebibyte."""
 MAX_ARCHIVE = 100 * MIB
-"""How many bytes a packed archive may have by default."""
+"""The default limit on the size of a packed archive, in bytes."""
 CHUNK = 256 * 1024
-"""How many bytes are read from a file at once."""
+"""How many bytes are read from a file at a time."""
 RECORD = 10_240
-"""How many bytes are read from an archive at once: one tar record."""
+"""How many bytes are read from an archive at a time: one tar record."""
 
 # Long names and extended headers are read into memory whole by tarfile.
 _MAX_HEADER = 64 * 1024
@@ -52,7 +52,7 @@ _HEADERS = {
 
 
 class ArchiveLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """How much one archive may contain."""
+    """The limits on the content of one archive."""
 
     members: int = 100_000
     """How many files and directories an archive may have."""

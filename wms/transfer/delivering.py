@@ -1,4 +1,4 @@
-"""Delivers one output file of a job to its targets: whole or not at all, with retries, and only while the attempt holds its lease."""
+"""Delivers one output file of a job to its targets, completely or not at all. It retries, as long as the attempt holds its lease."""
 
 import asyncio
 import time
@@ -32,9 +32,9 @@ class Deliverer:
         self._on_bytes = on_bytes
 
     async def deliver(self, name: str, sending: Sending, targets: tuple[str, ...]) -> list[Transferred]:
-        """Put an output file to each target URL in turn, with retries; return one result for each. `name` is used in errors.
+        """Put an output file to each target URL in turn, with retries; return one result for each. `name` names the file in errors.
 
-        Raise Rejected, with its code, at the first target that fails for good.
+        Raise Rejected, with a code, at the first target that cannot take the file.
         """
         return [await self._deliver(name, sending, target) for target in targets]
 

@@ -1,4 +1,7 @@
-"""Fetches one input file of a job: from one replica after the other, resumed, retried and verified. It is there whole or not at all."""
+"""Fetches one input file of a job from its replicas, one after the other. Transfers are resumed, retried and verified.
+
+The file appears completely or not at all.
+"""
 
 import asyncio
 import time
@@ -23,7 +26,7 @@ from wms.transfer.transfer_limits import TOO_LARGE, Meter, TransferLimits
 CORRUPT: Final = "FILE_CORRUPT"
 """The error code for a file whose size or checksum is not what it should be."""
 UNAVAILABLE: Final = "FILE_UNAVAILABLE"
-"""The error code for a file that no replica gave."""
+"""The error code for a file that could not be fetched from any replica."""
 _LONGEST_PAUSE = 60.0
 _FAULTS_SHOWN = 5
 
@@ -55,9 +58,9 @@ class Fetcher:
         self._on_bytes = on_bytes
 
     async def fetch(self, wanted: InputFile, into: Path, most_bytes: int) -> Transferred:
-        """Fetch a file of at most `most_bytes` bytes to the path `into`, which must not exist. If it fails, nothing is there.
+        """Fetch a file of at most `most_bytes` bytes to the path `into`, which must not exist. After a failure there is no file at `into`.
 
-        Raise Rejected with a code: FILE_CORRUPT if a replica gave another file, URL_REFUSED if no replica may be used here, else
+        Raise Rejected with a code: FILE_CORRUPT if a replica had a wrong size or checksum, URL_REFUSED if the rules exclude all replicas, else
         FILE_UNAVAILABLE. Raise LocalDiskError if the node's disk fails.
         """
         part = PartFile(into.with_name(f".{into.name[:100]}.part"), is_verified=bool(wanted.checksum))
@@ -72,7 +75,7 @@ class Fetcher:
             part.discard()
 
     async def _search(self, search: "_Search", part: PartFile, into: Path, most_bytes: int) -> Transferred:
-        """Try each replica once; then, after pauses, those whose servers failed, until one gives the file."""
+        """Try each replica once. Then, after pauses, try those again whose servers failed, until one gives the file."""
         pauses = delays(self._limits.pause_seconds, _LONGEST_PAUSE, 2.0, self._rng.random)
         for attempt in range(self._limits.tries):
             if attempt:
@@ -117,7 +120,10 @@ class Fetcher:
         return None
 
     async def _arrived(self, wanted: InputFile, place: FileUrl, part: PartFile, meter: Meter) -> int:
-        """Fetch from one replica, verify the file, and return its size. If bytes of another replica do not fit, begin anew once."""
+        """Fetch from one replica, verify the file, and return its size in bytes.
+
+        If it does not fit bytes that came from another replica, fetch the whole file once more.
+        """
         mover = self._movers.mover(place)
         try:
             await mover.fetch(place, part, meter)
@@ -139,7 +145,7 @@ class _Search:
         self.wanted = wanted
         self.urls: list[str] = []
         self.is_open = False
-        """Whether the catalogue of replicas did not answer, and may be asked again."""
+        """Whether the catalogue of replicas did not answer, so that it may be asked again."""
         self.faults: dict[str, WmsError] = {}
 
     def refuse(self, url: str, error: Rejected) -> None:
@@ -148,7 +154,7 @@ class _Search:
         self.urls.remove(url)
 
     def failure(self) -> Rejected:
-        """Return, not raise, the Rejected that tells what was wrong with each replica."""
+        """Return, not raise, a Rejected with the fault of each replica."""
         faults = list(self.faults.values())
         codes = {each.code if isinstance(each, Rejected) else "" for each in faults}
         code = UNAVAILABLE
@@ -166,10 +172,10 @@ def _words(error: WmsError) -> str:
 
 
 def _verify(wanted: InputFile, part: PartFile) -> int:
-    """Return the size of the file that arrived, once its size and checksum are verified. The call blocks.
+    """Verify the size and the checksum of the fetched file, and return the size in bytes. The call blocks.
 
-    Raise Unavailable if a part of it is missing, Rejected (FILE_CORRUPT) if it is another file. Raise _UnfitPartsError if that may be due
-    to bytes of another replica.
+    Raise Unavailable if a part of it is missing, Rejected (FILE_CORRUPT) if size or checksum is wrong. Raise _UnfitPartsError instead if bytes came
+    from several replicas, which may be the cause.
     """
     size = part.size
     if wanted.size is not None and size < wanted.size:

@@ -1,4 +1,4 @@
-"""Moves files of the node, or of a file system that it mounts: `file:///...` URLs below directories that the site allows."""
+"""Moves files of the node and its mounted file systems: `file:///...` URLs below directories that the site allows."""
 
 import asyncio
 import contextlib
@@ -32,13 +32,13 @@ _CODES = {
 
 
 class FileMover:
-    """Copies files of the node. The file that is really opened is judged by the rules, so that no link leads elsewhere."""
+    """Copies files of the node. The rules are applied to the file that was actually opened, so that no link leads elsewhere."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Copy the file at the URL into `part`."""
+        """Copy the file at the URL into `part`. Raise Rejected if it is missing or not allowed, Unavailable if another try may succeed."""
         with _told(url):
             source = await asyncio.to_thread(self._opened, url)
         with source:
@@ -47,7 +47,10 @@ class FileMover:
                 await _copy(url, source, lambda data: part.append(target, data), meter)
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Copy a file into the target's directory under a temporary name, and rename it at the end."""
+        """Copy a file into the target's directory under a temporary name, and rename it at the end.
+
+        Raise Rejected if the target is not allowed, Unavailable if another try may succeed.
+        """
         with _told(url):
             target = await asyncio.to_thread(self._target, url)
         temporary = target.with_name(target.name[:100] + sending.mark)
@@ -83,7 +86,7 @@ class FileMover:
             raise Rejected(NO_ACCESS, f"{url} is not a regular file")
 
     def _target(self, url: FileUrl) -> Path:
-        """Return the target's path without links. Missing directories above it are made, if they are below an allowed one."""
+        """Return the target's path with links resolved. Missing parent directories are made if they are below an allowed one."""
         path = Path(url.path)
         self._rules.check_path(url, str(path.parent.resolve() / path.name))
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -113,7 +116,7 @@ def _write_all(file: BinaryIO, data: bytes) -> None:
 
 @contextlib.contextmanager
 def _told(url: FileUrl) -> Iterator[None]:
-    """Turn an error of the file system into Rejected, or into Unavailable if another try may succeed."""
+    """In this context, an error of the file system becomes Rejected, or Unavailable if another try may succeed."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""The URL of a file that a job reads or writes, and its text without the secrets that it may contain."""
+"""The URL of a file that a job reads or writes. It can be shown without the secrets that it may contain."""
 
 import re
 from typing import Self
@@ -13,7 +13,7 @@ _SECRETS = re.compile(r"(://)[^/\s@]*@|\?[^\s'\"<>)]*")
 
 
 class FileUrl(msgspec.Struct, frozen=True):
-    """The URL of a job's file. `str` gives it without query and user, as these may be secrets."""
+    """The URL of a job's file. `str` returns it without its query and user name, since both may be secrets."""
 
     text: str
     """The URL as it was given. It may contain a signature, so it must not be shown."""
@@ -24,7 +24,7 @@ class FileUrl(msgspec.Struct, frozen=True):
     path: str
     """The path. Percent-encoding is decoded for files of the node and objects of S3."""
     is_signed: bool
-    """Whether the URL has a query, which storages take for a signature."""
+    """Whether the URL has a query, which counts as a signature."""
 
     @classmethod
     def parse(cls, text: str) -> Self:

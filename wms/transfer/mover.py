@@ -1,4 +1,4 @@
-"""The port to storages: each kind of mover fetches and puts files of some URL schemes."""
+"""The interface of movers, which fetch and put files. Each mover handles storages of some URL schemes."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -26,7 +26,7 @@ class Sending(msgspec.Struct, frozen=True):
     size: int
     """The size of the file in bytes."""
     mark: str
-    """A suffix for temporary names that no other attempt of a job uses, such as `.17.2.part`."""
+    """A suffix for temporary names, such as `.17.2.part`. No other attempt of any job uses it."""
     may_commit: Callable[[], bool]
     """Returns whether the job's attempt still holds its lease. It is called just before the file gets its final name."""
 
@@ -46,7 +46,10 @@ class Mover(Protocol):
     """
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch the file at the URL into `part`, after the bytes that are there if these fit. On return the file has come to its end."""
+        """Fetch the file at the URL into `part`. If the bytes that `part` has still fit, the transfer continues after them.
+
+        On return `part` has the whole file.
+        """
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put a file to the URL, whole or not at all: it gets its name at the end, and replaces a file of that name."""
+        """Put a file to the URL, completely or not at all. It gets its final name at the end, and replaces a file with that name."""

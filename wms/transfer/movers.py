@@ -1,4 +1,4 @@
-"""Chooses the mover for a URL by its scheme. A mover is loaded when the first URL of its scheme comes."""
+"""Chooses the mover for a URL by its scheme. The code of a mover is loaded when its first URL comes."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,4 @@
-"""A file that is being fetched: the bytes that have come, from which replica, and whether another transfer may continue it."""
+"""A file that is being fetched: the bytes received so far, the replica that they came from, and whether another transfer may continue it."""
 
 import os
 from pathlib import Path
@@ -15,10 +15,10 @@ class PartFile:
     """A file of the node under a temporary name, to which transfers append the bytes that they fetch."""
 
     def __init__(self, path: Path, *, is_verified: bool) -> None:
-        """Take the temporary path. `is_verified` says whether a checksum will show if bytes of several replicas do not fit."""
+        """Take the temporary path. `is_verified` says whether the file has a checksum, which detects bytes of different replicas that do not fit."""
         self.path = path
         self.validator = ""
-        """The strong ETag of the content that the bytes belong to; empty if it is not known."""
+        """The strong ETag of the content that the received bytes belong to; empty if it is not known."""
         self._is_verified = is_verified
         self._origins: set[str] = set()
 
@@ -36,7 +36,7 @@ class PartFile:
         return len(self._origins) > 1
 
     def offset_for(self, url: FileUrl) -> int:
-        """Return the byte from which the replica at this URL may continue. It is 0, to begin anew, if the rest may not fit."""
+        """Return the offset from which the replica at this URL may continue. It is 0 if its content may not fit the received bytes."""
         if not self.size:
             return 0
         is_same = self._origins == {url.text} and bool(self.validator)
@@ -73,7 +73,7 @@ class PartFile:
         self._origins = {url.text}
 
     def discard(self) -> None:
-        """Remove the file and what is known of its bytes. A missing file is no error."""
+        """Remove the file, and forget where its bytes came from. A missing file is no error."""
         self.path.unlink(missing_ok=True)
         self._origins.clear()
         self.validator = ""

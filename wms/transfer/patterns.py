@@ -13,9 +13,9 @@ from wms.errors import Rejected
 from wms.transfer.archive import ArchiveLimits, bad_name
 
 NAMED_LEFT = 20
-"""How many names `UnmatchedFiles` has at most."""
+"""The largest number of names in `UnmatchedFiles`."""
 _WALK_LIMIT = 200_000
-"""How many files are examined below one directory at most."""
+"""The largest number of files that are examined below one directory."""
 
 
 class Selection(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,8 +61,8 @@ class UnmatchedFiles(msgspec.Struct, frozen=True):
 def left_behind(root: Path, chosen: Container[str], known: Mapping[str, int]) -> UnmatchedFiles:
     """Return the files below `root` that are neither in `chosen` nor unchanged input files. The call blocks.
 
-    `known` has the time of last modification of each input file in nanoseconds. If there are too many files, or a directory cannot be read,
-    only the files examined until then are counted.
+    `known` has the modification time of each input file, in nanoseconds, when it was fetched. If there are too many files, or a directory cannot be
+    read, only the files examined before that are counted.
     """
     names: list[str] = []
     count = 0
@@ -86,7 +86,7 @@ class _Choice:
         self._names: list[str] | None = None
 
     def take(self, pattern: str) -> bool:
-        """Add the files that match the pattern; return whether any did. Raise Rejected for a pattern that leads elsewhere."""
+        """Add the files that match the pattern. Return whether any did. Raise Rejected for a pattern that leads outside the directory."""
         parts = [part for part in pattern.split("/") if part not in {"", "."}]
         if pattern.startswith("/") or ".." in parts or "\0" in pattern:
             raise Rejected("BAD_OUTPUT_PATTERN", f"not a name below the job's directory: {pattern!r}")
@@ -147,7 +147,7 @@ class _Pattern:
         return False
 
     def _open(self, states: set[int]) -> set[int]:
-        """Return the states with those added that result when `**` stands for no directory."""
+        """Return the states, completed with those that follow if `**` stands for no directory. A state is an index of a pattern's part."""
         for state in range(len(self._parts)):
             if state in states and self._parts[state] is None:
                 states.add(state + 1)

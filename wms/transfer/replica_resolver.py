@@ -1,4 +1,4 @@
-"""The port to catalogues of replicas, which know the URLs of the file with a logical name (`lfn:...`)."""
+"""The interface of replica catalogues: for the logical name of a file (`lfn:...`) they list the URLs of its replicas."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from wms.errors import Rejected, Unavailable
 from wms.jobdesc.staged_file import Sources
 
 LOGICAL = "lfn:"
-"""How logical names begin."""
+"""The prefix of logical names."""
 CATALOGUE_BYTES = 256 * 1024 * 1024
 
 Catalogue = dict[Line, Sources]
@@ -22,7 +22,7 @@ class ReplicaResolver(Protocol):
     """A catalogue that knows the replicas of files with logical names."""
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of each of these names that is known, the best first. Raise Unavailable if the catalogue does not answer."""
+        """Return the URLs of each of these names that the catalogue has, in order of preference. Raise Unavailable if it does not answer."""
 
 
 class NoReplicas:
@@ -34,7 +34,7 @@ class NoReplicas:
 
 
 class FileCatalogue:
-    """A catalogue in a JSON file, `{"lfn:/data/a": ["https://...", ...]}`. It is read again when it has changed."""
+    """A catalogue in a JSON file, `{"lfn:/data/a": ["https://...", ...]}`. The file is read again when it has changed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -42,7 +42,7 @@ class FileCatalogue:
         self._known: Catalogue = {}
 
     async def replicas(self, names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the URLs of those of these names that the file has. Raise Unavailable if it cannot be read."""
+        """Return the URLs of each of these names that the file has. Raise Unavailable if the file cannot be read."""
         known = await asyncio.to_thread(self._read)
         return {name: known[name] for name in names if name in known}
 
@@ -66,7 +66,7 @@ def resolver(catalogue: str) -> ReplicaResolver:
 
 
 async def resolved(sources: Sequence[str], catalogue: ReplicaResolver) -> tuple[str, ...]:
-    """Return the sources with each logical name replaced by the URLs of its replicas, in order and each once.
+    """Return the sources, with each logical name replaced by the URLs of its replicas. The order is kept, and duplicates are removed.
 
     Raise Rejected (NO_REPLICAS) if no URL is left, Unavailable if the catalogue does not answer.
     """

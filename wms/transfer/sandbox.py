@@ -1,4 +1,4 @@
-"""Sandboxes, the files that go with a job or that it leaves: packed and stored, fetched and unpacked."""
+"""Sandboxes, which are the input or output files of a job: packed and stored, fetched and unpacked."""
 
 import asyncio
 import contextlib
@@ -26,7 +26,10 @@ async def upload(store: Objects, members: Mapping[str, Path | bytes]) -> Sandbox
 
 
 def keep(store: Objects, members: Mapping[str, Path | bytes]) -> SandboxRef:
-    """Pack these members and store the archive, as `upload` does, but block meanwhile."""
+    """Pack these members and store the archive; return its reference. The call blocks.
+
+    Raise Rejected for a member that cannot be packed or an archive over the store's limit, Unavailable if the store fails.
+    """
     if _size_of(members) <= SMALL:
         return store.keep(_packed(members))
     with tempfile.NamedTemporaryFile(suffix=".tar.gz") as file:

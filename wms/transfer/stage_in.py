@@ -20,12 +20,12 @@ T = TypeVar("T")
 
 
 class TransferProgress(msgspec.Struct):
-    """How far the transfers of one job's inputs, or of its outputs, are. It is updated while they run."""
+    """How far the transfers of one job's inputs or outputs are. It is updated while they run."""
 
     files: int = 0
     files_done: int = 0
     bytes_done: int = 0
-    """Bytes that were moved so far, those included that were moved again after a fault."""
+    """Bytes moved so far. Bytes that were moved again after a fault count again."""
     bytes_total: int | None = None
     """Bytes of all files together; None while the size of one is unknown."""
 
@@ -48,7 +48,7 @@ class StageIn:
     """Fetches the input files of one job. `progress` tells how far that is."""
 
     def __init__(self, site: TransferSite, inputs: tuple[InputFile, ...], most_bytes: int | None) -> None:
-        """Take the files to fetch. All together may have `most_bytes` bytes, and what the site allows; None: only the site's limit."""
+        """Take the files to fetch. `most_bytes` is a limit on the size of all together, besides the site's own; None: only the site's limit."""
         self.progress = TransferProgress(files=len(inputs), bytes_total=_total(each.size for each in inputs))
         self._inputs = inputs
         self._limits = site.limits
@@ -59,8 +59,8 @@ class StageIn:
     async def run(self, work: Path) -> list[Transferred]:
         """Fetch all inputs into the directory `work`, and return one result for each, in order.
 
-        Raise Rejected with the code of the first file that cannot come: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another for a
-        name that cannot be used. Raise LocalDiskError if the node's disk fails. Files that were fetched by then stay.
+        Raise Rejected with the code of the first file that cannot be fetched: FILE_UNAVAILABLE, FILE_CORRUPT or URL_REFUSED, or another for an
+        unusable name. Raise LocalDiskError if the node's disk fails. Files that were fetched before the failure stay.
         """
         known = sum(each.size or 0 for each in self._inputs)
         if known > self._most_bytes:
@@ -86,7 +86,7 @@ class StageIn:
 async def within(limits: TransferLimits, transfers: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
     """Run all transfers, `limits.parallel` at a time, and return their results in order.
 
-    The first that fails ends the others, and its error is raised. Raise Rejected (FILE_UNAVAILABLE) after `limits.job_seconds`.
+    The first failure cancels the others, and its error is raised. Raise Rejected (FILE_UNAVAILABLE) after `limits.job_seconds`.
     """
     turns = asyncio.Semaphore(limits.parallel)
 
@@ -115,7 +115,7 @@ def _total(sizes: Iterable[int | None]) -> int | None:
 
 
 def _places(work: Path, inputs: tuple[InputFile, ...]) -> list[Path]:
-    """Return the path of each input below `work`, and make the directories above. The call blocks. Raise Rejected if one cannot be there."""
+    """Return the path of each input below `work`, and make missing directories. The call blocks. Raise Rejected for a path that cannot be used."""
     return [_place(work, each.name) for each in inputs]
 
 

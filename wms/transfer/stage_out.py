@@ -45,9 +45,9 @@ class StageOut:
         self._missed: list[str] = []
 
     async def run(self, files: Mapping[str, Path]) -> DeliveredOutputs:
-        """Put each output to its targets. `files` are those that the payload wrote, by the name of the output.
+        """Put each output to its targets. `files` are the files that the payload wrote, by the name of the output.
 
-        Raise Rejected for the first output that is not optional and is missing or cannot be put. Files that were put by then stay.
+        Raise Rejected for the first output that is not optional and is missing or cannot be put. Files that were put before stay.
         """
         sizes = {name: path.stat().st_size for name, path in files.items()}
         self.progress.bytes_total = sum(sizes.get(each.name, 0) * len(each.targets) for each in self._outputs)

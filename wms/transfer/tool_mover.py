@@ -1,4 +1,4 @@
-"""Moves files by a tool of the node: `xrdcp` for XRootD, and `gfal-copy` for GridFTP, SRM and whatever else gfal knows."""
+"""Moves files by a command-line tool of the node: `xrdcp` for XRootD, and `gfal-copy` for GridFTP, SRM and other schemes that gfal supports."""
 
 import asyncio
 import contextlib
@@ -18,7 +18,7 @@ from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 
 LOOK_SECONDS = 0.2
-"""How often, in seconds, the size of a file is read that a tool writes."""
+"""How often, in seconds, the size of a file is read while a tool writes it."""
 _SAID_BYTES = 8_192
 _CODES = {
     NO_FILE: ("no such file", "not found", "3011", "file not found"),
@@ -28,7 +28,7 @@ _CODES = {
 
 
 class ToolMover:
-    """The common part of movers that run a tool of the node: the tool is watched, bounded and ended."""
+    """The base of movers that run a tool of the node. A tool that breaks a transfer limit is killed."""
 
     program = ""
     package = ""
@@ -43,7 +43,10 @@ class ToolMover:
         return shutil.which(cls.program) is not None
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch the file at the URL into `part` by the tool, from its beginning. Its size is read as it grows."""
+        """Fetch the whole file at the URL into `part` by the tool. Progress is measured by the file's size.
+
+        Raise Rejected if the storage refuses, Unavailable if another try may succeed.
+        """
         await self._judge(url)
         part.discard()
         try:
@@ -54,7 +57,10 @@ class ToolMover:
         part.adopt(url)
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put the file by the tool under a temporary name, and rename it at the end."""
+        """Put the file by the tool under a temporary name, and rename it at the end.
+
+        Raise Rejected if the storage refuses, Unavailable if another try may succeed.
+        """
         await self._judge(url)
         temporary = url.beside(sending.mark)
         try:
@@ -68,7 +74,7 @@ class ToolMover:
             raise
 
     async def _judge(self, url: FileUrl) -> None:
-        """Raise Rejected if the tool is missing or the rules exclude an address of the host; Unavailable if it has none."""
+        """Raise Rejected if the tool is missing, or the rules exclude an address of the URL's host. Raise Unavailable if the host has no address."""
         if not self.is_installed():
             raise Rejected(NO_ACCESS, f"{url}: this node has no {self.program} (package {self.package})")
         loop = asyncio.get_running_loop()
@@ -135,7 +141,10 @@ def _path(url: FileUrl) -> str:
 
 
 async def _run(command: Sequence[str], url: FileUrl, meter: Meter, growing: Path | None = None) -> None:
-    """Run a tool to its end, or kill it when the meter raises. If it fails, raise Rejected or Unavailable by what it printed."""
+    """Run a tool to its end, or kill it when the meter raises an error. If the tool fails, raise Rejected or Unavailable, depending on its output.
+
+    `growing` is the file that the tool writes; its size is reported to the meter.
+    """
     process = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
@@ -179,7 +188,7 @@ def _size(path: Path) -> int:
 
 
 async def _said(stream: asyncio.StreamReader) -> str:
-    """Read all that a tool prints, so that it never waits, and return the end of it."""
+    """Read all output of a tool, so that it never blocks on a full pipe. Return the last part of it."""
     last = b""
     while data := await stream.read(_SAID_BYTES):
         last = (last + data)[-_SAID_BYTES:]

@@ -1,4 +1,4 @@
-"""Requests to web servers that are not trusted: the site's rules judge every address and every redirection."""
+"""Requests to web servers that are not trusted: the site's rules are applied to every address and every redirection."""
 
 import asyncio
 import contextlib
@@ -23,7 +23,7 @@ from wms.web import WebIdentity
 
 CONNECT_SECONDS = 20.0
 REQUEST_SECONDS = 120.0
-"""How many seconds a request may take that moves no file, such as MOVE."""
+"""The time limit, in seconds, of a request that moves no file, such as MOVE."""
 _PLAIN = {"dav": "http", "davs": "https"}
 _SOON = frozenset({408, 425, 429})
 _MOVED = frozenset({301, 302, 303, 307, 308})
@@ -53,7 +53,7 @@ class WebExchange:
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """Send a request, follow redirections that the rules allow, and yield the last answer for an `async with` block.
 
-        `body` makes the request's body anew for each redirection. Raise Unavailable if the network or the server fails, Rejected if the
+        `body` returns a new request body; it is called for each redirection. Raise Unavailable if the network or the server fails, Rejected if the
         rules exclude a URL or there are too many redirections.
         """
         place = url
@@ -86,9 +86,10 @@ class WebExchange:
         headers: Mapping[str, str] | None = None,
         body: Callable[[], AsyncIterator[bytes]] | None = None,
     ) -> Answered:
-        """Send a request as `followed` does, and return the answer's status and headers.
+        """Send a request, follow redirections that the rules allow, and return the last answer's status and headers.
 
-        A request without a body may take REQUEST_SECONDS; then Unavailable is raised.
+        Raise Unavailable if the network or the server fails, or if a request without a body takes over REQUEST_SECONDS. Raise Rejected if the rules
+        exclude a URL or there are too many redirections.
         """
         try:
             async with (
@@ -132,7 +133,7 @@ async def exchange(
 
 
 class _JudgedResolver(AbstractResolver):
-    """Resolves names of hosts, and raises Rejected for an address that the rules exclude, just before it is connected to."""
+    """Resolves host names, and raises Rejected for an address that the rules exclude. It runs just before each connection."""
 
     def __init__(self, rules: AccessRules) -> None:
         self._rules = rules
@@ -156,7 +157,7 @@ def plain(url: FileUrl) -> str:
 
 
 def check_status(status: int, url: FileUrl) -> None:
-    """Do nothing for a status of success. Raise Rejected for a failure that stays, Unavailable for one that may pass."""
+    """Return normally for a success. Raise Rejected for a permanent failure, Unavailable for a temporary one."""
     if status in (200, 201, 204, 206):
         return
     words = f"{url}: {status} {_phrase(status)}".rstrip()
@@ -177,7 +178,10 @@ def _phrase(status: int) -> str:
 
 
 def _check_host(place: FileUrl) -> None:
-    """Raise Rejected unless the web library reads the same host as the rules did: it takes other full stops and digits for ours."""
+    """Raise Rejected unless the web library reads the same host from the URL as the rules did.
+
+    The library also converts non-ASCII dots and digits.
+    """
     try:
         read = URL(plain(place)).raw_host or ""
     except ValueError:

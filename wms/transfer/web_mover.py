@@ -37,7 +37,10 @@ class WebMover:
         self._token_hosts = token_hosts
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch the file at the URL into `part`, after the bytes that are there if the server says that these still fit."""
+        """Fetch the file at the URL into `part`. If the server says that the bytes in `part` still fit, the transfer continues after them.
+
+        Raise Rejected if the server refuses, Unavailable if another try may succeed.
+        """
         offset = part.offset_for(url)
         headers = {"Range": f"bytes={offset}-"} if offset else {}
         if offset and part.validator:
@@ -54,14 +57,17 @@ class WebMover:
             await _receive(answer, url, part, meter, _offset(answer, offset))
 
     async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
-        """Put a file under a temporary name and rename it. If the server cannot rename, put it in one request."""
+        """Put a file under a temporary name and rename it. If the server cannot rename, put it in one request.
+
+        Raise Rejected if the server refuses, Unavailable if another try may succeed.
+        """
         async with self._exchange(url) as web:
             if url.is_signed or not await self._put_and_move(web, sending, url, meter):
                 sending.commit()
                 await _send(web, sending, url, meter)
 
     async def _put_and_move(self, web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> bool:
-        """Put the file under a temporary name and rename it; return False if the server cannot rename."""
+        """Put the file under a temporary name and rename it. Return False if the server cannot rename."""
         temporary = url.beside(sending.mark)
         is_moved = False
         try:
@@ -80,7 +86,7 @@ class WebMover:
 
 
 async def _send(web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> None:
-    """Put the file in one request. Missing collections above it are made if the server asks for them."""
+    """Put the file in one request. If the server reports missing parent collections, make them and put it again."""
     status = await _put(web, sending, url, meter)
     if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) and not url.is_signed:
         await _make_parents(web, url)
@@ -141,7 +147,7 @@ async def _receive(
 
 
 def _offset(answer: aiohttp.ClientResponse, asked: int) -> int:
-    """Return the number of the first byte that an answer brings. `asked` is what was requested."""
+    """Return the offset of the first byte in an answer. `asked` is the offset that was requested."""
     if answer.status != HTTPStatus.PARTIAL_CONTENT:
         return 0
     if not answer.headers.get("Content-Range", "").startswith(f"bytes {asked}-"):
