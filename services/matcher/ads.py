@@ -1,4 +1,4 @@
-"""Handles `wms.resource.ads`: stores the ads of computing elements whose sender's token is for their site, and updates the queue index.
+"""Handles `wms.resource.ads`: stores ads of computing elements and updates the queue index. The sender's token must cover the site of an ad.
 
 One matcher receives an ad and stores it; all matchers read the stored ads.
 """
@@ -27,21 +27,21 @@ from wms.site import ad_of
 log = structlog.get_logger()
 
 AHEAD_SECONDS = 300
-"""Seconds by which the time in an ad may be ahead of the database's clock; an ad further ahead is refused."""
+"""The most seconds by which the time in an ad may be ahead of the database's clock. An ad further ahead is refused."""
 
 
 class ValidAd(msgspec.Struct, frozen=True, gc=False):
-    """A valid ad with the number of jobs that it lets be matched until the next ad; None: no limit."""
+    """A valid ad, and how many jobs may be matched at its element until the next ad; None: no limit."""
 
     ad: Advertise
     allowed: int | None
 
 
 async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
-    """Store the ads in a batch of messages, and withdraw those that messages withdraw, in the given transaction.
+    """Store the ads in a batch of messages, and delete the ads that messages withdraw, in the given transaction.
 
-    The counters of jobs matched since an element's last ad are reset. Faulty ads, and those of another site's token, are logged
-    and ignored.
+    The counters of jobs matched since an element's last ad are reset. Faulty ads, and those of sites that the sender's token does not cover, are
+    logged and ignored.
     """
     heard: list[ValidAd] = []
     counted: dict[CeId, Allowed] = {}
@@ -66,7 +66,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
 
 
 def _refused(tx: Transaction, delivery: Delivery[Ad], now: datetime) -> bool:
-    """Return whether an ad is from the future, and log it. Such an ad would stay newer than all later ones."""
+    """Return whether an ad is from the future, and log it if so. Such an ad would remain the newest even after later ones."""
     said, principal = delivery.message, delivery.principal
     ahead = (said.advertised_at - now).total_seconds()
     if principal is None or ahead <= AHEAD_SECONDS:
@@ -98,9 +98,9 @@ def _heard(advertised: Advertise) -> Iterable[ValidAd]:
 
 
 def read(said: Advertise) -> ValidAd:
-    """Check the expressions and limits of an ad, and return it with the number of jobs that it allows.
+    """Check the expressions and limits of an ad, and return the ad with the number of jobs that it allows.
 
-    Raise Rejected if one is malformed.
+    Raise Rejected if an expression or a limit is malformed.
     """
     check_requirements(said.requirements)
     ad_text(said.attributes, said.expressions, said.requirements, said.rank)
@@ -108,7 +108,7 @@ def read(said: Advertise) -> ValidAd:
 
 
 async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, Allowed]:
-    """Store ads. Return the allowances of those elements whose newest ad is among them."""
+    """Store ads. For each element whose newest ad is among them, return how many jobs may be matched until the next one."""
     # The last one of each element is its newest, as in the database.
     newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
     told = await ad.store(tx, [each.ad for each in newest.values()])

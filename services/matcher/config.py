@@ -15,9 +15,8 @@ from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 class LimitSettings(LimitRule, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A limit on jobs, with the fields of `wms limits set`. `*` as site, computing element or value makes a separate limit for each.
 
-    `running`: at most `most` jobs are with pilots at the place at a time. `rate`: at most `per_second` jobs are matched there,
-    and up to `most` at once after a pause. `waiting`: a submission is refused after which more than `most` jobs would wait, at
-    any place.
+    `running`: at most `most` jobs are with pilots at the site or element at a time. `rate`: at most `per_second` jobs are matched there, and up to
+    `most` at once after a pause. `waiting`: a submission is refused if more than `most` jobs would wait after it, at any place.
     """
 
 
@@ -28,7 +27,7 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
     retry_after_seconds: Seconds = 1.0
     """Seconds after which a job agent that got no job may ask again."""
     offers_open: Annotated[int, Meta(ge=0, le=1_000_000_000)] = 8
-    """How many unaccepted offers a pilot may have beyond its slots; it may have more for each job that it has done."""
+    """How many unaccepted offers a pilot may have beyond its slots, before it has done any job. Each job that it has done allows more."""
     shares: Annotated[
         dict[Name, Annotated[dict[Name, GroupShare], Meta(max_length=10_000)]], Meta(max_length=10_000)
     ] = {}

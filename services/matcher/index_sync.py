@@ -44,17 +44,20 @@ class IndexSync:
         notices: Notices,
         newcomers: Newcomers | None = None,
     ) -> None:
-        """`newcomers` parses new queues whose requirements are long, before they are added; None: all are added at once."""
+        """Take the database, the Kafka client and the empty index. `notices` verifies the signatures of services.
+
+        `newcomers` parses new queues with long requirements before they are added. If it is None, all queues are added at once.
+        """
         self._db = db
         self._index = index
         self._newcomers = newcomers
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
-        """Called when shares or limits have changed in the database."""
+        """A function that is called when shares or limits have changed in the database."""
         self.on_entered: Callable[[], None] = lambda: None
-        """Called when jobs have begun to wait."""
+        """A function that is called when jobs have begun to wait."""
         self.on_opened: Callable[[Iterable[LimitKey]], None] = lambda _: None
-        """Called with the keys of limits that have room again, such as an owner at a site."""
+        """A function that is called with the keys of limits that allow jobs again. A key is, for example, an owner at a site."""
         self.inbox: Inbox[Change] = Inbox(kafka, topic, SignedCodec(Change, TOPIC, notices))
 
     async def load(self) -> None:
@@ -110,7 +113,7 @@ class IndexSync:
         self.on_entered()
 
     async def _learn(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Read the requirements of unknown queues and add these. Those that cannot be read now are left to reconciliation."""
+        """Read the requirements of queues that the index lacks, and add the queues. Those that cannot be read now are left to reconciliation."""
         unknown = {tq_id for tq_id in tq_ids if tq_id not in self._index} - self._put_off
         if not unknown:
             return
@@ -123,7 +126,7 @@ class IndexSync:
         await self._know(required)
 
     async def _know(self, required: Mapping[TaskQueueId, Requirements]) -> None:
-        """Add queues with these requirements one by one, with pauses for other work."""
+        """Add queues with these requirements one by one, and let other tasks run in between."""
         for tq_id, requirements in required.items():
             if not self._is_put_off(tq_id, requirements):
                 self.add_or_leave_out(tq_id, requirements)

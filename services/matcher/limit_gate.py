@@ -1,9 +1,9 @@
 """Claims jobs under limits: those that the limits allow are claimed and counted in one transaction, the others return to the index.
 
-A limit counts jobs by a key: a place and a value, such as an owner at a site. A key without room is closed in the queue index, so
-that none of its jobs is drawn in vain. It opens when room is reported, with the next token of a rate limit, or with the element's
-next ad. Jobs without limits need no extra statement: the claim itself detects that an element has begun to state a limit that
-this matcher does not know, and then claims nothing (ADR 29).
+A limit counts jobs by a key: a place and a value, such as an owner at a site. A key has room if its limit lets a further job start. A key without
+room is closed in the queue index, so that none of its jobs is drawn in vain. It opens when another process reports room, with the next token of a
+rate limit, or with the element's next ad. Jobs without limits need no extra statement. An element may begin to state a limit that this matcher has
+not read yet. The claim itself detects that, and then claims nothing (ADR 29).
 """
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
@@ -33,15 +33,15 @@ from wms.matching.limits import (
 from wms.queue_index.index import Pick, QueueIndex
 
 BUSY_SECONDS = 0.05
-"""Seconds for which a key is closed that another matcher has locked, or whose running jobs are not all counted yet."""
+"""Seconds for which a key is closed if another matcher has locked it, or if its running jobs are not all counted yet."""
 
 Asked: TypeAlias = tuple[Claim, Pick]
-"""A drawn job: the claim to be made of it, and the pick by which it returns to the index."""
+"""A drawn job: the claim to make for it, and the pick with which it can be put back into the index."""
 
 Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
-"""A function that claims jobs and returns those that still waited.
+"""A function that claims jobs in a transaction, and returns the claimed ones: those that still waited.
 
-It claims nothing and returns None if computing elements began to state limits since the given generation.
+Its last argument is the generation of the known limits in ads. If elements began to state limits since then, it claims nothing and returns None.
 """
 
 UNKNOWN = AdvertisedLimits(-1, frozenset())
@@ -49,7 +49,7 @@ UNKNOWN = AdvertisedLimits(-1, frozenset())
 
 class _Closed(NamedTuple):
     until: float
-    """The time until which the key is closed; infinite if it is closed until room is reported."""
+    """The monotonic seconds until which the key is closed; infinite if it is closed until another process reports room."""
     bound: StrictestLimit
 
 
@@ -71,7 +71,7 @@ class LimitGate:
     # --- what is closed ---------------------------------------------------------------------------
 
     def keep(self, limits: LimitSet, uncounted: LimitSet) -> None:
-        """Replace the limits. Keys of the limits in `uncounted` stay closed, since their running jobs are not all counted yet."""
+        """Replace the limits. Keys of the limits in `uncounted` stay closed, because their running jobs are not all counted yet."""
         self._limits, self._uncounted = limits, uncounted
         self.open(list(self._closed))
 
@@ -84,7 +84,7 @@ class LimitGate:
         self._tell([key for key in keys if self._closed.pop(key, None) is not None])
 
     def open_due(self) -> None:
-        """Open the keys that were closed until a time that has passed."""
+        """Open the keys whose time of closing has passed."""
         if self._closed:
             now = self._clock()
             self.open([key for key, each in self._closed.items() if each.until <= now])
@@ -99,7 +99,7 @@ class LimitGate:
         self._tell(closed)
 
     def _tell(self, keys: Iterable[LimitKey]) -> None:
-        """Tell the index which keys are closed now at the places of these keys."""
+        """Update in the index which keys are closed, at all places of these keys."""
         for (site, ce), pairs in pairs_by_place(keys, self._closed).items():
             self._index.close(site, pairs, ce=ce)
 
@@ -108,10 +108,10 @@ class LimitGate:
     async def claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, first: bool
     ) -> list[Claimed]:
-        """Claim the drawn jobs that limits allow, by `claim`, and return them; the others go back into the index.
+        """Claim the drawn jobs `asked` that limits allow, by the function `claim`, and return them. The others go back into the index.
 
-        Claims and counts are written in the given transaction. `first` says that the transaction has locked nothing yet: only
-        then may it wait for a counter that another one has locked.
+        Claims and counts are written in the given transaction. `first` says that the transaction has locked nothing yet. Only then may it wait for a
+        counter that another transaction has locked.
         """
         claimed = await self._claim(tx, asked, claim, wait=first)
         if claimed is None:
@@ -124,7 +124,10 @@ class LimitGate:
     async def _claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, wait: bool
     ) -> list[Claimed] | None:
-        """Claim jobs under the known limits, and return them. Return None, without any effect, if elements state other limits."""
+        """Claim jobs under the known limits, and return them. Return None, and change nothing, if elements began to state other limits.
+
+        `wait` says whether to wait for counters that other transactions have locked. Otherwise jobs under these counters return to the index.
+        """
         concerned = (
             {pick.job_id: self._concerning(claim, pick) for claim, pick in asked}
             if self._limits or self._advertising.places
@@ -186,7 +189,7 @@ class LimitGate:
 def _parted(
     asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[LimitKey, LockedCounter]
 ) -> tuple[list[Claim], list[Pick]]:
-    """Return the claims of the jobs for which all limits have room, and the picks of the others."""
+    """Divide drawn jobs. Return the claims of those that all their limits allow, and the picks of the others."""
     counts = {key: each.level for key, each in locked.items()}
     verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)
     judged = list(zip(asked, verdicts, strict=True))

@@ -34,18 +34,17 @@ from wms.site import Resource
 log = structlog.get_logger()
 
 ROUNDS = 32
-"""The most draws for one batch of requests whose drawn jobs other matchers took or users cancelled; each draw removes such jobs."""
+"""The largest number of draws for one batch of requests. A draw is repeated if other matchers took drawn jobs, or users cancelled them."""
 RESOURCES_LIMIT = 20_000
 FEW_SLOTS = 16
-"""A batch that asks for fewer jobs than this draws among the oldest jobs of all, since it seldom conflicts with other matchers."""
+"""A batch that asks for fewer jobs than this draws among the oldest of all waiting jobs, because it seldom conflicts with other matchers."""
 
 
 def leeway_for(slots: int) -> int:
-    """Return how many younger jobs this matcher may give while an older one, preferably given by another matcher, waits.
+    """Return how many younger jobs this matcher may give out before an older job that another matcher prefers.
 
-    Matchers that run side by side each prefer a share of the jobs. `slots` is the number of jobs that a batch of requests asks
-    for. The leeway is as large, since other matchers handle as many. Without it, all would draw the same oldest jobs, most of
-    them in vain.
+    Matchers that run in parallel each prefer a share of the jobs. `slots` is the number of jobs that a batch of requests asks for. The leeway equals
+    it, since other matchers give out as many meanwhile. Without leeway, all would draw the same oldest jobs, most of them in vain.
     """
     return 0 if slots < FEW_SLOTS else slots
 
@@ -68,8 +67,8 @@ class Matching:
     ) -> None:
         """Build a handler. `is_shared` returns whether a group's members share their jobs; `clock` returns monotonic seconds.
 
-        `pilots` says which pilots may be given jobs, and how many; None (in tests and benchmarks) means any with a valid token.
-        `leeway` is a function such as `leeway_for`.
+        `pilots` says which pilots may be given jobs, and how many; None (in tests and benchmarks) means any with a valid token. `leeway` returns how
+        many younger jobs may be given out before older ones, for a number of slots (`leeway_for`).
         """
         self._leeway = leeway
         self._pilots = pilots
@@ -80,10 +79,10 @@ class Matching:
         self._rng = rng
         self._is_shared = is_shared
         self._resources = BoundedCache[tuple[str | None, str, bool, Resource], Resource](RESOURCES_LIMIT)
-        """Resources as tokens allow them, cached by token and described resource."""
+        """A cache of resources corrected by tokens (`bind`), by token and described resource."""
         self.standing = StandingRequests(retry_after_seconds, clock)
         self.tell_others = False
-        """Whether other matchers run, which must be told which jobs no longer wait."""
+        """Whether other matchers run. They must then be told which jobs no longer wait."""
         self.matched = 0
         self.by_queue: Counter[TaskQueueId] = Counter()
         """How many jobs were matched, by queue, since these counts were last written (`services.matcher.queue_stats`)."""
@@ -91,8 +90,8 @@ class Matching:
     async def handle(self, tx: Transaction, batch: Sequence[Delivery[MatchRequest]]) -> None:
         """Answer each match request of a batch with an offer, or with the reason why there is no job for it.
 
-        Offers are claimed, and answers sent, in the given transaction. A repeated request gets the same offer again. Requests
-        with another pilot's token are ignored, and requests of unknown or ended pilots are refused.
+        Offers are claimed, and answers sent, in the given transaction. A repeated request gets the same offer again. A request that names another
+        pilot than its token is ignored. Requests of unknown or ended pilots are refused.
         """
         self._gate.open_due()
         requests = self._bound(batch)
@@ -110,7 +109,7 @@ class Matching:
         self.standing.keep(each for each in fresh if each.request_id not in offers)
 
     async def offer_to_idle(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> set[RequestId]:
-        """Offer jobs for earlier requests that got none; return the ids of those that get some now. The others get no answer."""
+        """Offer jobs for earlier requests that got none. Return the ids of those that get some now. No answer is sent to the others."""
         self._gate.open_due()
         offers: dict[RequestId, list[Claimed]] = {}
         allowed = requests if self._pilots is None else await self._allowed(tx, self._pilots, requests)
@@ -129,7 +128,7 @@ class Matching:
         fresh: Sequence[VerifiedRequest],
         requests: dict[RequestId, VerifiedRequest],
     ) -> list[VerifiedRequest]:
-        """Return the requests of known pilots, each for no more jobs than its pilot may be offered. The others are refused."""
+        """Return the requests of known pilots, each reduced to the number of jobs that its pilot may be offered. The other requests are refused."""
         trusted = await self._allowed(tx, pilots, fresh)
         for request_id in {each.request_id for each in fresh} - {each.request_id for each in trusted}:
             request = requests.pop(request_id)
@@ -140,7 +139,7 @@ class Matching:
     async def _allowed(
         tx: Transaction, pilots: AskingPilots, requests: Sequence[VerifiedRequest]
     ) -> list[VerifiedRequest]:
-        """Return the requests of those pilots that may be offered jobs, each for no more than its pilot may be offered."""
+        """Return the requests of pilots that may be offered jobs, each reduced to the number of jobs that its pilot may be offered."""
         await pilots.look(tx, [(each.pilot_id, each.slots) for each in requests])
         rooms = [(each, pilots.room(each.pilot_id)) for each in requests]
         return [
@@ -179,7 +178,7 @@ class Matching:
     async def _offered(
         tx: Transaction, requests: Mapping[RequestId, VerifiedRequest]
     ) -> dict[RequestId, list[Claimed]]:
-        """Return the earlier offers to these requests by request id, if the same pilots made the requests."""
+        """Return the offers that these requests got when they were first handled, by request id. A request of another pilot gets none."""
         again = [request_id for request_id, request in requests.items() if request.again]
         found = await claim.offered(tx, again) if again else {}
         return {each: jobs for each, jobs in found.items() if jobs[0].pilot_id == requests[each].pilot_id}
@@ -237,14 +236,17 @@ class Matching:
         return taken
 
     def _keep_bound(self, refused: Iterable[Pick]) -> None:
-        """Put bound jobs back into the index that a pilot was refused. The pilot of an earlier placement may have asked first."""
+        """Put jobs bound to one pilot back into the index if they could not be claimed, and still wait.
+
+        The request may have come from the pilot of an earlier placement.
+        """
         waiting = [each for each in refused if each.tq_id in self._index]
         self._index.restore(each for each in waiting if is_bound(self._index.requirements(each.tq_id)))
 
     async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
-        """Claim jobs and return them; None if elements began to state limits since the generation.
+        """Claim jobs and return them. Return None if elements began to state limits since `generation`.
 
-        A job without a row may be in a block of its sweep, and gets its row now.
+        A job of an array may have no row yet, but be part of a block. It gets its row now.
         """
         claimed = await claim.claim(tx, claims, self._terms.offer_seconds, generation)
         if claimed is None or len(claimed) == len(claims):
@@ -256,7 +258,7 @@ class Matching:
         return claimed
 
     def _draw(self, resource: Resource, slots: int, *, packed: bool) -> list[Pick]:
-        """Draw jobs for one request. If `packed` is True, each is drawn for the resource that the earlier ones leave."""
+        """Draw up to `slots` jobs for one request. If `packed` is True, each must fit the resource that the earlier ones leave."""
         if slots == 1 or not packed:
             return self._index.select(resource, slots, self._rng)
         picks: list[Pick] = []
@@ -272,7 +274,7 @@ class Matching:
     def _still_open(
         self, picks: dict[JobId, tuple[VerifiedRequest, Pick]], missed: Iterable[JobId]
     ) -> list[tuple[VerifiedRequest, Resource, int]]:
-        """Return the requests whose picks other matchers took, each with its remaining resource and number of slots."""
+        """Return the requests that lost drawn jobs (`missed`) to other matchers, each with its remaining resource and number of slots."""
         short: dict[RequestId, tuple[VerifiedRequest, Resource | None, int]] = {}
         lost = set(missed)
         for job_id, (request, pick) in picks.items():

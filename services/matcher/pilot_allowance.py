@@ -1,9 +1,8 @@
 """Allowances of pilots: how many more jobs each may be offered, by its state, slots, open offers and leases.
 
-A valid token is not enough to get jobs: it may be a copy, or its pilot may have ended. A pilot may have as many unaccepted offers
-as its slots, a few more, and more for jobs that it has done, since pilots of short jobs fetch ahead. Its leases are limited for
-each slot, so that it cannot hoard jobs without starting them. All is kept in memory. Only a pilot that is unknown, or has used up
-its allowance, is read from the database while it waits.
+A valid token is not enough to get jobs: it may be a copy, or its pilot may have ended. Pilots of short jobs fetch ahead. So a pilot may have as many
+unaccepted offers as its slots, a few more, and more for each job that it has done. Its leases are limited for each slot, so that it cannot hoard jobs
+without starting them. All allowances are kept in memory. A request waits for the database only if its pilot is unknown, or has used up its allowance.
 """
 
 import time
@@ -18,11 +17,11 @@ from wms.ids import PilotId
 from wms.messages.requests import SLOTS_LIMIT
 
 AHEAD_PER_JOB = 4
-"""How many further jobs a pilot may be offered ahead for each job that it has done."""
+"""How many more unaccepted offers a pilot may have for each job that it has done."""
 LEASES_PER_SLOT = 9
-"""The most jobs that a pilot may hold for each of its slots: one that runs, and those that an agent fetches ahead."""
+"""The most jobs for which a pilot may hold leases, for each of its slots. One runs, and the agent fetches the others ahead."""
 LOOK_AGAIN_SECONDS = 0.5
-"""Seconds after which a pilot that was offered nothing since is read from the database again."""
+"""Seconds after which a pilot is read from the database again, if it was offered nothing since it was last read."""
 
 
 class _Known(msgspec.Struct):
@@ -34,11 +33,11 @@ class _Known(msgspec.Struct):
     given: int = 0
     """The number of jobs offered to the pilot since it was read."""
     counted: bool = True
-    """Whether the offers and leases of the pilot were counted; this is not done for a pilot that this matcher gave none."""
+    """Whether the pilot's offers and leases were counted. They are not for a pilot that this matcher has given no jobs."""
 
 
 class AskingPilots:
-    """The allowances of the pilots that ask this matcher.
+    """The allowances of the pilots that ask this matcher for jobs.
 
     `extra` is how many offers a pilot may have beyond its slots before it has done a job. `clock` returns monotonic seconds.
     """
@@ -52,7 +51,7 @@ class AskingPilots:
         """How many requests came from pilots that do not exist or have ended."""
 
     async def refresh(self) -> None:
-        """Read all live pilots from the database, and forget the others."""
+        """Read all live pilots from the database, and drop the others from memory."""
         async with self._db.transaction() as tx:
             alive = await pilot.standings(tx, None)
         for pilot_id in self._known.keys() - alive.keys():
@@ -127,7 +126,7 @@ class AskingPilots:
 
 
 def _as_counted(standing: PilotAllowance, known: _Known) -> PilotAllowance:
-    """Return the pilot's present allowance, with offers and leases as they were counted before (`known`)."""
+    """Return the pilot's present allowance (`standing`), but with the numbers of offers and leases from its earlier reading (`known`)."""
     before = known.standing
     offered, leases = (before.offered, before.leases) if before is not None else (0, 0)
     return msgspec.structs.replace(standing, offered=offered, leases=leases)

@@ -17,14 +17,14 @@ log = structlog.get_logger()
 
 PAGE = 1_000
 COUNT_AGAIN_SECONDS = 30.0
-"""Seconds within which all matchers learn of a new limit; jobs that others gave out meanwhile are counted afterwards."""
+"""Seconds within which all matchers learn of a new limit. Leases that matchers without it gave out meanwhile are counted afterwards."""
 PASSES = 100
 
 
 class PolicyRefresh:
     """Applies the shares, limits and past usage that are stored in the database; `clock` returns monotonic seconds.
 
-    Past usage changes the shares of owners; it counts half as much after each `half_life_hours`. 0: it does not count.
+    Past usage reduces the shares of owners. Its weight halves every `half_life_hours`; with 0 it does not count.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class PolicyRefresh:
             await self._count_usage()
 
     async def _keep(self, limits: list[LimitRule]) -> None:
-        """Use new limits from now on. They stay closed until the leases that are older than they are counted."""
+        """Use new limits from now on. Their keys stay closed until the leases given out before them are counted."""
         before = {each.key for each in self._limits if each.kind == "running"}
         new = [each for each in limits if each.kind == "running" and each.key not in before]
         self._limits = limits
@@ -106,7 +106,7 @@ class PolicyRefresh:
         self._index.count_usage(factors(self._index.waiting_owners(), self._shares, used))
 
     async def _count_in(self) -> int:
-        """Count leases that are older than their limit. Return how many could not be counted yet."""
+        """Count the leases that were given out before their limits were set. Return how many leases had to be counted."""
         running = LimitSet(each for each in self._limits if each.kind == "running")
         last, found, page = 0, 0, PAGE
         while running and page == PAGE:
@@ -123,7 +123,7 @@ class PolicyRefresh:
 async def _missing(
     tx: Transaction, running: LimitSet, leases: Sequence[Leased]
 ) -> dict[Leased, list[LimitKey]]:
-    """Return for each lease the limit keys by which it is not counted, but should be."""
+    """Return the leases that some limits should count but do not, each with the keys of these limits."""
     required = await task_queue.read(tx, (each.tq_id for each in leases))
     keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}
     numbers = await limit.counters(tx, {key for several in keys.values() for key in several})

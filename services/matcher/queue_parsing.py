@@ -16,7 +16,7 @@ CATCH_UP_SECONDS = 0.5
 
 
 class QueueParsing:
-    """Parses the new task queues that an `IndexSync` has put off, and adds them to its index."""
+    """Parses the new task queues that an `IndexSync` has deferred, and adds them to its index."""
 
     name = "queue-learning"
 
@@ -25,7 +25,7 @@ class QueueParsing:
         self._newcomers = newcomers
 
     async def run(self) -> None:
-        """Parse and add task queues whose parsing was put off because it takes long, until cancelled."""
+        """Parse and add the deferred task queues, until cancelled."""
         while True:
             await self._newcomers.wait()
             await self.learn(CATCH_UP_SECONDS)

@@ -12,17 +12,15 @@ from wms.matching.queue_stats import Level
 from wms.queue_index.index import QueueIndex
 
 SHARE_OF_TIME = 50
-"""After a round the writer pauses for this multiple of the CPU time that the round took. Wall time would be longer on a busy
-machine."""
+"""The pause after a round, as a multiple of the CPU time that the round took. Wall time would be longer on a busy machine."""
 LONGEST_REST_SECONDS = 3.0
-"""The longest pause between two rounds. It is shorter than the time after which another matcher takes over, and than pilots
-may wait."""
+"""The longest pause between two rounds, in seconds. After a longer one another matcher would take over the writing, or pilots would wait too long."""
 WEIGHT_STEP = 0.02
-"""A queue's weight in the draw is written again when it has changed by this fraction."""
+"""The fraction by which a queue's weight in the draw must change to be written again."""
 
 
 class QueueStatsWriter:
-    """Writes how many jobs this matcher matched; and, if no other matcher does, the waiting jobs and weight of each queue."""
+    """Writes how many jobs this matcher has matched. Unless another matcher does it, it also writes the waiting jobs and the weight of each queue."""
 
     def __init__(
         self, db: Database, index: QueueIndex, matched: Counter[TaskQueueId], law: Law, name: str

@@ -30,11 +30,11 @@ from wms.runtime.newcomers import Newcomers
 ADS_SECONDS = 2.0
 """The greatest number of seconds until the matcher uses a new ad."""
 PILOTS_SECONDS = 2.0
-"""The greatest number of seconds until the matcher knows that a pilot has ended."""
+"""The greatest number of seconds until the matcher notices that a pilot has ended."""
 IDLE_SECONDS = 60.0
 """The greatest number of seconds between two rounds of offers to idle pilots. New jobs start a round at once."""
 IDLE_SHARE = 4
-"""The pause after a round of offers to idle pilots, in multiples of the round's duration: pilots that ask come first."""
+"""The pause after a round of offers to idle pilots, as a multiple of the round's duration. It leaves time for pilots that ask by themselves."""
 RULES_SECONDS = 5.0
 """The greatest number of seconds until changed shares and limits apply, if the message about the change is lost."""
 
@@ -62,7 +62,7 @@ async def build(host: Host, config: Config) -> None:
 
 
 def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules: PolicyRefresh) -> Matching:
-    """Add the consumer that answers match requests, and report its numbers. Return its handler."""
+    """Add the consumer that answers match requests, and show its counts in the heartbeat. Return its handler."""
     pilots = AskingPilots(host.db, config.matching.offers_open)
     retry = config.matching.retry_after_seconds
     matching = Matching(
@@ -130,7 +130,7 @@ def _wake(loops: Iterable[Every]) -> None:
 async def _take_part(host: Host, index: QueueIndex, matching: Matching) -> None:
     """Add the loop that watches for other matchers.
 
-    While there are some, prefer other jobs than they do, and tell them of taken jobs.
+    While others run, this matcher prefers other jobs than they do, and tells them which jobs it has given out.
     """
     place, matchers = host.membership.place("matcher.requests")
     index.set_part(place, matchers)

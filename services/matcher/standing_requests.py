@@ -1,4 +1,4 @@
-"""Match requests that found no job: the matcher keeps each for a while, to offer new jobs to idle pilots at once.
+"""Keeps match requests for which no job was found, so that new jobs are offered to idle pilots at once.
 
 They are kept in memory only. If the matcher ends, pilots ask again by themselves and nothing is lost.
 """
@@ -27,9 +27,9 @@ class _Standing(msgspec.Struct, frozen=True, gc=False):
 
 
 class StandingRequests:
-    """The requests of idle pilots, at most one for each pilot: its last. An offer ends it, and so does the pilot's next request.
+    """The unanswered requests of idle pilots: of each pilot its last one. A request is dropped after an offer, or when its pilot asks again.
 
-    Each is kept for at most `seconds` by `clock`, which returns monotonic seconds. By then its pilot has asked again, or is gone.
+    Each is kept for at most `seconds`. By then its pilot has asked again, or is gone. `clock` returns monotonic seconds.
     """
 
     def __init__(self, seconds: float, clock: Callable[[], float]) -> None:
@@ -37,13 +37,13 @@ class StandingRequests:
         self._clock = clock
         self._standing: dict[PilotId, _Standing] = {}
         self._tried: set[PilotId] = set()
-        """Pilots whose requests are being tried and that have not asked anew since."""
+        """The pilots whose requests are being tried now. A pilot that asks again meanwhile is removed."""
 
     def __len__(self) -> int:
         return len(self._standing)
 
     def keep(self, requests: Iterable[VerifiedRequest]) -> None:
-        """Keep these requests, which got no job; each replaces an earlier one of its pilot."""
+        """Keep these requests, which got no job. Each replaces an earlier request of the same pilot."""
         expires_at = self._clock() + self._seconds
         for request in requests:
             self._standing[request.pilot_id] = _Standing(request, expires_at)
@@ -57,7 +57,7 @@ class StandingRequests:
             self._tried.discard(pilot_id)
 
     async def offer(self, db: Database, offering: Offering) -> None:
-        """Try to offer jobs for the oldest kept requests by `offering`, in a transaction; those that get none are kept.
+        """Try to offer jobs for the oldest kept requests by `offering`, in a transaction of `db`. Those that get none are kept.
 
         It must not be called again before it returns.
         """

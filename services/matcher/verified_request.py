@@ -1,4 +1,4 @@
-"""Match requests as tokens allow them: which pilot may ask, and for which resource."""
+"""Match requests as verified by tokens: which pilot may ask, and for which resource."""
 
 import msgspec
 
@@ -26,10 +26,10 @@ def may_ask(principal: Principal | None, request: MatchRequest) -> bool:
 
 
 def bind(principal: Principal, resource: Resource, *, job_sharing: bool = False) -> Resource:
-    """Return a described resource with owner, group, VO, site and rights taken from the pilot's token.
+    """Return the described resource with owner, group, VO, site and rights replaced by those of the pilot's token.
 
-    `job_sharing` says that the members of the token's group share their jobs. A pilot whose token names a job can be given this
-    job only, and no other pilot can be given it.
+    `job_sharing` says that the members of the token's group share their jobs. A pilot whose token names a job can be given this job only, and no
+    other pilot can be given it.
     """
     return msgspec.structs.replace(
         restrained(resource, principal.job_id),
