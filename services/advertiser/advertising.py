@@ -1,7 +1,6 @@
-"""Publishes the ads of one source's computing elements: all in each period, and some at once after important changes.
+"""Publishes the ads of one source's computing elements: all once in each period, and single ones at once after important changes.
 
-While a source cannot be read, nothing is published and the ads expire. A computing element that its source no longer reports is
-withdrawn.
+While a source cannot be read, nothing is published and the ads expire. A computing element that its source no longer reports is withdrawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -67,7 +66,7 @@ class SourceLoop:
 
 
 class AdPublisher:
-    """Publishes the ads of one source, and remembers the last ad of each computing element to see what changed."""
+    """Publishes the ads of one source. It keeps the last ad of each computing element to detect important changes."""
 
     def __init__(
         self, publisher: Publisher, source: AdvertisedSource, *, now: Callable[[], datetime]
@@ -138,7 +137,7 @@ class AdPublisher:
 
 
 def _readable(ad: Advertise) -> bool:
-    """Return whether a matcher would accept the ad. Some statements are too large for a message."""
+    """Return whether a matcher would accept the ad. An ad may be invalid, or too large for a message."""
     try:
         _CODEC.decode(encode(ad))
     except Rejected as error:

@@ -31,7 +31,7 @@ class Arc:
         )
 
     async def read(self) -> list[SeenElement]:
-        """Return the queues to advertise, by one request to the ARC computing element."""
+        """Request the GLUE document of the ARC computing element, and return the queues to advertise. Raise Unavailable or Rejected if that fails."""
         async with ArcRest(self._element) as element:
             document, form = await element.information(SIZE_LIMIT)
         return wanted(self._settings, await asyncio.to_thread(_queues, document, form), dispatcher="arc")

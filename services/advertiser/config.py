@@ -12,36 +12,36 @@ Lifetime: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
 
 
 class SiteStatement(Section, frozen=True, kw_only=True):
-    """What a site's administrators state about computing elements. A stated value replaces the one that is read."""
+    """What a site's administrators state about computing elements. A stated value replaces the one that the source reports."""
 
     setup: Line = "default"
     slots: Count = 0
-    """How many jobs can run at the same time. 0: the value that is read."""
+    """How many jobs can run at the same time. 0: the value that the source reports."""
     slots_per_pilot: Count = 0
     """How many jobs one pilot runs at the same time. 0: as many as the computing element has slots, at most eight."""
     memory_mb: Count = 0
-    """Memory in MB: on this machine of all slots together, in a batch system of one pilot. 0: the value that is read."""
+    """Memory in MB: on this machine for all slots together, in a batch system for one pilot. 0: the value that the source reports."""
     disk_mb: Count = 0
     """Disk space in MB for the job directories of a pilot. 0: not stated; the pilots measure it."""
     grid_middleware: Line = ""
-    """The name of the grid middleware by which jobs may choose the computing element. Empty: that of `dispatcher`."""
+    """The name of the grid middleware by which jobs may choose the computing element. Empty: the same name as `dispatcher`."""
     max_waiting_pilots: Count = 4
     max_pilots: Count = 0
-    """The most pilots that have not ended. 0: as many as fill the slots."""
+    """The most pilots that have not ended, at a time. 0: as many as fill the slots."""
     max_jobs: Count = 0
-    """The most jobs in any state. Jobs of others count too, where the source counts them. 0: no limit."""
+    """The most jobs in any state, at a time. Jobs of other users count too, if the source counts them. 0: no limit."""
     max_submitting_jobs: Count = 0
-    """The most jobs that are submitted and do not run yet. 0: no limit."""
+    """The most jobs that are submitted and do not run yet, at a time. 0: no limit."""
     tags: Lines = []
     required_tags: Lines = []
     """Tags that a job must have to run on the computing element."""
     platforms: Lines = []
-    """Platform names that jobs may require. Empty: those that are read."""
+    """Platform names that jobs may require. Empty: those that the source reports."""
     submit_pools: Lines = []
     vos: Lines = []
-    """The VOs whose jobs the computing element takes. Empty: those that are read, or else all."""
+    """The VOs whose jobs the computing element accepts. Empty: those that the source reports, or all if it reports none."""
     stations: Lines = []
-    """SAM-Grid station names, by which users choose where data is handled."""
+    """Names of SAM-Grid stations (data-handling servers) at the site. Users choose the station of a job by name."""
     entry_point: Line = ""
     """The address at which the grid submits jobs, a GRAM contact such as `ce.example.org:2119/jobmanager-pbs`.
 
@@ -50,9 +50,9 @@ class SiteStatement(Section, frozen=True, kw_only=True):
     monitoring_database: Line = ""
     """The URL of the SAM-Grid database for monitoring events of jobs."""
     applications: Lines = []
-    """Names of installed software by which jobs ask for it, in addition to those that are read."""
+    """Names of installed software that jobs may require, in addition to those that the source reports."""
     close_storage: LineTable = {}
-    """Storage elements near by, each with the path where the machines mount it. An empty path: not mounted."""
+    """Storage elements close to the computing element, each with the path where the machines mount it. An empty path: not mounted."""
     benchmarks: Annotated[
         dict[Line, Annotated[float, msgspec.Meta(gt=0, le=1e9)]], msgspec.Meta(max_length=1_000)
     ] = {}
@@ -87,12 +87,12 @@ class BatchSettings(SiteStatement, frozen=True, kw_only=True):
     names: LineTable = {}
     """Names of computing elements by their queues, where they differ from the queue's name."""
     dispatcher: Line = ""
-    """The kind of dispatcher that sends pilots to these queues. Empty: that of the batch system which is read."""
+    """The kind of dispatcher that sends pilots to these queues, such as `slurm`. Empty: that of the batch system that is read."""
     max_cpu_time: Count = 0
-    """The longest CPU time of a job in seconds. 0: the value that is read."""
+    """The longest CPU time of a job in seconds. 0: the value that the source reports."""
     period_seconds: Seconds = 300.0
     look_seconds: Seconds = 60.0
-    """Seconds from one reading to the next. Important changes are published at once."""
+    """Seconds from one reading of the source to the next. Important changes are published at once."""
     lifetime_seconds: Lifetime = 900.0
 
 
@@ -159,18 +159,18 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     """Computing elements that are found through index servers, which may lead to further servers."""
 
     urls: Lines
-    """The first servers to ask: `https:`, `http:` or `file:` URLs, or the ads of a Kafka broker: `kafka://broker:9092/wms.resource.ads`."""
+    """The servers that are asked first: `https:`, `http:` or `file:` URLs, or the ads of a Kafka broker: `kafka://broker:9092/wms.resource.ads`."""
     site: Line = ""
     """One site name for all computing elements. Empty: each has its own, from its index or the host of its endpoint."""
     sites: LineTable = {}
     """Names that sites get in this system, by their names in the index."""
     hosts: Lines = []
-    """Patterns of host names to which index servers may lead, such as `*.example.org`, or `*` for all.
+    """Patterns of the hosts that may be asked because an index server names them, such as `*.example.org`, or `*` for all.
 
     Empty: the hosts of `urls` and their domains.
     """
     for_whom: Annotated[list[Whom], msgspec.Meta(max_length=10_000)] = []
-    """Only computing elements that admit one of these identities are advertised. Empty: all are."""
+    """Only computing elements that admit one of these identities are advertised. Empty: all computing elements are advertised."""
     proxy_file: Line = ""
     """A file with an X.509 proxy, or with a certificate and its key. It is read again for each request."""
     token_file: Line = ""
@@ -182,9 +182,9 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
     jwks: Line = ""
     """A file with the public keys of trusted token issuers. Needed for the ads of a Kafka broker."""
     server_seconds: Seconds = 15.0
-    """Seconds after which a request to one server is given up."""
+    """The time limit, in seconds, of a request to one server."""
     whole_seconds: Seconds = 20.0
-    """Seconds for one search through all servers. Answers that come later are not used this time."""
+    """The time limit, in seconds, of one search through all servers. Answers that come later are kept for the next search."""
     patience_seconds: Annotated[float, msgspec.Meta(ge=0, le=86_400)] = 2.0
     """Seconds to wait for a server whose last answer can be used in place of a new one."""
     servers_at_once: Annotated[int, msgspec.Meta(ge=1, le=1_000)] = 8
@@ -198,7 +198,7 @@ class AdvertisingSettings(Section, frozen=True, kw_only=True):
     token_file: Line
     """A file with a token of kind `site`, which names the sites for which this advertiser may publish ads."""
     period_seconds: Seconds = 60.0
-    """Seconds from one ad to the next of this machine's computing elements."""
+    """Seconds from one ad of a computing element of this machine to its next."""
     lifetime_seconds: Lifetime = 180.0
 
 

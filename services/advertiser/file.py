@@ -26,7 +26,7 @@ FAULTS_TOLD = 20
 
 
 class FileProvider:
-    """The source of the computing elements in one file. Raise Rejected if its name has no known ending.
+    """The source of the computing elements in one file. Raise Rejected if the file's name has no known ending.
 
     The file may change: each `read` reads it again.
     """

@@ -55,9 +55,9 @@ class TokenReader:
 
 
 class Indexes:
-    """The source of computing elements that are found through index servers. `voice` returns the advertiser's identity.
+    """The source of computing elements that are found through index servers. `voice` returns the advertiser's identity, as its token says.
 
-    Raise Rejected for impossible settings.
+    Raise Rejected for settings that cannot work.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Indexes:
     async def read(self) -> list[SeenElement]:
         """Ask the index servers and return the computing elements to advertise. Raise Unavailable if no server answers.
 
-        Those of sites that the token does not cover, or that admit none of the configured identities, are left out.
+        Elements at sites that the token does not cover are left out, and elements that admit none of the configured identities.
         """
         found = await self._discovery.find(self._roots)
         if found.unheard and len(found.unheard) == len(found.visits):
@@ -112,7 +112,7 @@ class Indexes:
     def may_still_exist(self, place: CeId) -> bool:
         """Return whether a computing element that the last `read` did not return may still exist.
 
-        It may if its server, or one that leads there, did not answer.
+        This is so if its own server, or an index server that names it, did not answer.
         """
         return self._known.may_still_exist(place)
 
@@ -126,9 +126,9 @@ class Indexes:
         return self.settings.site or self.settings.sites.get(element.site, element.site)
 
     def _seen(self, element: FoundElement, site: str) -> list[SeenElement]:
-        """Return the computing element to advertise for a found one, or none.
+        """Return a list of one element to advertise for the found one, or an empty list.
 
-        A foreign ad changes only in its configured values.
+        An ad from another system is changed only in the values that the site states.
         """
         settings = replace(self.settings, site=site)
         if element.offer is None:
@@ -138,14 +138,14 @@ class Indexes:
         return [SeenElement(offer=_restated(element.offer, settings), glue=replace(element.glue, site=site))]
 
     def _tell(self, troubles: set[str]) -> None:
-        """Log the faults of a discovery, such as servers without answers, if they differ from the last ones."""
+        """Log the faults of a search, such as servers without answers, if they differ from those of the search before."""
         if troubles != self._told_of:
             log.warning("discovery not whole", troubles=sorted(troubles)[:TROUBLES_TOLD], count=len(troubles))
         self._told_of = troubles
 
 
 class _Known:
-    """Remembers which server returned each computing element, and which servers answered the last discovery."""
+    """Records which server returned each computing element, and which servers answered in the last search."""
 
     def __init__(self) -> None:
         self._told_by: dict[CeId, str] = {}

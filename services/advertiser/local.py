@@ -18,7 +18,7 @@ from wms.site import ComputingElement
 class Local:
     """The source of the computing elements that are this machine.
 
-    `look` measures the machine. `processes` returns the environments of its processes, by which jobs are counted.
+    `look` measures the machine. `processes` returns the environments of its processes, from which its jobs are counted.
     """
 
     def __init__(

@@ -18,7 +18,7 @@ RECORDS_LIMIT = 100_000
 NAMES_LIMIT = 1_000
 
 UNUSABLE = ("unavail", "unreach", "unlicensed", "closed_adm", "closed_lim", "closed_lock", "closed_wind")
-"""Beginnings of the states, in lower case, of hosts that run no jobs. Hosts in any other state do, or could."""
+"""Prefixes, in lower case, of the states of hosts that run no jobs. Hosts in any other state run jobs, or could."""
 OPEN = "ok"
 
 _MINUTES = re.compile(r"\s*(\d{1,9})(?:\.(\d)\d*)?\b.*", re.ASCII)
@@ -107,7 +107,7 @@ def hosts(printed: bytes) -> list[LsfHost]:
 def names_of(hosts_: str) -> tuple[str, ...] | None:
     """Return the hosts and host groups in the `hosts` column of a queue, sorted. None if the queue uses all hosts.
 
-    Raise Rejected for a name that cannot stand on a command line, and for too many names.
+    Raise Rejected for a name that is unsafe on a command line, and for too many names.
     """
     words = [word.partition("+")[0].rstrip("/") for word in hosts_.split()]
     if not words or any(

@@ -60,7 +60,7 @@ class PbsQueue(msgspec.Struct, frozen=True, kw_only=True):
 class PbsNode(msgspec.Struct, frozen=True, kw_only=True):
     """One node of a PBS server with its slots.
 
-    `words` are its resources with text values, as (resource, value) pairs. A property of Torque has the resource "".
+    `words` are its resources with text values, as (resource, value) pairs. A Torque property has the empty resource name.
     """
 
     name: str
@@ -112,7 +112,7 @@ def duration(text: str) -> Quantity:
 
 
 def memory_mb(text: str) -> int:
-    """Return the MiB of a memory size as PBS prints it, such as `1863028kb`, or in words of eight bytes. 0 for any other text."""
+    """Return the MiB of a memory size as PBS prints it, such as `1863028kb`. The unit `w` is a word of eight bytes. 0 for any other text."""
     match = _MEMORY.fullmatch(text)
     if not match:
         return 0
@@ -161,7 +161,7 @@ def _node(name: str, said: Mapping[str, str]) -> PbsNode:
 
 
 def _words(name: str, said: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the (resource, value) pairs of a node: Torque's properties and the node's own name, or PBS Pro's texts."""
+    """Yield the text-valued resources of a node as (resource, value) pairs. In Torque these are its properties and its own name."""
     for word in (name, *said.get("properties", "").split(",")):
         yield "", word.strip()
     for resource, value in said.items():

@@ -1,7 +1,7 @@
 """Counts the jobs on this machine by their processes, as SAM-Grid's `jim_advertise` does with `ps`.
 
-All processes of a payload have the job's id in their environment. A pilot has its own id and that of its computing element. Other
-users' environments can be read only with the rights to.
+All processes of a payload have the job's id in their environment. A pilot has its own id and that of its computing element. The environments of other
+users' processes can be read only with privileges.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ ELEMENT = "WMS_PILOT_ELEMENT"
 
 
 class LocalJobCounts(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs that run on this machine (`running`), and the pilots that have no job yet (`submitting`)."""
+    """The number of jobs that run on this machine (`running`), and of pilots that have no job yet (`submitting`)."""
 
     running: int = 0
     submitting: int = 0
@@ -25,7 +25,7 @@ class LocalJobCounts(msgspec.Struct, frozen=True, kw_only=True):
 def jobs_of(environments: Iterable[Mapping[str, str]], element: str = "") -> LocalJobCounts:
     """Return the numbers of running jobs and idle pilots among processes with these environments.
 
-    With `element`, as `SITE/CE`, only processes of that computing element count, and of an unknown one.
+    If `element` is given, as `SITE/CE`, processes of other computing elements do not count.
     """
     found = list(environments)
     elements = {each.get(PILOT, ""): each[ELEMENT] for each in found if ELEMENT in each}

@@ -15,11 +15,11 @@ class SeenElement(msgspec.Struct, frozen=True, kw_only=True):
     offer: ComputingElement
     glue: glue1.GlueComputingElement
     observed_at: datetime | None = None
-    """When the source counted the computing element's jobs. None: at the reading."""
+    """When the source counted the computing element's jobs. None: when the source was read."""
 
 
 class Provider(Protocol):
-    """A source of computing elements. Each reading returns all of them: one that is missing no longer exists."""
+    """A source of computing elements. Each reading returns all of them. An element that is missing there no longer exists."""
 
     async def read(self) -> list[SeenElement]:
         """Read the source and return its computing elements.

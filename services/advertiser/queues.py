@@ -1,4 +1,4 @@
-"""Makes computing elements of the queues that a source has read, with the values that the configuration states."""
+"""Turns the queues that a source has read into computing elements, with the values that the configuration states."""
 
 from collections.abc import Iterable
 
@@ -53,7 +53,7 @@ def _seen(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher
 
 
 def stated(settings: BatchSettings, queue: glue1.GlueComputingElement, dispatcher: str) -> ComputingElement:
-    """Return the computing element of a queue with the values of the configuration only. Those not configured are 0 or empty."""
+    """Return the computing element of a queue with the values that the configuration states. All other fields are 0 or empty."""
     per_pilot = settings.slots_per_pilot or SLOTS_PER_PILOT
     name = queue.name or queue.id
     return ComputingElement(

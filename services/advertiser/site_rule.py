@@ -1,8 +1,8 @@
-"""Separates a site's rule on how many jobs may come from its requirements on jobs. The rule is a field of the ad.
+"""Separates, in a site's requirements, the rule on the number of jobs from the requirements on single jobs. The ad has a field for the rule.
 
-Terms of the requirements that use the job counts of `wms.matching.ad_limits` make the rule. The other terms are about jobs. A
-term with both belongs to the rule, where all attributes of jobs are undefined. For limits that are configured as well, SAM-Grid's
-terms are added. If the rule has only these usual terms, none is written: the limits are numbers of the ad.
+Terms that use the job counts of `wms.matching.ad_limits` make up the rule. The other terms are about jobs. A term with both belongs to the rule. In
+the rule, all attributes of jobs are undefined. If limits are configured as well, SAM-Grid's terms are added. If the rule has only these usual terms,
+none is written: the limits are numbers in the ad.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +20,7 @@ USUAL = {
     "max_jobs": "CurMatches < MaxJobs",
     "max_submitting_jobs": "JobsMatchedSinceLastAdvertisement + CurrentSubmittingJobs < MaxSubmittingJobs",
 }
-"""The terms of SAM-Grid's rule, by the limit for which each stands."""
+"""SAM-Grid's term for each limit: by the name of the limit, the expression that must be true."""
 
 
 def with_rule(
@@ -43,7 +43,7 @@ def with_rule(
 
 
 def _with_numbers_of(attributes: Mapping[str, Any], element: ComputingElement) -> ComputingElement:
-    """Return the element with the limits and counts of its attributes, where it has none itself."""
+    """Return the element with limits and counts from `attributes`, where the element itself has none."""
     said = {name.lower(): value for name, value in attributes.items()}
     known = {
         field: value

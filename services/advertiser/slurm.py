@@ -14,9 +14,9 @@ from wms.glue.glue1 import GlueComputingElement, GlueHosts
 from wms.glue.quantity import UNKNOWN
 
 STATUS = {"UP": "Production", "DOWN": "Queueing", "DRAIN": "Draining", "INACTIVE": "Closed"}
-"""The GLUE state of a partition by its state in Slurm. A partition that is down accepts jobs and starts none.
+"""The GLUE state of a partition, by its state in Slurm. A partition in DOWN accepts jobs and starts none.
 
-One that drains only starts the jobs that it has.
+A partition in DRAIN accepts no jobs, but starts those that wait.
 """
 
 
@@ -100,7 +100,7 @@ def _hosts(nodes: Sequence[Machines]) -> GlueHosts:
 
 
 def _common(nodes: Iterable[Machines]) -> frozenset[str]:
-    """Return the features that all nodes have, as a pilot does not choose its node."""
+    """Return the features that all nodes have. Others cannot be promised, since a pilot may start on any of the nodes."""
     return frozenset.intersection(*(each.features for each in nodes))
 
 

@@ -1,11 +1,11 @@
 """Parses what Slurm's tools print: `sinfo --json`, `squeue --json`, `scontrol --oneliner show partition`.
 
-JSON came with Slurm 21.08 and changed. Up to 22.05 `sinfo` lists nodes, since 23.02 groups of like nodes in a partition. A state
-was a word and is a list of words. A number may be an object that says whether it is set or infinite. Both forms are read. Limits
-of partitions are read from `scontrol`, whose lines are the same in all versions.
+JSON came with Slurm 21.08 and changed. Up to 22.05 `sinfo` lists nodes, since 23.02 groups of like nodes in a partition. A state was a word and is a
+list of words. A number may be an object that says whether it is set or infinite. Both forms are read. Limits of partitions are read from `scontrol`,
+whose lines are the same in all versions.
 
-A node in several partitions counts in each with all its processors: their free processors must not be added up. A job that waits
-in several partitions counts in each. Tasks of an array that have not started are one record.
+A node in several partitions counts in each with all its processors. So the free processors of partitions must not be added up. A job that waits in
+several partitions counts in each. Tasks of an array that have not started are one record.
 """
 
 import re
@@ -33,7 +33,7 @@ T = TypeVar("T")
 
 
 class _Node(msgspec.Struct, frozen=True):
-    """A node of 22.05's `sinfo --json`."""
+    """A node in the output of `sinfo --json` up to Slurm 22.05."""
 
     name: str = ""
     state: Words = ""
@@ -75,7 +75,7 @@ class _Features(msgspec.Struct, frozen=True):
 
 
 class _Group(msgspec.Struct, frozen=True):
-    """Like nodes in a partition, in `sinfo --json` of 23.02 and later."""
+    """A group of like nodes in a partition, in the output of `sinfo --json` since Slurm 23.02."""
 
     partition: _Named = _Named()
     node: _State = _State()
@@ -103,7 +103,7 @@ class _Squeue(msgspec.Struct, frozen=True):
 
 
 class Machines(msgspec.Struct, frozen=True, kw_only=True):
-    """Nodes of one partition that are alike. `cpus` and `idle_cpus` are of all of them, fields in `_each` of one node."""
+    """Like nodes of one partition. `cpus` and `idle_cpus` count all of the nodes; fields that end in `_each` are of one node."""
 
     partition: str
     nodes: int
@@ -125,7 +125,7 @@ class Partition(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Load(msgspec.Struct, frozen=True, kw_only=True):
-    """How many jobs of one Slurm partition run and wait: of all users, and (`_of_users`) of the configured users only."""
+    """How many jobs of one Slurm partition run and wait. Fields that end in `_of_users` count the configured users' jobs only."""
 
     running: int = 0
     waiting: int = 0
@@ -231,8 +231,7 @@ def duration(text: str) -> Quantity:
 def loads(printed: bytes, users: Sequence[str] = ()) -> dict[str, Load]:
     """Return the number of jobs in each partition, by its name, from the output of `squeue --json`.
 
-    Jobs of `users` are counted separately as well; if it is empty, those of all users. Raise Rejected if the output cannot be
-    parsed.
+    Jobs of `users` are also counted separately; if `users` is empty, jobs of all users are. Raise Rejected if the output cannot be parsed.
     """
     counted: Counter[tuple[str, str, bool]] = Counter()
     for job in _decoded(printed, _Squeue, "squeue --json").jobs:

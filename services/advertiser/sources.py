@@ -1,4 +1,4 @@
-"""Makes the configured sources of ads: a reader of computing elements each, with the site's statements and the intervals."""
+"""Builds the configured sources of ads. Each is a reader of computing elements with the site's statements and its intervals."""
 
 from collections.abc import Awaitable, Callable, Iterator
 from pathlib import Path
@@ -21,9 +21,9 @@ from wms.site import ComputingElement
 
 LOCAL_LOOK_SECONDS = 5.0
 ARC_LAG_SECONDS = 60.0
-"""How old the numbers in an answer of an ARC computing element may be: it writes them once a minute."""
+"""The assumed age, in seconds, of the numbers in an answer of an ARC computing element. ARC updates them once a minute."""
 INDEX_LAG_SECONDS = 180.0
-"""How old the numbers in an answer of an index server may be: it gathers and caches them for minutes."""
+"""The assumed age, in seconds, of the numbers in an answer of an index server. Such a server caches them for minutes."""
 
 
 class AdvertisedSource(NamedTuple):
@@ -39,11 +39,11 @@ class AdvertisedSource(NamedTuple):
     period_seconds: float
     lifetime_seconds: float
     may_still_exist: Callable[[CeId], bool] = lambda _: False
-    """Whether a computing element that the last reading did not return may still exist. It is then not withdrawn."""
+    """Returns whether a computing element that the last reading did not return may still exist. If so, it is not withdrawn."""
     lag_seconds: float = 0.0
     """How old the job counts of the source may be when they are read, in seconds."""
     close: Callable[[], Awaitable[None]] | None = None
-    """Closes the source's connections. None if it has none."""
+    """A function that closes the source's connections. None if it has none."""
 
 
 def sources(config: Config) -> Iterator[AdvertisedSource]:
@@ -77,7 +77,7 @@ def sources(config: Config) -> Iterator[AdvertisedSource]:
 
 
 def _parse(settings: SiteStatement) -> None:
-    """Check the configured expressions at the start, when an administrator notices faults; raise Rejected for a malformed one."""
+    """Raise Rejected if a configured expression is malformed. It is called at the start, so that administrators notice faults."""
     for name, text in (("requirements", settings.requirements), ("rank", settings.rank)):
         if text:
             Expression.parse(text, name)

@@ -1,7 +1,7 @@
 """Makes the content of a computing element's ad from readings and configuration, and finds the important changes.
 
-A site's limits on jobs are SAM-Grid's: the most jobs in any state, and the most that are being submitted. Terms on counts in its
-requirements make a separate rule (`services.advertiser.site_rule`).
+A site's limits on jobs are those of SAM-Grid: the most jobs in any state, and the most that are submitted and do not run yet. Terms on job counts in
+a site's requirements make a separate rule (`services.advertiser.site_rule`).
 """
 
 from collections.abc import Callable, Mapping
@@ -89,7 +89,10 @@ def _completed(
 def _cpu_seconds(
     glue: glue1.GlueComputingElement, offer: ComputingElement, settings: SiteStatement
 ) -> quantity.Quantity:
-    """Return the CPU time in seconds for the ad. A published placeholder stays, as expressions may look for it."""
+    """Return the CPU time in seconds for the ad: the stated one, or the one that the source publishes.
+
+    A published placeholder for "unknown" is kept, because expressions may test for it.
+    """
     stated = getattr(settings, "max_cpu_time", 0)
     as_published = any(name == "GlueCEPolicyMaxCPUTime" for name, _ in glue.published)
     return glue.max_cpu_seconds if as_published and not stated else offer.max_cpu_time
@@ -120,7 +123,7 @@ def _stations(settings: SiteStatement) -> dict[str, list[str]]:
 
 
 def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[str, str]:
-    """Return the attributes of the ad with the entry point of the site and its monitoring database."""
+    """Return the attributes of the ad that name the site's entry point and its monitoring database."""
     said = {
         ENTRY_POINT: settings.entry_point or _gram_contact(glue),
         MONITORING_DATABASE: settings.monitoring_database,
@@ -129,7 +132,7 @@ def _ways_in(glue: glue1.GlueComputingElement, settings: SiteStatement) -> dict[
 
 
 def _gram_contact(glue: glue1.GlueComputingElement) -> str:
-    """Return the contact in the GLUE record, or one made of its host, port and queue as GRAM contacts are written."""
+    """Return the GRAM contact in the GLUE record. If it has none, build one from the record's host, port and queue."""
     host, port = glue.host_name, known(glue.gatekeeper_port)
     if glue.contact or not host or not glue.job_manager:
         return glue.contact
@@ -164,7 +167,10 @@ _PARTS: dict[str, Callable[[Statement], object]] = {
 
 
 def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
-    """Return the change of limits on jobs: one reached or no longer reached, or other counts of jobs at a limit; else empty."""
+    """Return the change of limits on jobs as text; empty if there is none.
+
+    A change is that a limit is reached or no longer reached, or that job counts change while a limit is reached.
+    """
     jobs = [bool(each.max_jobs) and each.current_jobs >= each.max_jobs for each in (before, after)]
     submitting = [
         bool(each.max_submitting_jobs) and each.current_submitting_jobs >= each.max_submitting_jobs
