@@ -41,11 +41,11 @@ from wms.messages.commands import (
 )
 
 Said: TypeAlias = str
-"""The state after an order, in words for the person who gave it."""
+"""The new state after an order, as text for the person who gave the order."""
 
 
 class OrderResult(msgspec.Struct, frozen=True):
-    """What an order did: `said` is what holds now, in words; `jobs` are the canaries (test jobs) that it sent."""
+    """The result of an order. `said` is the new state in words; `jobs` are the ids of the canaries (test jobs) that were sent."""
 
     said: Said
     jobs: tuple[int, ...] = ()
@@ -56,9 +56,8 @@ async def carry_out(
 ) -> None:
     """Carry out an order in this transaction and send its answer to the sender's inbox.
 
-    `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order
-    changes nothing; the answer says why. `canaries` sends the test jobs of site tests. `cluster_id` is that of the Kafka cluster on which messages
-    are skipped.
+    `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order changes nothing; the
+    answer says why. `canaries` sends the test jobs of site tests. Messages are skipped on the Kafka cluster with the id `cluster_id`.
     """
     owner = principal.owner
     before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
@@ -136,7 +135,7 @@ async def _reset_share(tx: Transaction, principal: Principal, rule: ResetShare) 
 
 
 def _ruled_by(principal: Principal, rule: SetShare | ResetShare) -> VoGroup:
-    """Return the group of an order on shares. Raise Rejected if the principal may not set its shares."""
+    """Return the group whose shares an order changes. Raise Rejected if the principal may not change them."""
     if not allowed(principal, "set_shares", "", rule.owner_group, rule.vo):
         raise Rejected(
             "NOT_ALLOWED",

@@ -6,7 +6,7 @@ from wms.messages import replies
 
 
 def refuse(tx: Transaction, owner: str, reply_to: str, client: str, fault: Rejected) -> None:
-    """Send `fault`, the reason why nothing was done, to the owner's inbox when the transaction commits.
+    """Send the refusal `fault` to the owner's inbox when the transaction commits.
 
     `reply_to` is the id of the refused command or query, `client` the id of the user's tool that waits.
     """

@@ -1,4 +1,4 @@
-"""Writes the audit trail: each order with its answer, and each refusal, in the transaction of its effects."""
+"""Writes the audit trail: each order with its answer, and each refusal. Entries are written in the transaction that carries out the order."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from wms.messages import replies
 from wms.messages.commands import AddChunks, Command, Control, RuleSite, StartPilots, Submit
 
 LEFT_OUT = ("type", "command_id", "client", "jobs", "lists", "changes")
-"""The fields of a command that an entry leaves out: ids, and descriptions of jobs, which only their owners may see."""
+"""The fields of a command that audit entries omit: ids, and job descriptions, which only the owners of the jobs may see."""
 
 
 async def carried_out(tx: Transaction, principal: Principal, command: Command, answer: str) -> None:
@@ -29,7 +29,7 @@ async def refused(tx: Transaction, principal: Principal, command: Command, fault
 
 
 async def unaccepted(tx: Transaction, owner: str, command: Command, fault: Rejected) -> None:
-    """Record an order that came with an expired or revoked token of this owner. Other refusals of tokens are not recorded."""
+    """Record an order that was refused because its token, of this owner, was expired or revoked. Other refusals of tokens are not recorded."""
     if not fault.code.startswith(("TOKEN_", "ISSUER_")):
         return
     entry = _entry(command, code=fault.code, answer=fault.message)

@@ -1,4 +1,4 @@
-"""Handles `wms.job.commands`: submissions together, other commands one by one, each user's commands in their order."""
+"""Handles `wms.job.commands`. Submissions of a batch are handled together, other commands one by one. Each user's commands keep their order."""
 
 from functools import partial
 from itertools import groupby
@@ -22,8 +22,8 @@ from wms.messages.commands import AddChunks, Command, Control, Submit
 class Commands:
     """Carries out users' commands: submissions, orders on jobs, and administrators' orders.
 
-    `segments` are the CPU segments by which jobs are grouped into queues, as ascending upper bounds in seconds. `cluster_id` is that of
-    the Kafka cluster on which operators may have messages skipped.
+    `segments` are the CPU segments by which jobs are grouped into queues, as ascending upper bounds in seconds. Operators' orders to skip messages
+    are for the Kafka cluster with the id `cluster_id`.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class SubmissionPreparation:
         self._slices = slices
 
     async def refresh(self) -> None:
-        """Read the computing elements with which submissions are checked, if the last reading is too old."""
+        """Read again the computing elements against which submissions are checked, unless they were read within the last second."""
         foresight = self._submissions.foresight
         if foresight.is_due():
             async with self._db.transaction() as tx:
@@ -81,7 +81,7 @@ class SubmissionPreparation:
             await self._slices.call(partial(foresight.learn, known))
 
     def prepare(self, delivery: Delivery[Command]) -> Steps | None:
-        """Return the steps that parse and check a submission. None for other messages and senders who may not submit."""
+        """Return the steps that parse and check a submission. Return None for other messages, and for senders who may not submit."""
         submission = _submission(delivery)
         if submission is None or not submission.is_allowed:
             return None

@@ -34,7 +34,7 @@ class SandboxStoreSettings(Section, frozen=True, kw_only=True):
 
 
 class SubmissionSettings(Section, frozen=True, kw_only=True):
-    """How many bytes each owner may submit. What is more is refused, with the time at which it may be sent again."""
+    """How many bytes each owner may submit. A submission over that is refused; the refusal says when it may be sent again."""
 
     bytes_per_second: Annotated[int, msgspec.Meta(ge=1_000, le=10**12)] = 8_000_000
     burst_bytes: Annotated[int, msgspec.Meta(ge=2_000_000, le=10**12)] = 400_000_000
@@ -53,7 +53,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     ended_jobs_seconds: Seconds = 365 * DAY
     """Seconds from the end of a job until it is deleted, with its history, attempts and description.
 
-    So long are also kept: canaries (test jobs), operators' orders, and past health states of computing elements.
+    Canaries (test jobs), operators' orders, and past health states of computing elements are kept for as long.
     """
     deleted_jobs_seconds: Seconds = 30 * DAY
     """Seconds from the removal of a job by its owner until it is deleted, with its history, attempts and description."""
@@ -62,7 +62,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
     pilots_seconds: Seconds = 90 * DAY
     """Seconds from the end of a pilot until it is deleted. The attempts in it stay with their jobs."""
     audit_trail_seconds: Annotated[float, Meta(ge=7 * 86_400, le=3_660 * 86_400)] = 365 * DAY
-    """Seconds for which orders are kept in the audit trail. The database itself keeps each for a week."""
+    """Seconds for which orders are kept in the audit trail. The database refuses to delete any before it is a week old."""
     dead_letters_seconds: Seconds = 30 * DAY
     """Seconds for which messages that could not be handled (dead letters) are kept, replayed or not."""
     dead_letters_most: Annotated[int, msgspec.Meta(ge=8, le=10_000_000)] = 10_000

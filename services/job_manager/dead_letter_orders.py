@@ -1,4 +1,4 @@
-"""Carries out operators' orders on messages that could not be handled, and takes orders to skip one that blocks its partition."""
+"""Carries out operators' orders on dead letters, which are messages that could not be handled, and stores orders to skip a blocking message."""
 
 from services.job_manager.queries.dead_letters import check_right, no_such_letter
 from wms.auth.principal import Principal
@@ -11,7 +11,7 @@ from wms.messages.commands import DropDeadLetters, ReplayDeadLetters, SkipMessag
 
 
 async def replay(tx: Transaction, principal: Principal, order: ReplayDeadLetters) -> str:
-    """Have the consumers of these letters handle them again; return the new state in words.
+    """Mark these dead letters so that their consumers handle them again. Return the new state in words.
 
     Raises:
         Rejected: NOT_ALLOWED; NO_SUCH_LETTER if one is missing or was replayed: then none is replayed.
@@ -25,7 +25,7 @@ async def replay(tx: Transaction, principal: Principal, order: ReplayDeadLetters
 
 
 async def drop(tx: Transaction, principal: Principal, order: DropDeadLetters) -> str:
-    """Delete these letters; return the new state in words.
+    """Delete these dead letters. Return the new state in words.
 
     Raises:
         Rejected: NOT_ALLOWED; NO_SUCH_LETTER if one is missing: then none is deleted.
@@ -38,7 +38,10 @@ async def drop(tx: Transaction, principal: Principal, order: DropDeadLetters) ->
 
 
 def _check_all(named: tuple[int, ...], found: set[int]) -> None:
-    """Raise Rejected if one is missing: before anything is changed, since what a refused order did is not undone."""
+    """Raise Rejected if one of the named dead letters was not found.
+
+    It is called before anything is changed, because the effects of a refused order are not rolled back.
+    """
     if missing := sorted(set(named) - found):
         raise no_such_letter(*missing)
 
@@ -46,7 +49,7 @@ def _check_all(named: tuple[int, ...], found: set[int]) -> None:
 async def skip(tx: Transaction, principal: Principal, order: SkipMessage, cluster_id: str) -> str:
     """Store an order to skip the next message of a partition of this Kafka cluster; return the new state in words.
 
-    `Skips` carries it out, since a handler reaches no broker.
+    `Skips` carries it out later, since a handler has no access to Kafka.
 
     Raises:
         Rejected: NOT_ALLOWED, NO_SUCH_PARTITION, or NOT_NEXT if another message comes next.

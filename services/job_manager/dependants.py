@@ -1,4 +1,4 @@
-"""Held jobs that wait for other jobs (predecessors): the effects of their users' orders."""
+"""Held jobs that wait for other jobs (predecessors): what users' orders on them do."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -20,22 +20,22 @@ Moving = list[tuple[Job, Steps]]
 """Locked jobs, each with the steps that are decided for it."""
 
 CONCERNED: frozenset[Action] = frozenset({"hold", "stop_and_hold", "release"})
-"""The orders that have another effect on a job with open predecessors than on other jobs."""
+"""The orders whose effect on a job with open predecessors differs from that on other jobs."""
 
 
 class Dependants:
-    """The jobs among those of one order that wait for predecessors, as read from the database."""
+    """The jobs that wait for predecessors, among the jobs of one order, as read from the database."""
 
     def __init__(self) -> None:
         self.codes: dict[JobId, str] = {}
-        """Why those are held that have database rows of their own: reason codes by job id."""
+        """For held jobs with database rows of their own, the reason codes for which they are held, by job id."""
         self._awaits: list[tuple[Ranges, Reason]] = []
 
     @classmethod
     async def of_rows(cls, tx: Transaction, action: Action, held: Sequence[JobId]) -> Self:
-        """Find the jobs with predecessors among held jobs that have rows of their own.
+        """Return those of the held jobs, which have rows of their own, that wait for predecessors.
 
-        Empty if `action` is not one of CONCERNED.
+        Return none if `action` is not one of CONCERNED.
         """
         found = cls()
         if action in CONCERNED and held:
@@ -48,9 +48,9 @@ class Dependants:
     async def of_parts(
         cls, tx: Transaction, action: Action, parts: Sequence[block.Part]
     ) -> tuple[Self, Sequence[block.Part]]:
-        """Find the jobs with predecessors in parts of blocks; the job arrays of the blocks are locked.
+        """Return the jobs with predecessors in parts of blocks, and the parts. The job arrays of the blocks are locked.
 
-        Also return the parts. They are split, in the database too, so that all jobs of a part have the same predecessors.
+        The parts are split, in the database too, so that all jobs of a part have the same predecessors.
         """
         found = cls()
         held = [each for each, _ in parts if each.state is State.HELD]
@@ -78,7 +78,7 @@ class Dependants:
         return [(each, some) for each, some in parts if some]
 
     def decide(self, found: Job, action: Action, text: str, code: str) -> Ordered | None:
-        """Decide what an order does to one job. Return None if it waits for no predecessors or they do not matter.
+        """Decide what an order does to one job. Return None if the ordinary rules apply, because no predecessor is open or matters.
 
         `text` is the user's reason, `code` the code for which the job is held.
         """

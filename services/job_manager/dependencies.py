@@ -34,13 +34,13 @@ PAGE = 500
 BATCH = 1_000
 """The most jobs with rows of their own that are released, or get a new reason, in one transaction."""
 BORN_LIMIT = 1_000_000
-"""The most jobs of a new submission that are held in its transaction."""
+"""The most new jobs with rows of their own that are held for their predecessors in the transaction of their submission."""
 LOOK_SECONDS = 2.0
-"""Seconds after which a round of looking at dependencies stops. The next round continues it."""
+"""The time limit, in seconds, of one round over the dependencies. The next round continues where it stopped."""
 JOBS_LIMIT, RANGES_LIMIT = 2_000_000, 20_000
-"""The most predecessors that the jobs of one submission may name together, and the most ranges of them."""
+"""The most predecessors that the jobs of one submission may name together, and the most ranges of ids in which they are named."""
 REST = 5
-"""After a round through all dependencies the loop pauses for so many times the round's duration."""
+"""The pause after a pass over all dependencies, as a multiple of the pass's duration."""
 SET_ASIDE_SECONDS = 60.0
 NEVER_DONE = frozenset({State.KILLED, State.DELETED})
 _SOURCE = "job_manager"
@@ -59,7 +59,7 @@ Waiting = Mapping[Predecessors, Ranges]
 async def check(tx: Transaction, principal: Principal, wanted: Iterable[Predecessors]) -> None:
     """Raise Rejected for predecessors that do not exist, can never be Done, or that `principal` may not see.
 
-    `wanted` are the predecessors of each job. The outputs of some must be readable by `principal` as well.
+    `wanted` are the predecessors of each job. If a job takes the outputs of a predecessor, `principal` must be allowed to read these as well.
     """
     distinct = set(wanted)
     if not distinct:
@@ -107,9 +107,9 @@ async def _check_visible(tx: Transaction, principal: Principal, action: Action, 
 
 
 async def take(tx: Transaction, waiting: Waiting, *, is_held: bool) -> None:
-    """Hold new jobs of this transaction until their predecessors have ended. Those whose predecessors have ended already wait.
+    """Hold new jobs of this transaction until their predecessors have ended. Jobs whose predecessors have all ended are not held.
 
-    `is_held`: their user holds them anyway, so that they only get the dependency.
+    With `is_held` the user holds them anyway; then only the dependency is stored.
     """
     made = [
         Dependency(dependency_id=0, jobs=jobs, predecessors=each, pending=each.all)
@@ -137,7 +137,7 @@ async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reaso
 
 
 async def _reasons(tx: Transaction, told: Sequence[tuple[Dependency, int | None]]) -> list[Reason]:
-    """Return the reason for which the jobs of each dependency are held, by its failed predecessor if it has one."""
+    """Return, for each dependency, the reason for which its jobs are held. Each dependency comes with the id of its failed predecessor, or None."""
     states = await dependency.states(tx, [each for _, each in told if each is not None])
     words = [in_words(each.predecessors.all) for each, _ in told]
     return [
@@ -158,7 +158,7 @@ class Dependencies:
         self._after = self._idle_after = 0
         self._not_before = self._took = 0.0
         self._set_aside: dict[int, float] = {}
-        """Ids of dependencies that could not be settled by a fault, with the monotonic seconds of the next try."""
+        """Dependencies that could not be settled because of a fault, by id, with the time of the next try in monotonic seconds."""
 
     async def look(self) -> bool:
         """Look at the next page of dependencies, and release jobs or change their reason. Return whether there may be more to do."""
@@ -214,9 +214,9 @@ class Dependencies:
 
 
 async def settle(tx: Transaction, number: int) -> None:
-    """Release the jobs of one dependency if its predecessors have ended, else update their reason.
+    """Release the jobs of one dependency if its predecessors have ended, else update the reason for which they are held.
 
-    `number` is the dependency's id, which is locked. One that no longer exists is ignored.
+    `number` is the id of the dependency, whose row is locked here. If it no longer exists, nothing happens.
     """
     found = await dependency.lock(tx, number)
     if found is None:
@@ -241,7 +241,10 @@ async def _let_go(tx: Transaction, found: Dependency) -> None:
 
 
 async def _restate(tx: Transaction, found: Dependency, failed_id: int | None) -> bool:
-    """Update the reason of the held jobs: that a predecessor failed, or none any longer. Return whether all were updated."""
+    """Update the reason of the held jobs, after a predecessor failed or no longer counts as failed. Return whether all jobs were updated.
+
+    `failed_id` is the failed predecessor; None if there is none.
+    """
     before = Code.DEPENDENCY if failed_id is not None else Code.DEPENDENCY_FAILED
     (reason,) = await _reasons(tx, [(found, failed_id)])
     return await _move(tx, [(found.jobs, held(State.HELD, reason))], State.HELD, [before], BATCH) < BATCH
@@ -268,7 +271,7 @@ async def _move(
     codes: Iterable[Code] | None,
     limit: int,
 ) -> int:
-    """Move those jobs that are in this state for one of these reasons. Return the number of moved jobs with rows of their own.
+    """Move jobs that are in this state, held for one of these codes (None: any). Return the number of moved jobs with rows of their own.
 
     At most `limit` jobs with rows are moved.
     """
@@ -290,7 +293,7 @@ async def _move(
 
 
 def _lookup(moving: Iterable[tuple[Ranges, Steps]]) -> Callable[[int], Steps]:
-    """Return a function from a job's id to its steps: those of the last range that begins before it."""
+    """Return a function from a job's id to its steps. They are those of the last range that does not begin after this id."""
     ordered = sorted(((low, steps) for ranges, steps in moving for low, _ in ranges), key=itemgetter(0))
     lows = [low for low, _ in ordered]
     return lambda job_id: ordered[max(0, bisect_right(lows, job_id) - 1)][1]

@@ -1,4 +1,4 @@
-"""Edits jobs: each gets its own changed description, and moves to the task queue for its new requirements."""
+"""Edits jobs: each job gets its own changed description, and moves to the task queue for its new requirements."""
 
 from collections.abc import Mapping, Sequence
 from typing import Self
@@ -42,14 +42,14 @@ class _Outcome(msgspec.Struct, frozen=True):
 
 
 class Editing:
-    """The changes that one order makes to descriptions of jobs."""
+    """The changes that one `wms edit` or `wms reschedule` order makes to the descriptions of jobs."""
 
     def __init__(
         self, principal: Principal, changes: Changes, segments: tuple[int, ...], *, anew: bool
     ) -> None:
-        """`changes` are new values by field, `segments` the CPU segments of task queues.
+        """Take the changes: new values by field. `segments` are the CPU segments of task queues, as upper bounds in seconds.
 
-        `anew`: the jobs start over, and their earlier attempts no longer count.
+        With `anew` the jobs start over, and their earlier attempts no longer count.
         """
         self._anew = anew
         self._principal = principal
@@ -73,10 +73,10 @@ class Editing:
     async def apply(
         self, tx: Transaction, ledger: JobBatch, moving: Moving
     ) -> tuple[Moving, dict[JobId, str]]:
-        """Store the new descriptions of locked jobs in this transaction, and note their new task queues in `ledger`.
+        """Store the new descriptions of locked jobs in this transaction, and record their new task queues in `ledger`.
 
-        `moving` are the jobs with their decided steps. Return the moves of those jobs whose changes are possible. Return
-        also, by job id, why the other jobs are left unchanged.
+        `moving` are the jobs with their decided steps. Return those jobs, with steps, that can be changed, and for the others the reason why they are
+        left unchanged, by job id.
         """
         if self._moves_after:
             await dependencies.check(tx, self._principal, [self._new_predecessors()])
@@ -152,7 +152,7 @@ def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueu
 
 
 async def _still_held(tx: Transaction, moving: Moving) -> Moving:
-    """Return the moves with steps that hold held jobs again, by the same holder and for the same reason."""
+    """Return the moves with added steps: jobs that were held are held again, with the same reason and by the same user or service."""
     held: Sequence[Job] = [found for found, steps in moving if steps[-1].state is State.HELD]
     if not held:
         return moving

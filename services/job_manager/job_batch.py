@@ -16,9 +16,9 @@ from wms.job.state import Event, State
 from wms.lease import holds
 
 PAYLOADS = "job_agent"
-"""The source that histories record for events that job agents report about payloads."""
+"""The source that job histories name for events of payloads, which job agents report."""
 _END = {"done": Event.FINISH, "failed": Event.FAIL, "killed": Event.KILL}
-"""The usual event of a job when its payload ends its attempt, by the attempt's outcome."""
+"""The event that usually follows the end of a job's payload, by the outcome of the attempt."""
 
 
 class JobBatch:
@@ -31,7 +31,7 @@ class JobBatch:
         self._accepted: set[JobId] = set()
         self._renewed: set[JobId] = set()
         self._started: dict[JobId, int] = {}
-        """The numbers of the starts in the jobs' histories, by job."""
+        """For each job, the number in its history of the step by which its payload started."""
         self._ended: dict[JobId, AttemptEnd] = {}
         self._now = now
         self._lease_seconds = lease_seconds
@@ -49,7 +49,7 @@ class JobBatch:
         return self._jobs.get(job_id)
 
     def held(self, attempt_id: AttemptId, pilot_id: PilotId) -> Job | None:
-        """Return the job if this pilot holds its offer or lease for this attempt now. Else return None."""
+        """Return the job if this pilot now holds an offer or a lease for this attempt; otherwise None."""
         found = self._jobs.get(attempt_id.job_id)
         if found is None or not holds(found.lease, pilot_id, attempt_id.epoch, self._now):
             return None
@@ -72,7 +72,7 @@ class JobBatch:
     def end(self, found: Job, ended: AttemptEnd, steps: Steps) -> None:
         """End the job's attempt and its lease, and move the job by `steps`. `ended` is the result to store.
 
-        An attempt that did not begin does not count among the job's attempts.
+        An attempt whose payload did not begin does not count among the job's attempts.
         """
         self._ended[found.job_id] = ended
         self._renewed.discard(found.job_id)
@@ -121,7 +121,7 @@ class JobBatch:
             jobs[job_id] = msgspec.structs.replace(jobs[job_id], tq_id=tq_id, user_priority=user_priority)
 
     async def write(self, tx: Transaction, source: str) -> None:
-        """Store all changes of the batch in this transaction. `source` is who caused them, for the histories."""
+        """Store all changes of the batch in this transaction. `source` is the user or service that histories name as their cause."""
         await attempt.accept(tx, self._renewed, self._lease_seconds)
         starts = {job_id: seq for job_id, seq in self._started.items() if job_id not in self._ended}
         await attempt.note_started(tx, starts)
@@ -143,7 +143,10 @@ class JobBatch:
         await job.move(tx, moves, source)
 
     def _told_ends(self) -> dict[JobId, int]:
-        """Return the number of the last step of those jobs for which the row of the ended attempt records that step."""
+        """Return, by job, the number of the last step in the history. Only jobs are returned whose last step the row of the ended attempt implies.
+
+        Such a step need not be stored by itself.
+        """
         return {
             job_id: self._locked[job_id].event_seq + len(steps)
             for job_id, ended in self._ended.items()
@@ -151,7 +154,10 @@ class JobBatch:
         }
 
     def _completed(self, ended: AttemptEnd, end_seq: int | None) -> AttemptEnd:
-        """Return the attempt's end with the other events of the attempt in this transaction."""
+        """Return the attempt's end, completed with what else happened to the attempt in this transaction: acceptance and start.
+
+        `end_seq` is the number of the job's last step in its history, if the attempt's row implies that step.
+        """
         return msgspec.structs.replace(
             ended,
             accepted=ended.job_id in self._accepted,

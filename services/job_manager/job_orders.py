@@ -29,7 +29,7 @@ BATCH = 2_000
 JOBS_LIMIT = 1_000_000
 NAMED_LIMIT = 100
 EDITED_LIMIT = 10_000
-"""The most jobs of job arrays that one order may edit, if they have no rows of their own yet. Each gets a row."""
+"""The most jobs without rows of their own (jobs of arrays) that one order may edit. Each of them gets a row."""
 
 
 class _Done(msgspec.Struct):
@@ -49,16 +49,16 @@ class _Done(msgspec.Struct):
 
 
 class _Order(msgspec.Struct, frozen=True):
-    """A command with its source for histories and its changes."""
+    """A user's order on jobs, with the source that histories name for it and its changes to descriptions."""
 
     control: Control
     source: str
     editing: Editing | None = None
 
     def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
-        """Return the decided steps for one job.
+        """Return what the order does to one job.
 
-        `dependants` knows its predecessors, `code` is the reason for which it is held.
+        `dependants` holds the predecessors of jobs. `code` is the reason code for which the job is held.
         """
         special = dependants and dependants.decide(found, self.control.action, self.control.reason, code)
         if special:
@@ -100,7 +100,7 @@ async def kill(tx: Transaction, ids: Sequence[JobId], reason: str) -> None:
 
 
 async def hold_new(tx: Transaction, owner: str, ranges: Sequence[Range]) -> None:
-    """Hold new jobs of this transaction on behalf of their owner, before anybody sees them wait. `ranges` are their ids."""
+    """Hold new jobs of this transaction on behalf of their owner, before other processes see them wait. `ranges` are the ranges of their ids."""
     selector = Selector(ids=joined(ranges))
     control = Control(command_id=CommandId("system"), action="hold", selector=selector, reason="submitted so")
     await _order_all(tx, Scope(reach="all"), _Order(control, source_of(owner)), _Done())
@@ -153,7 +153,7 @@ async def _order_all(tx: Transaction, may: Scope, order: _Order, done: _Done) ->
 
 
 async def _give_rows(tx: Transaction, parts: Sequence[block.Part], order: _Order) -> list[block.Part]:
-    """Give rows to the jobs of blocks that the order changes one by one. Return the other parts of blocks."""
+    """Give rows of their own to jobs of blocks that the order must change one by one. Return the remaining parts of blocks."""
     refused: list[block.Part] = []
     changing: list[block.Part] = []
     for each, ranges in parts:
@@ -239,7 +239,10 @@ def _move(ledger: JobBatch, found: Job, steps: Steps, control: Control) -> None:
 
 
 async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:
-    """Report single ids without a job in reach as unknown: the existence of others' jobs is not confirmed."""
+    """Report single ids of the order as unknown, unless the sender may change the job.
+
+    A job of others and a missing job get the same answer, so that nobody learns which jobs others have.
+    """
     single = [JobId(low) for low, high in control.selector.ids if low == high]
     if not single:
         return

@@ -1,4 +1,4 @@
-"""Users' orders for private pilots: accept, cancel and list them. Whose pilots they are is read from the token only."""
+"""Users' orders for private pilots: accept, cancel and list them. The owner of the pilots is taken only from the token."""
 
 from typing import Any
 
@@ -14,7 +14,7 @@ from wms.messages.commands import StartPilots, StopPilots
 from wms.provisioning.private import PilotOrder
 
 MISSING_MOST, ORDERS_MOST = 100, 20
-"""The most pilots of one owner that are ordered and not yet sent, and the most orders with such pilots."""
+"""The most pilots that one owner may have ordered and that are not sent yet, and the most orders with such pilots."""
 
 
 async def start(tx: Transaction, principal: Principal, order: StartPilots) -> str:
@@ -78,9 +78,9 @@ async def _check_quota(tx: Transaction, principal: Principal, count: int) -> Non
 
 
 async def stop(tx: Transaction, principal: Principal, order: StopPilots) -> str:
-    """Close the sender's orders, so that no more pilots are sent for them, and return in words which were closed.
+    """Close the sender's orders named in `order`, or all if none is named. Return in words which were closed.
 
-    Raise Rejected if a named order, or without names any order, is not open.
+    No more pilots are sent for closed orders. Raise Rejected if a named order is not open, or if there is none to close.
     """
     gone = await pilot_order.withdraw(tx, scope(principal, "order_pilots"), order.orders)
     lacking = sorted(set(order.orders) - set(gone))

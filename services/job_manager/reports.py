@@ -35,7 +35,7 @@ class Reports:
     def __init__(
         self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """Make a handler. `terms` are the lengths of leases; `half_life_hours` is that of recorded usage, 0 if none is recorded.
+        """Make a handler. `terms` are the lengths of leases. `half_life_hours` is the half-life of recorded usage; 0: none is recorded.
 
         `orders` are the keys that prove who asked for a running job's output. Without them such output is dropped.
         """
@@ -46,7 +46,7 @@ class Reports:
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
         """Apply a batch of reports in this transaction and send an answer to each pilot.
 
-        A report that names another pilot than its token is ignored. Output that was asked for is passed on to its asker.
+        A report that names another pilot than its token is ignored. If a user asked for a running job's output, it is passed on to that user.
         """
         reports: list[tuple[Principal, Report]] = []
         for delivery in batch:
@@ -81,7 +81,7 @@ class Reports:
         await _note_unfit(tx, unfit)
 
     async def _hand_on(self, tx: Transaction, peeked: Peeked) -> None:
-        """Pass on a running job's output to its asker, if the pilot still holds the job."""
+        """Pass a running job's output on to the user who asked for it, if the pilot still holds the job."""
         if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
@@ -113,7 +113,7 @@ def _named(report: Report) -> Iterable[JobId]:
 
 
 def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
-    """Return the task queues whose jobs pilots give back because their nodes do not fit."""
+    """Return pilots and task queues: these pilots gave back jobs of these queues because their nodes do not fit."""
     return [
         (report.pilot_id, found.tq_id)
         for report in reports
@@ -123,7 +123,7 @@ def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, T
 
 
 async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueId]]) -> None:
-    """Store that the nodes of these pilots do not fit the jobs of these queues, so that the planner does not count on it."""
+    """Store that the nodes of these pilots do not fit the jobs of these queues. The planner then sends other pilots for them."""
     if not unfit:
         return
     required = await task_queue.read(tx, {tq_id for _, tq_id in unfit})
@@ -135,7 +135,7 @@ async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueI
 
 
 def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
-    """Yield the reported results of attempts that their pilots do not hold, which may have been recorded before."""
+    """Yield the reported ends of attempts that the reporting pilots do not hold. They may have been recorded by an earlier report."""
     for report in reports:
         for result in report.finish:
             if ledger.held(result.attempt_id, report.pilot_id) is None:
@@ -267,7 +267,7 @@ def _has_run(result: Result) -> bool:
 def _measured(
     reports: Iterable[tuple[Principal, Report]], recorded: Collection[AttemptId]
 ) -> Iterator[MeasuredWay]:
-    """Yield the transfer speeds that attempts measured whose results are recorded now, by the site in the pilot's token."""
+    """Yield the file transfers that attempts measured, with the site from the pilot's token. Only attempts in `recorded` count."""
     for principal, report in reports:
         for result in report.finish:
             if result.attempt_id in recorded and principal.site:

@@ -1,4 +1,4 @@
-"""Cancels reservations for users who may hold the jobs. The sites are told, and the jobs are placed anew."""
+"""Cancels reservations, for users who may hold the jobs concerned. The sites are asked to cancel, and the jobs are placed again."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,8 +18,8 @@ TEXT_LIMIT = 500
 async def cancel(tx: Transaction, principal: Principal, order: CancelReservations) -> str:
     """Ask the sites to cancel all of these reservations, and return the new state in words.
 
-    Raise Rejected, and cancel none, if one is unknown (NO_SUCH_RESERVATION), another's (NOT_ALLOWED), over
-    (RESERVATION_OVER), or if a job runs in it (RESERVATION_IN_USE).
+    If one cannot be cancelled, raise Rejected and cancel none: it is unknown (NO_SUCH_RESERVATION), another user's (NOT_ALLOWED), over
+    (RESERVATION_OVER), or a job runs in it (RESERVATION_IN_USE).
     """
     found = await agreement.lock(tx, set(order.agreements))
     seen = {name: each for name, each in found.items() if _may(principal, "see", each)}

@@ -1,4 +1,4 @@
-"""Orders that revoke tokens, subjects and pilots, and the list of what is revoked."""
+"""Carries out orders that revoke tokens, subjects (token holders) and pilots, and lists the revocations."""
 
 from typing import Final
 
@@ -19,10 +19,10 @@ RIGHTS: Final = "operators have: right operator"
 
 
 async def carry_out(tx: Transaction, principal: Principal, order: Revoke) -> str:
-    """Revoke a token, a subject or a pilot, or end its revocation. Return the new state in words.
+    """Revoke a token, a subject (all tokens of a holder) or a pilot, or end a revocation. Return the new state in words.
 
-    Everybody may revoke the token that the order came with. Raise Rejected if the principal may not do it (NOT_ALLOWED), the
-    pilot is unknown (NO_SUCH_PILOT), or nothing is revoked that could be ended (NOT_REVOKED).
+    Everybody may revoke the token with which the order was sent. Raise Rejected if the principal may not do it (NOT_ALLOWED), the pilot is unknown
+    (NO_SUCH_PILOT), or there is no such revocation to end (NOT_REVOKED).
     """
     _check_right(principal, order)
     revoked, named = Revocation(order.kind, order.value), f"{order.kind} {order.value}"

@@ -30,7 +30,7 @@ from wms.runtime.host import Host
 from wms.runtime.newcomers import Newcomers
 
 QUERY_SECONDS = 10.0
-"""Seconds after which the answer to a query is given up, because other queries of its partition wait."""
+"""The time limit, in seconds, for answering a query. Other queries of its partition wait meanwhile."""
 
 
 async def build(host: Host, config: Config) -> None:

@@ -26,9 +26,9 @@ from wms.why.notices import Since, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
-"""The most bytes of an ad in a list, and of one shown alone. A larger ad is cut to its short values."""
+"""The most bytes of an ad in a list, of an ad shown alone, and of a value that remains when a larger ad is cut."""
 TERMS = HealthPolicy()
-"""The rules for health states by which orders move a computing element. Orders need only their defaults."""
+"""The policy for health states by which orders change a computing element. For orders the default values suffice."""
 EVERYWHERE = CeId("", "")
 
 UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is sent there: let its site advertise it anew"
@@ -37,9 +37,9 @@ UNREADABLE = "unreadable: a value of its ad is out of bounds, so that nothing is
 async def carry_out(
     tx: Transaction, principal: Principal, rule: RuleSite, canaries: Canaries
 ) -> tuple[str, tuple[int, ...]]:
-    """Carry out an operator's order in this transaction. Return what holds now in words, and the ids of open test jobs (canaries).
+    """Carry out an operator's order in this transaction. Return the new state in words, and the ids of open test jobs (canaries).
 
-    Raise Rejected if the sender is no operator, the place is unknown, or its state does not allow the order.
+    Raise Rejected if the sender is no operator, the site or element is unknown, or its state does not allow the order.
     """
     if not allowed(principal, "administer", "", "", ""):
         raise Rejected("NOT_ALLOWED", "you have no right to rule sites", "operators have: right operator")
@@ -179,7 +179,10 @@ def _plan_line(decided_at: datetime, decision: ElementDecision) -> replies.PlanL
 async def _reader(
     tx: Transaction, ad_bytes: int, place: CeId = EVERYWHERE
 ) -> Callable[[int, int], Awaitable[list[replies.SiteLine]]]:
-    """Return a function that reads lines of the computing elements of a place: at most so many, from a number on."""
+    """Return a function `read(after, limit)`. It returns at most `limit` lines on the computing elements of a place, from index `after` on.
+
+    Ads in these lines have at most `ad_bytes` bytes.
+    """
     known, losses = await ce_state.read(tx), await read_model.losses(tx)
 
     async def read(after: int, limit: int) -> list[replies.SiteLine]:

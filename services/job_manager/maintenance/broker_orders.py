@@ -1,4 +1,4 @@
-"""Repeats orders to the resource broker that it has not answered in time, however often a message is lost."""
+"""Repeats orders to the resource broker that were not answered in time. So it does not matter how often a message is lost."""
 
 import structlog
 
@@ -11,7 +11,7 @@ BATCH = 500
 
 
 class BrokerOrders:
-    """Sends orders to the resource broker again that it has not answered in time. Several processes may run it."""
+    """A loop that repeats overdue orders to the resource broker. Several processes may run it."""
 
     def __init__(self, db: Database) -> None:
         self._db = db

@@ -77,7 +77,7 @@ class Canaries:
     ) -> list[JobId]:
         """Submit a canary to each of these computing elements that has no open one.
 
-        `vo` is used unless the element takes other VOs only; `asked_by` is the operator, or empty. Return the job ids of the open
+        `vo` is used unless the element accepts other VOs only. `asked_by` is the operator; empty if none asked. Return the job ids of the open
         canaries, in the order of `elements`.
         """
         out = {CeId(each.site, each.ce): each.job_id for each in await canary.unfinished(tx)}

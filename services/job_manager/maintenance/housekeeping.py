@@ -26,7 +26,7 @@ class Housekeeping:
             log.info("task queues removed", queues=removed)
 
     async def collect_sandboxes(self) -> None:
-        """Delete the sandboxes that no job refers to, unless they are new. Without a store's URL nothing happens."""
+        """Delete the sandboxes that no job refers to and that are older than the configured age. Without a store's URL nothing happens."""
         if not self._sandboxes.url:
             return
         async with self._db.transaction() as tx:

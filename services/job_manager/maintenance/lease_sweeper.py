@@ -1,4 +1,4 @@
-"""Takes jobs back whose pilots did not accept the offer, or did not renew the lease, in time."""
+"""Takes back jobs whose pilots did not accept the offer, or did not renew the lease, in time."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime
@@ -33,7 +33,7 @@ class LeaseSweeper:
         self._monotonic = monotonic
         self._steps = Steps()
         self._set_aside: dict[JobId, float] = {}
-        """Jobs whose leases failed to be taken back, and when they are tried again."""
+        """Jobs that could not be taken back because of a fault, with the time of the next try in monotonic seconds."""
 
     async def sweep(self) -> bool:
         """Take back a batch of jobs with expired offers or leases: each returns to its queue, is held or fails.
@@ -68,7 +68,7 @@ class LeaseSweeper:
             await self._take_back_or_divide(job_ids[middle:])
 
     async def _heed_clock(self, tx: Transaction) -> None:
-        """Correct the ends of leases after the database's clock was set. Otherwise they would end too soon or too late."""
+        """Shift the ends of all leases if the database's clock was set, so that they neither end too soon nor too late."""
         step = self._steps.since(await tx.now(), self._monotonic())
         if step:
             log.warning("the database's clock was set", by_seconds=round(step, 1))
@@ -88,7 +88,7 @@ class LeaseSweeper:
         log.info("leases taken back", jobs=len(overdue))
 
     async def _too_large(self, tx: Transaction, offered: list[JobId]) -> dict[JobId, int]:
-        """Return the sizes in bytes of those offered jobs that fit into no message, so that no pilot got the offer."""
+        """Return those of the offered jobs whose offers are too large for a message, with the size in bytes. No pilot got such an offer."""
         # Jobs under the limit of submissions fit. For the few others the offer is built again, as by the matcher.
         sizes = {
             each.job_id: size(
@@ -131,7 +131,7 @@ def _code(fate: Fate | None) -> Code:
 
 
 def _words(lease: Lease, fate: Fate | None) -> str:
-    """Return what is known of the pilot that lost a job: its element's last report, and its own last message."""
+    """Return a text on the pilot that lost a job. It says when the pilot's last message came, and what its computing element last reported of it."""
     what = "was not heard of" if lease.phase == "accepted" else "did not take it"
     if fate is None:
         return f"pilot {lease.pilot_id} {what}"

@@ -24,10 +24,10 @@ from wms.db.retention import Ages, RetentionRound
 log = structlog.get_logger()
 
 AHEAD = 4
-"""How many partitions of tables are created ahead: enough for twenty million jobs between two rounds."""
+"""How many unused partitions each table has in advance. They suffice for twenty million jobs between two rounds."""
 BATCH = 2_000
 BATCHES = 50
-"""The most batches of rows of one kind that one round deletes. The rest is left to the next rounds."""
+"""The most batches that one round deletes of each kind of row. The rest is left to the next rounds."""
 SWEEPS = 100
 PARTS = 100
 
@@ -43,14 +43,14 @@ class Retention:
         self._after_sweep = 0
 
     async def make_room(self) -> None:
-        """Create the next partitions of tables, if fewer than AHEAD are unused."""
+        """Create the next partitions of tables if fewer than AHEAD are empty."""
         async with self._db.transaction() as tx:
             made = await retention.make_partitions(tx, AHEAD)
         if made:
             log.info("partitions made", tables=made)
 
     async def forget(self) -> None:
-        """Delete a limited number of rows of each kind that are older than configured. Submissions go before the jobs that they name."""
+        """Delete a limited number of rows of each kind that are older than configured. Submissions are deleted before their jobs."""
         settings = self._settings
         counts = {
             "submissions": await self._batches(
@@ -132,5 +132,5 @@ class Retention:
         return look.forgotten
 
     async def _attempts_went(self, tx: Transaction) -> None:
-        """Store the time from which on all attempts exist, so that checks of usage do not miss deleted ones."""
+        """Store the time since which no attempt has been deleted. Checks of usage must not count on older attempts."""
         await retention.mark(tx, "attempt", min(self._ages.ended, self._ages.deleted))

@@ -16,13 +16,13 @@ from wms.errors import Rejected, Unavailable
 log = structlog.get_logger()
 
 CLAIM_SECONDS: Final = 15.0
-"""For how long an order is one job manager's; longer than it takes to read the message and wait for its partition."""
+"""Seconds for which one job manager has an order to itself. It is longer than reading the message and waiting for its partition take."""
 ATTEMPTS: Final = 20
-"""How often an order is tried while its message is being handled: five minutes."""
+"""How many times an order is tried while a consumer is handling its message. All tries take about five minutes."""
 
 
 class Skips:
-    """Carries out orders one by one. Several processes may run it. `verify` returns the sender that a token proves, or None."""
+    """Carries out orders to skip messages, one by one. Several processes may run it. `verify` returns the sender that a token proves, or None."""
 
     def __init__(self, db: Database, kafka: Kafka, verify: Callable[[str], Principal | None]) -> None:
         self._db = db
@@ -30,7 +30,7 @@ class Skips:
         self._verify = verify
 
     async def look(self) -> bool:
-        """Carry out one order. Return whether there may be more. What fails is written down as an order that failed, with the reason."""
+        """Carry out one order. Return whether there may be more. If it fails, the failure and the reason are stored with the order."""
         async with self._db.transaction() as tx:
             row = await skip_order.claim(tx, self._kafka.cluster_id, CLAIM_SECONDS)
         if row is not None:

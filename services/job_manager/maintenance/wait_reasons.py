@@ -24,36 +24,39 @@ from wms.why.wait_tiers import PLACED, Judgement, QueueOutlook, judge, judge_pri
 log = structlog.get_logger()
 
 SHARE_OF_TIME, SHARE_OF_DATABASE = 30, 5
-"""The pause after a round of computing wait reasons: so many times the processor time that the round took.
+"""The pause after a round of computing wait reasons, as a multiple of the processor time that the round took.
 
-It is at least SHARE_OF_DATABASE times the whole duration of the round.
+The second number is the least pause as a multiple of the round's whole duration.
 """
 LONGEST_REST_SECONDS = 30.0
 QUIET_SECONDS = 30.0
-"""Seconds for which a wait reason must hold before another replaces it, if both are in SERVED.
+"""Seconds for which a new wait reason must hold before it replaces the stored one, if both are in SERVED.
 
-These change all the time, as pilots fill and empty.
+Reasons in SERVED change often, as pilots become busy and idle.
 """
 CHANCE_STEP = 0.1
 SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
 DEAD_QUEUES = 1_000
 NEWCOMERS_SECONDS = 1.0
-"""Seconds in each round for parsing new task queues with long requirements."""
+"""The seconds of each round that are spent on parsing new task queues with long requirements."""
 
 
 class WaitReasons:
     """Computes why task queues wait. Several processes may run it: one works at a time."""
 
     def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:
-        """`newcomers` parses new task queues with long requirements apart. Without it they are parsed at once."""
+        """Compute the reasons in this database. `newcomers` parses new task queues with long requirements outside the event loop.
+
+        Without `newcomers` they are parsed at once.
+        """
         self._db = db
         self._newcomers = newcomers
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
         self._placed: dict[TaskQueueId, Requirements] = {}
-        """Queues of jobs that the broker placed: each waits for its own pilot, whatever others there are."""
+        """Queues of jobs that the broker placed. Each waits for the pilot sent for it, whatever other pilots there are."""
         self._faulty: set[TaskQueueId] = set()
-        """Queues that cannot be judged: they have no reason, and all others are judged."""
+        """Queues for which no reason can be computed because of a fault. They are left out, so that the other queues get theirs."""
         self._not_before = 0.0
 
     async def look(self) -> None:
@@ -139,7 +142,7 @@ class WaitReasons:
         return judge_private(judged, wanted, private) if judged else None
 
     async def _learn(self, tx: Transaction, waiting: Mapping[TaskQueueId, QueueDepth]) -> None:
-        """Add new task queues. Start over when most of the known ones no longer wait."""
+        """Add new task queues to the survey. Rebuild it when most of its queues have no waiting jobs any more."""
         self._faulty &= waiting.keys()
         self._placed = {tq_id: each for tq_id, each in self._placed.items() if tq_id in waiting}
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
@@ -159,7 +162,7 @@ class WaitReasons:
         return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)
 
     async def _take_newcomers(self, seconds: float) -> None:
-        """Add deferred task queues for at most so many seconds. Until then their jobs have no wait reason."""
+        """Parse and add deferred task queues for at most this many seconds. Until a queue is added, its jobs have no wait reason."""
         until = time.monotonic() + seconds
         while self._newcomers and time.monotonic() < until:
             if found := await self._newcomers.prepare_next():
@@ -176,7 +179,7 @@ class WaitReasons:
             self._numbers[tq_id] = len(self._numbers)
 
     def _leave_out(self, faulty: TaskQueueId, queues: Mapping[TaskQueueId, Requirements]) -> None:
-        """Add all queues again except the faulty one, as the survey may hold a part of it."""
+        """Rebuild the survey without the faulty queue, because adding it may have been completed in part."""
         found = {tq_id for tq_id, wanted in queues.items() if not _can_be_numbered(wanted)} | {faulty}
         self._faulty |= found
         whole = self._numbered() | dict(queues)

@@ -30,7 +30,7 @@ async def who_am_i(tx: Transaction, principal: Principal, query: asked.WhoAmI) -
 async def list_audit_trail(
     tx: Transaction, principal: Principal, query: asked.ListAuditTrail
 ) -> replies.AuditTrail:
-    """Return a page of the audit trail: all entries to operators, their VO's to its administrators, their own to others."""
+    """Return a page of the audit trail. Operators see all entries, a VO's administrators those of the VO, others their own."""
     owner, vo = _reach(principal)
     sought = SoughtAudit(
         owner=query.owner,

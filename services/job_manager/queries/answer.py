@@ -41,7 +41,7 @@ from wms.messages.reports import StagingReport
 from wms.messages.site_inbox import Peek, inbox
 
 QUEUES_LIMIT = 10_000
-"""The most task queues that can be listed in all pages together, those with the most jobs first."""
+"""The largest number of task queues in all pages of a list together: those with the most jobs."""
 
 
 class Queries:
@@ -50,9 +50,9 @@ class Queries:
     def __init__(
         self, segments: tuple[int, ...], half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
-        """`half_life_hours` is that of recorded usage, 0 if none is recorded.
+        """`segments` are upper bounds in seconds. `half_life_hours` is the half-life of recorded usage; 0: none is recorded.
 
-        `orders` are the keys that prove who asked for a running job's output. Without them pilots' answers are dropped.
+        `orders` are the keys that prove who asked for a running job's output. Without them pilots' answers with outputs are dropped.
         """
         self._orders = orders
         self._segments = segments
@@ -115,7 +115,7 @@ async def _list_jobs(tx: Transaction, principal: Principal, query: asked.ListJob
 
 
 def _line(row: asyncpg.Record, reasons: dict[JobId, asyncpg.Record]) -> replies.JobLine:
-    """Return the line of a job in a list. A waiting job has its present wait reason."""
+    """Return a job as a line of a list. The reason of a waiting job is the present wait reason in `reasons`."""
     waits = reasons.get(row["job_id"])
     return replies.JobLine(**{**row, "reason": waits["code"] if waits else row["reason"]})
 

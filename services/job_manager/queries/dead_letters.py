@@ -1,4 +1,4 @@
-"""Answers of operators' questions about messages that could not be handled."""
+"""Answers operators' queries about dead letters: messages that could not be handled."""
 
 from typing import Any, Final
 
@@ -16,13 +16,13 @@ from wms.messages import replies
 from wms.messages.wire import type_of
 
 SHOWN: Final = 100_000
-"""How many characters of a payload or a key an answer has; as JSON they take up to six times as many bytes."""
+"""The most characters of a payload or a key in an answer. As JSON they take up to six times as many bytes."""
 
 
 async def list_letters(
     tx: Transaction, principal: Principal, query: asked.ListDeadLetters
 ) -> replies.DeadLetters:
-    """Return a page of letters, the newest first, to operators."""
+    """Return a page of dead letters, the newest first. Raise Rejected if the asker is no operator."""
     check_right(principal)
     wanted = LetterPage(
         limit=query.limit, before=query.before, replayed=query.replayed, consumer=query.consumer
@@ -41,7 +41,7 @@ async def list_letters(
 async def show_letter(
     tx: Transaction, principal: Principal, query: asked.ShowDeadLetter
 ) -> replies.DeadLetterDetail:
-    """Return all that is kept of a letter, to operators."""
+    """Return all that is stored of a dead letter. Raise Rejected if it does not exist, or the asker is no operator."""
     check_right(principal)
     found = await dead_letter.whole(tx, [query.letter])
     if not found:
@@ -68,7 +68,7 @@ def check_right(principal: Principal) -> None:
 
 
 def no_such_letter(*numbers: int) -> Rejected:
-    """Return, not raise, the Rejected for letters that are not there."""
+    """Return, not raise, the Rejected for dead letters with these ids, which do not exist."""
     named = ", ".join(map(str, numbers[:10])) + (" ..." if numbers[10:] else "")
     return Rejected("NO_SUCH_LETTER", f"there is no dead letter {named}", "`wms dead-letters` lists them")
 
@@ -103,6 +103,6 @@ def _sender(principal: str | None) -> replies.LetterSender | None:
 
 
 def _text(data: bytes) -> tuple[str, bool]:
-    """Return bytes as text without a NUL, and whether it was cut."""
+    """Return bytes as text without NUL characters, cut to `SHOWN` characters, and whether it was cut."""
     text = data.decode("utf-8", "backslashreplace").replace("\0", "\\x00")
     return text[:SHOWN], len(text) > SHOWN

@@ -1,4 +1,4 @@
-"""Answers with what a first look needs: what failed lately, why jobs wait, which pilots died, and how the services are."""
+"""Answers with an overview of the system: recent failures, why jobs wait, pilots that were lost, and the health of the services."""
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
@@ -16,7 +16,7 @@ from wms.messages import replies
 from wms.runtime.service_health import Heartbeat, partitions, problems
 
 RECENT_SECONDS = 3_600.0
-"""How long ago an attempt or a pilot may have ended to be counted."""
+"""The overview counts attempts and pilots that ended within this many seconds."""
 WAITS = tuple(Wait)
 
 

@@ -27,7 +27,7 @@ def fitting(entries: Iterable[T], room: int = REPLY_BYTES) -> list[T]:
 
 
 def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], int | None]:
-    """Return the page of `entries` that begins at index `after`: at most `limit` entries, and one message full.
+    """Return the page of `entries` that begins at index `after`. It has at most `limit` entries, and as many as fit into one message.
 
     Also return the index at which the next page begins, or None on the last page.
     """
@@ -39,9 +39,10 @@ def page(entries: Sequence[T], after: int, limit: int) -> tuple[tuple[T, ...], i
 async def read_page(
     read: Callable[[int, int], Awaitable[Sequence[T]]], after: int, limit: int
 ) -> tuple[tuple[T, ...], int | None]:
-    """Return a page like `page`, of entries that are read bit by bit.
+    """Read entries from the database in chunks, and return a page of them. Also return the index of the next page, or None on the last page.
 
-    `read(after, limit)` returns at most `limit` entries from index `after` on, fewer only at the end of the list.
+    The page begins at index `after`, and has at most `limit` entries and `REPLY_BYTES` bytes. `read(after, limit)` returns at most `limit` entries
+    from index `after` on, fewer only at the end of the list.
     """
     entries: list[T] = []
     while len(entries) < limit:

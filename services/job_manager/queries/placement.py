@@ -9,7 +9,7 @@ from wms.job.job import Job
 from wms.job.state import State
 
 NAMED = 3
-"""The most failed placements that are named, the latest first."""
+"""The largest number of failed placements that a text names. The latest ones are named."""
 
 
 async def broker_progress(tx: Transaction, found: Job) -> str:

@@ -1,4 +1,4 @@
-"""Answers about progress: how far job groups and job arrays are."""
+"""Answers about progress: how many jobs of each job group and job array are in which state."""
 
 import time
 from collections import Counter
@@ -20,33 +20,36 @@ from wms.messages import queries as asked
 from wms.messages import replies
 
 RECENT_SECONDS = 600.0
-"""How long ago a job may have ended to count as ended recently."""
+"""A job counts as ended recently if it ended within this many seconds."""
 SHOWN_FOR = timedelta(days=7)
 """How long groups and arrays are shown after the last change of a job, once all their jobs have ended."""
 
 Key: TypeAlias = tuple[str, int]
-"""A job group and 0, or no group and the description of a job array; for single jobs no group and 0."""
+"""What a line of progress is about. For a job group it is the group's name and 0; for a job array it is "" and the id of its description.
+
+The key ("", 0) stands for all jobs without group and array.
+"""
 
 
 KEPT_FOR = 5.0
-"""How many times as long as it took to count them counts are kept."""
+"""How long counts are kept in memory, as a multiple of the time that counting took."""
 KEPT_SCOPES = 50
 
 
 class ProgressCounts:
-    """Counts of jobs by group, array and state, kept for a while, so that many who look at the same jobs cost little.
+    """Counts of jobs by group, array and state, kept for a while so that repeated queries by many users cost little.
 
-    A million jobs take some hundred milliseconds to count; counts of a few jobs are kept for an instant.
+    A million jobs take some hundred milliseconds to count. Counts of a few jobs are kept for a few milliseconds only.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """`clock` returns a time in seconds that never goes back."""
+        """Start without counts. `clock` returns monotonic seconds."""
         self._clock = clock
         self._kept: BoundedCache[Scope, tuple[float, list[asyncpg.Record]]] = BoundedCache(KEPT_SCOPES)
-        """By scope the time until which the rows are good, and the rows."""
+        """For each scope, the monotonic time until which its counts are valid, and the counts."""
 
     async def read(self, tx: Transaction, sees: Scope) -> list[asyncpg.Record]:
-        """Return the counts of the jobs in a scope."""
+        """Return the counts of the jobs in a scope: from memory if they are still valid, else from the database."""
         began = self._clock()
         until, rows = self._kept.get(sees, (began, []))
         if began < until:
@@ -100,7 +103,7 @@ def _lives(line: replies.ProgressLine) -> bool:
 
 
 def _named(line: replies.ProgressLine, array: asyncpg.Record | None) -> replies.ProgressLine:
-    """Return the line with the name and the ids of its job array, if it is one's."""
+    """Return the line completed with the name and ids of its job array. A line of a group is returned as it is (`array` None)."""
     if array is None:
         return line
     return replace(line, first=array["first"], last=array["last"], name=array["name"])

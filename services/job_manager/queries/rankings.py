@@ -14,7 +14,7 @@ from wms.messages import queries as asked
 from wms.messages import replies
 
 REJECTED_SHOWN = 200
-"""The most ranked computing elements in an answer, and the most rejected ones."""
+"""The most ranked computing elements in an answer, and also the most rejected ones."""
 
 
 async def show_ranking(tx: Transaction, found: Job, query: asked.ShowRanking) -> replies.JobRanking:
@@ -57,7 +57,7 @@ def _shown(elements: Iterable[replies.RankedElement]) -> tuple[replies.RankedEle
 async def _agreements(
     tx: Transaction, elements: Iterable[replies.RankedElement]
 ) -> tuple[replies.AgreementLine, ...]:
-    """Return the agreements that the ranked elements were asked for last, as they are now."""
+    """Return the last agreement that was asked for at each of the ranked elements, in its present state."""
     asked_for = [each.agreement_id for each in elements if each.agreement_id]
     return tuple(
         replies.AgreementLine(
@@ -84,7 +84,7 @@ def _placement(each: Placement) -> replies.PlacementLine:
 async def list_predictions(
     tx: Transaction, _principal: Principal, query: asked.ListPredictions
 ) -> replies.Calibrations:
-    """Return how well the broker's predictions came true. Everybody may see it, as it concerns sites and not jobs."""
+    """Return how accurate the broker's predictions were. Everybody may see that, because it is about sites and not about jobs."""
     rows = await prediction.calibration(tx, query.by)
     lines = tuple(replies.CalibrationLine(**row) for row in rows)
     return replies.Calibrations(query_id=query.query_id, client=query.client, lines=lines)

@@ -13,9 +13,9 @@ SITES_SHOWN = 8
 def relaxations(
     wanted: Requirements, found: Iterable[Verdict], segments: Segments
 ) -> tuple[replies.Relaxation, ...]:
-    """Return the smallest changes of the requirements `wanted` with which more computing elements fit, the most slots first.
+    """Return the smallest changes of the requirements `wanted` with which the job would fit more computing elements, the most slots first.
 
-    `found` is how each computing element fits now, `segments` the CPU segments of task queues.
+    `found` are the verdicts of computing elements on the present requirements. `segments` are the CPU segments of task queues, in seconds.
     """
     return tuple(relaxation(wanted, each) for each in openings(wanted, found, segments))
 

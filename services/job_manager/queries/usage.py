@@ -27,7 +27,10 @@ HOUR = timedelta(hours=1)
 
 
 async def show_usage(tx: Transaction, principal: Principal, query: asked.ShowUsage) -> replies.UsageReport:
-    """Return the usage of jobs that the asker may see, the largest use first. Times are extended to whole hours."""
+    """Return the usage of the jobs that the asker may see, the largest usage first. There is one line for each combination of the keys in `query.by`.
+
+    The asked period is extended to whole hours.
+    """
     until = FAR if query.until is None else _hour(query.until + HOUR - timedelta(microseconds=1))
     rows = await usage_hour.report(tx, scope(principal, "see"), query.by, _hour(query.since), until)
     lines = sorted(_lines(rows, query.by), key=lambda each: (-each.wall_seconds, each.key))
@@ -64,7 +67,7 @@ def _line(key: tuple[str, ...], rows: Sequence[asyncpg.Record]) -> replies.Usage
 
 
 def _waste(rows: Sequence[asyncpg.Record]) -> tuple[replies.WasteLine, ...]:
-    """Return the slot seconds of attempts that did not end well, by their reasons, the largest first."""
+    """Return the slot seconds of attempts whose outcome is not `done`, summed by reason, the largest first."""
     wasted: dict[str, float] = {}
     for row in rows:
         if row["outcome"] != "done" and row["slot_seconds"]:

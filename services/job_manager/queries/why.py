@@ -1,4 +1,4 @@
-"""Explains why a job is in its state, with the functions by which matcher and pilot submitter decide."""
+"""Explains why a job is in its state. It uses the same functions by which the matcher and the pilot submitter decide."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -48,9 +48,9 @@ AWAITED_SHOWN = 10
 """The most predecessors of a held job that are named."""
 
 Losses: TypeAlias = Mapping[CeId, PilotLosses]
-"""How many pilots were lost lately, by computing element."""
+"""How many pilots ended and were lost within the last hour, by computing element."""
 States: TypeAlias = Mapping[CeId, ElementHealth]
-"""Health by computing element, or by site with an empty `ce`."""
+"""Health by computing element. An entry with an empty `ce` is that of a whole site."""
 
 
 async def explain_job(
@@ -155,7 +155,7 @@ async def _explain_waiting(
 
 
 def _avoided(known: States) -> tuple[Negative, ...]:
-    """Return the avoidance of computing elements as conditions, which are judged besides the job's requirements."""
+    """Return, as further conditions of the match, that work is kept from the avoided computing elements."""
     places = shut_out(known)
 
     def shut(asked: Requirements, at: Resource) -> Mismatch | None:
@@ -168,7 +168,7 @@ def _avoided(known: States) -> tuple[Negative, ...]:
 async def _limits(
     tx: Transaction, requirements: Requirements, places: Iterable[ElementSupply]
 ) -> tuple[Negative, ...]:
-    """Return the limits on jobs as conditions, which are judged besides the job's requirements."""
+    """Return, as further conditions of the match, the limits on jobs that apply at these elements."""
     limits = LimitSet(limit.holding(await limit.sourced(tx)))
     elements = {place.element.ce_id: place.element for place in places}
     advertising = elements.keys() & (await limit.advertising(tx)).places
@@ -185,7 +185,7 @@ async def _limits(
 
 
 def _said(found: BlockingLimit, element: ComputingElement, counts: Counts) -> Mismatch:
-    """Return the limit that blocks a job as a mismatch, with the ad's own numbers if the limit is of an ad."""
+    """Return a blocking limit as a mismatch (a failed clause with its text). A limit of an ad is shown with the ad's own numbers."""
     if found.code == "MATCH_DELAY":
         return Mismatch(found.code, f"delay: {found.text}")
     count = counts.get(all_jobs(element.site, element.ce), Count())
@@ -204,9 +204,9 @@ def _forecast(found: Job, now: QueueNow | None) -> replies.Forecast | None:
 def _elements(
     requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: Ways
 ) -> tuple[replies.CeVerdict, ...]:
-    """Return the verdicts on the elements that come nearest to fitting.
+    """Return the verdicts on the elements with the fewest failing clauses, at most CES_LIMIT.
 
-    Fitting ones are sorted by the job's rank, then by free slots.
+    Elements with equally many are sorted by the job's rank, then by free slots.
     """
     ranks = {id(each): _rank(requirements, each) for each in said} if requirements.rank else {}
 

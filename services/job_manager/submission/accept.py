@@ -1,4 +1,4 @@
-"""Accepts submissions: each as a whole or not at all. Those of one owner are stored together in few statements."""
+"""Accepts submissions, each completely or not at all. Those of one owner are stored together in few statements."""
 
 import hashlib
 from collections import Counter
@@ -63,7 +63,7 @@ class ReceivedSubmission(msgspec.Struct, frozen=True):
 class Submissions:
     """Checks, stores and answers submissions. `segments` are the CPU segments by which jobs are grouped into task queues.
 
-    `foresight` checks whether jobs can run anywhere, `admission` whether the limits on waiting jobs have room.
+    `foresight` checks whether jobs can run anywhere, `admission` whether the limits on waiting jobs allow more.
     """
 
     def __init__(self, segments: tuple[int, ...], foresight: SubmitCheck, admission: WaitingQuota) -> None:
@@ -91,7 +91,7 @@ class Submissions:
             await self._take_from(tx, identity, mine)
 
     async def place(self, tx: Transaction, identity: Identity, submit: Submit) -> Ranges:
-        """Store a submission of the system itself, without an answer. Return the ranges of its job ids. Raise Rejected if it is wrong."""
+        """Store a submission of the system itself, and send no answer. Return the ranges of its job ids. Raise Rejected if it is invalid."""
         prepared = _found(done(self.prepare(identity, Credentials(), submit)))
         order = _order({}, submit, prepared)
         return (await store(tx, identity, [order]))[submit.command_id]
@@ -216,7 +216,10 @@ def _kept(
 def _known(
     command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, Taken]
 ) -> bytes | None:
-    """Return the digest of an earlier submission with this command id, in this batch or before; None if there is none."""
+    """Return the digest of the earlier submission with this command id; None if there is none.
+
+    `orders` are those of this batch, `before` those of earlier transactions.
+    """
     if command_id in orders:
         return orders[command_id].prepared.digest
     return before[command_id].digest if command_id in before else None

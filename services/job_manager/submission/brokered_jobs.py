@@ -1,6 +1,6 @@
-"""New jobs that the resource broker places: each gets its own row and task queue, and goes to the broker.
+"""New jobs that the resource broker is to place. Each gets its own row and task queue, and is sent to the broker.
 
-This happens in the transaction of their submission, before any pilot can have them.
+This happens in the transaction of their submission, before a pilot can be given one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,7 +42,7 @@ def check(jobs: Iterable[Read]) -> None:
 async def send(
     tx: Transaction, orders: Mapping[CommandId, NewSubmission], ids: Mapping[CommandId, Ranges]
 ) -> None:
-    """Send the new jobs of this transaction that the resource broker places to it. Held ones are sent once they are released.
+    """Tell the resource broker about the new jobs of this transaction that it is to place. Held jobs follow after their release.
 
     `orders` are the submissions, and `ids` the ranges of their job ids, by command id.
     """

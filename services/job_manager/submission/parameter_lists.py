@@ -1,4 +1,4 @@
-"""Long parameter lists of job arrays: checked and stored in parts as they arrive, and found again by their submission."""
+"""Long parameter lists of job arrays. Parts are checked and stored as they arrive; a submission then names them by their ids."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from wms.messages.commands import AddChunks, LongLists, Submit
 
 UNUSED_PARTS = 1_000
 UNUSED_BYTES = 4 * PARAMETERS_LIMIT
-"""The most bytes of one owner's parts that no submission has used yet: four of the largest lists."""
+"""The most bytes of stored parts that one owner may have and no submission has used yet: enough for four of the largest lists."""
 
 _decoder = msgspec.json.Decoder(list[str])
 
@@ -35,9 +35,9 @@ class KeptPart(msgspec.Struct, frozen=True):
     kept: int
     count: int
     samples: dict[str, tuple[str, ...]]
-    """Some values of each list, by name. With them the description that will use this part is checked."""
+    """Some values of each list, by the list's name. The description that will use this part is checked with them."""
     size: int = 0
-    """The number of bytes of all values."""
+    """The total size of all values in bytes."""
 
 
 Parts = dict[CommandId, KeptPart]
@@ -87,7 +87,7 @@ async def _check_room(tx: Transaction, owner: str, size: int) -> None:
 
 
 def _read(message: AddChunks) -> dict[str, tuple[str, ...]]:
-    """Return the values of all chunks by name; raises Rejected, with the places of all faults."""
+    """Return the values of all chunks, by list name. Raise Rejected with the positions of all faults."""
     try:
         chunks = [{name: _decoder.decode(raw) for name, raw in chunk.items()} for chunk in message.chunks]
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -111,7 +111,7 @@ def _are_regular(counts: Sequence[set[int]]) -> bool:
 
 
 async def find(tx: Transaction, owner: str, submits: Sequence[Submit]) -> Parts:
-    """Return those stored parts which these submissions of the owner name and which none has used yet, by command id."""
+    """Return the stored parts that these submissions of the owner name, by command id of the part. Parts that a submission has used are left out."""
     named = [part for submit in submits for lists in submit.lists for part in lists.parts]
     if not named:
         return {}

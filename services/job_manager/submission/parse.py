@@ -15,14 +15,14 @@ from wms.jobdesc.validation import validate
 from wms.messages.commands import Submit
 
 AT_A_GLANCE = 64
-"""How many descriptions like earlier ones are parsed in one step."""
+"""How many descriptions that differ little from earlier ones are parsed in one step."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 _encoder = msgspec.json.Encoder()
 
 
 class DescriptionReader:
-    """Parses job descriptions. It remembers earlier ones, so that further ones which differ little from them are parsed fast."""
+    """Parses job descriptions. It keeps earlier ones in memory, so that descriptions that differ little from them are parsed fast."""
 
     def __init__(self) -> None:
         self._kinds = Kinds()
@@ -63,7 +63,7 @@ class DescriptionReader:
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:
-    """Return a description in our own encoding. Raise Rejected unless it is equal when encoded again: a key may be doubled."""
+    """Return a description and its encoding in our own form. Raise Rejected if it is invalid, for example because a key occurs twice."""
     try:
         description = _decoder.decode(raw)
     except msgspec.DecodeError:

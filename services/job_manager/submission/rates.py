@@ -11,7 +11,7 @@ from wms.messages.commands import AddChunks, Command, Submit
 
 
 class Rates:
-    """Counts the bytes that each owner submits, and refuses what is too much.
+    """Counts the bytes that each owner submits, and refuses submissions over the owner's rate.
 
     `monotonic` returns monotonic seconds. `now` returns the wall-clock time, which is only shown to people.
     """

@@ -28,7 +28,7 @@ _encoder = msgspec.json.Encoder()
 class PreparedSubmission(msgspec.Struct, frozen=True):
     """A submission that is parsed and checked, as far as that is possible without the database.
 
-    `required` are the requirements of each kind of description, `foreseen` what keeps some jobs from running.
+    `required` are the requirements by kind of description. `foreseen` are the obstacles that keep some jobs from running anywhere.
     """
 
     digest: bytes
@@ -38,7 +38,7 @@ class PreparedSubmission(msgspec.Struct, frozen=True):
     """The number of jobs of all its descriptions together."""
     foreseen: tuple[replies.Foreseen, ...]
     predecessors: dict[Kind, Predecessors] = {}
-    """The jobs after which the jobs of a description start, by its kind. Kinds without predecessors are left out."""
+    """By kind of description, the predecessors after which its jobs start. Kinds without predecessors are left out."""
 
 
 class NewSubmission(msgspec.Struct, frozen=True):

@@ -1,4 +1,4 @@
-"""Checks at submission whether jobs can run at any computing element. Results are remembered until ads change."""
+"""Checks at submission whether jobs can run at any computing element. Results are kept in memory until ads change."""
 
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
@@ -24,7 +24,7 @@ from wms.why.wait_tiers import contradiction, judge, standing
 FRESH_SECONDS = 1.0
 REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024
 TOLD = 10
-"""The most different obstacles that the answer to a submission names."""
+"""The largest number of different obstacles in the answer to a submission."""
 
 
 Steady: TypeAlias = tuple[ComputingElement, str]
@@ -49,15 +49,18 @@ class SubmitCheck:
         """Those of the checked requirements that have expressions over ads."""
         self._obstacles: dict[Requirements, Foreseen] = {}
         self._bytes = 0
-        """Bytes of the kept expressions."""
+        """The total size of the expressions in the kept requirements, in bytes."""
 
     async def look(self, tx: Transaction) -> None:
-        """Read the computing elements from the database, unless they were read within the last second."""
+        """Read the computing elements from the database, unless this was done within the last second."""
         if self.is_due():
             self.learn(await wait_reason.known(tx))
 
     def is_due(self) -> bool:
-        """Return whether the computing elements must be read again. If so, the caller reads them: they are not due for a second."""
+        """Return whether the computing elements must be read again: at most once a second.
+
+        If it returns True the caller must read them, because it then returns False for a second.
+        """
         now = self._clock()
         if now - self._looked_at < FRESH_SECONDS:
             return False
@@ -77,7 +80,7 @@ class SubmitCheck:
             self._forget(known)
 
     def _forget(self, known: Iterable[KnownElement]) -> None:
-        """Forget verdicts after ads changed; those of jobs without expressions only if more than numbers changed."""
+        """Drop kept verdicts after ads changed. Verdicts on jobs without expressions are dropped only if more than attributes of ads changed."""
         steady = {(_steady(each.element), each.fresh) for each in known}
         if steady != self._steady:
             self._steady = steady
@@ -92,7 +95,7 @@ class SubmitCheck:
     def foresee(self, wanted: Mapping[Requirements, int]) -> Generator[None, None, tuple[Foreseen, ...]]:
         """Find, in steps, why jobs can run nowhere. `wanted` are requirements with their numbers of jobs.
 
-        The result is one obstacle for each requirements that no computing element meets, at most TOLD.
+        Return one obstacle for each of the requirements that no computing element meets, at most TOLD.
         """
         hopeless: list[Foreseen] = []
         for each, count in wanted.items():
@@ -113,7 +116,7 @@ class SubmitCheck:
         return runs
 
     def _make_room(self, wanted: Requirements) -> None:
-        """Forget all verdicts if they take too much room; expressions may have any size."""
+        """Drop all verdicts if they take too much memory. Expressions may have any size. `wanted` is about to be added."""
         self._bytes += len(wanted.requirements) + len(wanted.rank) + len(wanted.attributes)
         if len(self._runs) >= REMEMBERED or self._bytes > REMEMBERED_BYTES:
             self._runs.clear()
@@ -126,7 +129,7 @@ class SubmitCheck:
         return any(not wanted.obstacles(element) for element in self._near(requirements.sites))
 
     def _near(self, sites: Iterable[str]) -> Iterable[ComputingElement]:
-        """Return the elements that advertise themselves now, only those at named sites if any are named."""
+        """Return the elements with a valid ad: those at the named sites, or all if no site is named."""
         return chain.from_iterable(
             (self._at_site.get(site, []) for site in folded(tuple(sites)))
             if sites
@@ -146,7 +149,7 @@ class SubmitCheck:
 
 
 def _steady(element: ComputingElement) -> Steady:
-    """Return the parts of an element by which all jobs are judged: not its ad's attributes, but its requirements."""
+    """Return what verdicts on jobs without expressions depend on: the element without its ad, and the requirements in the ad."""
     if not isinstance(element, AdvertisedElement):
         return element, ""
     required = combined(element.ad, (), frozenset({"requirements"})).requirements

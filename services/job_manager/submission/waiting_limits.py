@@ -1,4 +1,4 @@
-"""Limits on waiting jobs: a submission that would exceed one is refused whole, with the numbers."""
+"""Limits on waiting jobs. A submission that would exceed one is refused completely; the refusal names the numbers."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -11,9 +11,9 @@ from wms.errors import Rejected
 from wms.ids import CommandId, Identity
 
 SETTLED_AFTER = timedelta(seconds=10)
-"""For so long after a limit was set, other job managers may not know it. Meanwhile waiting jobs are counted each time."""
+"""The time after a limit was set within which other job managers may not apply it yet. Until then waiting jobs are counted for each submission."""
 COUNTED_FOR = timedelta(seconds=1)
-"""The greatest age of a count of waiting jobs by which a submission is refused."""
+"""The greatest age of the count of waiting jobs with which a submission may be refused."""
 
 
 class _Rule(NamedTuple):
@@ -41,9 +41,9 @@ class WaitingQuota:
     async def refused(
         self, tx: Transaction, identity: Identity, sizes: Mapping[CommandId, int]
     ) -> dict[CommandId, Rejected]:
-        """Return which submissions of one owner exceed a limit on waiting jobs, with the reason, by command id.
+        """Return the submissions of one owner that exceed a limit on waiting jobs, by command id, each with the refusal.
 
-        `sizes` are their numbers of jobs. They are checked in their order; those accepted use up room in this transaction.
+        `sizes` are their numbers of jobs. They are checked in order. The jobs of accepted ones are counted against the limits in this transaction.
         """
         rules = dict(self._concerning(identity))
         if not rules or not sizes:
@@ -66,7 +66,7 @@ class WaitingQuota:
 
 
 class _Desk:
-    """The room that limits leave for one batch of submissions of one owner."""
+    """How many more jobs the limits let wait, while one batch of submissions of one owner is checked."""
 
     def __init__(self, rules: Mapping[Whose, _Rule], locked: LockedRooms) -> None:
         self.rooms = dict(locked.rooms)
@@ -76,7 +76,7 @@ class _Desk:
         self._counted: set[Whose] = set()
 
     async def admit(self, tx: Transaction, size: int) -> Rejected | None:
-        """Use up room for `size` jobs and return None, or return the refusal if there is no room."""
+        """Count `size` jobs against the limits and return None. If a limit does not allow them, count none and return the refusal."""
         for whose, rule in self._rules.items():
             if self._doubtful(whose, rule, size):
                 left = rule.most - await waiting_limits.waiting(tx, whose) - self._admitted
@@ -91,7 +91,7 @@ class _Desk:
         return None
 
     def _doubtful(self, whose: Whose, rule: _Rule, size: int) -> bool:
-        """Return whether the waiting jobs must be counted before room for `size` more is used."""
+        """Return whether the waiting jobs must be counted anew to decide on `size` more, because the stored number may be outdated."""
         if whose in self._counted:
             return False
         room = self.rooms[whose]
