@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 
 def now() -> datetime:
-    """Return this machine's present time as an aware datetime in UTC."""
+    """Return this machine's present time as a timezone-aware datetime in UTC."""
     return datetime.now(UTC)  # noqa: TID251 - this is the place
 
 

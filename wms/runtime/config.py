@@ -47,7 +47,7 @@ class AuthSettings(Section, frozen=True, kw_only=True):
     orders_key: Line = ""
     """A file with the secrets that sign orders to pilots; empty for the file `orders.key` beside `jwks`."""
     issuers: Annotated[tuple[TrustedIssuer, ...], msgspec.Meta(max_length=ISSUERS_LIMIT)] = ()
-    """Other systems whose users may come in: OpenID providers, found by discovery."""
+    """OpenID providers of other organisations whose users are accepted. Their keys are found by OpenID discovery."""
 
     @property
     def orders_key_file(self) -> Path:
@@ -96,7 +96,7 @@ def config_file(program: str, arguments: Sequence[str]) -> Path:
 def read(path: Path, kind: type[T], environment: Mapping[str, str]) -> T:
     """Return the configuration of the class `kind` from the TOML file `path` and the variables of `environment`.
 
-    Raise Rejected, with the faulty key or variable, if the file is missing, too large or invalid.
+    Raise Rejected if the file is missing, too large or invalid. The error names the faulty key or variable.
     """
     try:
         with path.open("rb") as file:

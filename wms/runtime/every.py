@@ -12,16 +12,16 @@ from wms.errors import Unavailable
 log = structlog.get_logger()
 
 TROUBLE_AFTER_SECONDS = 10.0
-"""Seconds after which a periodic loop that fails, or is in one long round, counts as in trouble.
+"""Seconds after which a periodic loop counts as in trouble if its calls fail, or if one call has not ended.
 
-A round of a loop with a long pause may take LONG_ROUND_SECONDS.
+For a loop with a long pause, a call may take LONG_ROUND_SECONDS.
 """
 LONG_PAUSE_SECONDS = 10.0
 LONG_ROUND_SECONDS = 60.0
 ENDLESS_ROUND_SECONDS = 300.0
-"""Seconds after which one call of a periodic loop is cancelled as hanging. The loop goes on."""
+"""The time limit in seconds of one call of a periodic loop. Then the call is cancelled, and the loop goes on."""
 LONGEST_PAUSE_SECONDS = 30.0
-"""The longest pause in seconds of a periodic loop whose calls fail by a software fault. Each such failure doubles the pause."""
+"""The longest pause in seconds of a periodic loop whose calls fail by a bug. Each such failure doubles the pause."""
 
 
 class Every:
@@ -48,7 +48,7 @@ class Every:
         self._failing_since: float | None = None
         self._error = ""
         self._faults = 0
-        """The number of consecutive rounds that failed by a software fault."""
+        """The number of consecutive calls that failed by a bug."""
 
     def trouble(self) -> str:
         """Return what is wrong with the loop, for the operator: a call that does not end, or repeated failures. Empty if nothing is."""

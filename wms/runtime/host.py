@@ -1,8 +1,7 @@
 """The host of a service process: opens its connections, runs its loops, sends its heartbeat, and shuts it down.
 
-On SIGTERM and SIGINT no more messages are read. Current batches are finished, the outbox is sent, and connections close. A loop
-that fails ends the process, and the supervisor starts it again. So does a change of the Kafka cluster id, since all topics and
-offsets are new then.
+On SIGTERM and SIGINT no more messages are read. Current batches are finished, the outbox is sent, and connections close. A loop that fails ends the
+process, and the supervisor starts it again. A changed id of the Kafka cluster ends it too, since all topics and offsets are new then.
 """
 
 import asyncio
@@ -57,7 +56,7 @@ log = structlog.get_logger()
 
 BEAT_SECONDS = 1.0
 ISSUER_SECONDS = 0.5
-"""Seconds between two looks at which issuers' keys are to be fetched."""
+"""Seconds between two checks of which issuers' keys must be fetched."""
 URGENT_CONNECTIONS = 4
 """How many database connections are kept for urgent work: two lanes of pilots' reports, the heartbeat and the outbox relay."""
 CONNECT_SECONDS = 60.0
@@ -66,9 +65,9 @@ DRAIN_SECONDS = 5.0
 EXIT_REJECTED, EXIT_UNAVAILABLE = 2, 75
 
 COLLECT_AFTER = 200_000, 20, 50
-"""Thresholds of Python's garbage collector. A batch of messages creates up to 100,000 objects without cycles.
+"""Thresholds of the generations of Python's garbage collector. A batch of messages creates up to 100,000 objects without cycles.
 
-With the defaults, collections during a batch cost 5 % of the time.
+With Python's defaults, collections during a batch cost 5 % of the time.
 """
 
 C = TypeVar("C", bound=ServiceConfig)
@@ -185,7 +184,7 @@ class Host:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> Every:
-        """Register and return a loop that calls `act` at once and then every `seconds`. True as result: call again at once.
+        """Register and return a loop that calls `act` at once and then every `seconds`. If `act` returns True, it is called again at once.
 
         A call that takes `endless_after` seconds is cancelled.
         """
@@ -194,7 +193,10 @@ class Host:
         return loop
 
     def show(self, name: str, fact: Callable[[], Any]) -> None:
-        """Add the present result of `fact`, a JSON value, to each heartbeat under this name. `wms status` shows it."""
+        """Add the result of `fact`, a JSON value, to each heartbeat under this name. `fact` is called before each heartbeat.
+
+        `wms status` shows the value.
+        """
         self._facts[name] = fact
 
     def show_probes(self, name: str, reader: Probed) -> None:
@@ -234,9 +236,9 @@ class Host:
         log.info("service ends", instance=self.instance_id)
 
     async def _bury_dead(self) -> None:
-        """Free the partitions of instances on this machine whose process is gone, such as this process's predecessor.
+        """Free the partitions of instances on this machine whose process has ended, such as this process's predecessor.
 
-        If such a process exists but is invisible to this one, its next heartbeat registers it again.
+        An instance whose process is alive but invisible to this one registers again with its next heartbeat.
         """
         async with self.db.transaction() as tx:
             # In one order, as other services that start now do the same.
@@ -306,7 +308,7 @@ class Host:
 
 
 async def _endless(loop: Loop) -> None:
-    """Run a loop, and raise LoopEnded if it ends without being cancelled by its host. Task groups would ignore it."""
+    """Run a loop, and raise LoopEnded if it returns. A task group would not notice that."""
     try:
         await loop.run()
     except asyncio.CancelledError:

@@ -1,6 +1,6 @@
 """Fetches the public keys of trusted token issuers: first the OpenID discovery document, then the key set that it names.
 
-No redirection is followed.
+HTTP redirections are not followed.
 """
 
 import asyncio
@@ -41,7 +41,7 @@ class IssuerFetch:
         self._now = now
 
     async def look(self) -> None:
-        """Fetch the keys of all issuers for which that is due. A failure is noted with its issuer, whose former keys stay in use."""
+        """Fetch the keys of all issuers whose next fetch is due. A failure is recorded for its issuer, whose former keys stay in use."""
         await asyncio.gather(*map(self._fetch, self._keys.due(self._now())))
 
     async def _fetch(self, issuer: TrustedIssuer) -> None:
@@ -58,8 +58,8 @@ class IssuerFetch:
 async def fetch_keys(issuer: TrustedIssuer) -> bytes:
     """Return the issuer's key set (JWKS) as fetched, not yet decoded.
 
-    Raise Unavailable if its server does not answer as it should. Raise Rejected (ISSUER_INVALID) if the discovery document is
-    another issuer's or names keys where none may be fetched.
+    Raise Unavailable if its server gives no valid answer. Raise Rejected (ISSUER_INVALID) if the discovery document is of another issuer, or names a
+    URL for the keys that is not allowed.
     """
     # Authorities are read anew for each fetch, whose time the caller bounds as a whole.
     async with web.json_session(issuer.url, WebIdentity(authorities=issuer.authorities)) as session:

@@ -20,7 +20,7 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def look() -> Machine:
-    """Return the present resources of this machine. Cores are those that this process may use, memory is all in MiB."""
+    """Return the present resources of this machine. Cores are those that this process may use. Memory is the total, in MiB."""
     return Machine(
         cores=len(os.sched_getaffinity(0)),
         memory_mb=os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // MIB,
@@ -31,7 +31,7 @@ def look() -> Machine:
 
 @lru_cache(maxsize=1)
 def platforms() -> tuple[str, ...]:
-    """Return the names of this machine's platform, such as `Linux-x86_64`. With glibc, a longer one with its version follows.
+    """Return the names of this machine's platform, such as `Linux-x86_64`. With glibc, a second name includes the version of glibc.
 
     A job may require a platform by one of these names.
     """

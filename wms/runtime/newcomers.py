@@ -42,9 +42,9 @@ class Newcomers:
     """
 
     def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
-        """Build an empty set. `slices` is the thread that parses.
+        """Start without queues. `slices` is the thread that parses.
 
-        With `over_sketches` queues are parsed to be compared with the ads of computing elements, before pilots are sent there.
+        With `over_sketches` queues are parsed to be compared with ads of computing elements, before pilots are sent there.
         """
         self._slices = slices
         self._over_sketches = over_sketches
@@ -66,12 +66,12 @@ class Newcomers:
         return True
 
     def queue_ids(self) -> set[TaskQueueId]:
-        """Return the ids of all task queues that are not yet parsed, with the one that is being parsed."""
+        """Return the ids of all task queues that are not parsed yet, including the one that is being parsed."""
         waiting = {tq_id for queues in self._by_owner.values() for tq_id in queues}
         return waiting if self._in_hand is None else waiting | {self._in_hand}
 
     def drop(self, tq_ids: Collection[TaskQueueId]) -> None:
-        """Remove these task queues without parsing them, as they have no waiting jobs. Unknown ids are ignored."""
+        """Remove task queues that have no waiting jobs any more, without parsing them. Ids that are not in the set are ignored."""
         for owner, queues in list(self._by_owner.items()):
             for tq_id in queues.keys() & set(tq_ids):
                 del queues[tq_id]

@@ -33,7 +33,7 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     grace_seconds: Pause = 10.0
     """Seconds that running jobs get to end when the pilot is told to stop. After them they return to their queues."""
     ahead_seconds: Pause = 0.5
-    """For how many seconds of work jobs are fetched ahead if they are short, so that slots do not wait."""
+    """If jobs are short, how many seconds of work are fetched ahead, so that slots do not wait."""
     lifeline: Line = ""
     """A lock file that the process which started this pilot holds. The pilot ends once the lock is free. Empty for none."""
     isolation: Literal["auto", "required", "none"] = "auto"
@@ -60,16 +60,16 @@ class ResourceSettings(Section, frozen=True, kw_only=True):
     software: Line = ""
     """A directory on the node with one entry for each installed runtime environment. Empty: the ad lists them."""
     node: Annotated[dict[Name, Value], Meta(max_length=100)] = {}
-    """Attributes of the node that the pilot asked of the batch system, by their lower-case names in the ad."""
+    """Attributes of the node that the pilot requested from the batch system, by their lower-case names in the ad."""
 
 
 class SandboxSettings(Section, frozen=True, kw_only=True):
-    """Where the store of input and output sandboxes is, and who vouches for the gateway before it."""
+    """Where the store of input and output sandboxes is, and the certificate authorities that are trusted for its gateway."""
 
     url: Line
-    """`file:///absolute/directory`, or the address of a gateway: `https://HOST:PORT`."""
+    """The address of the store: `file:///absolute/directory`, or that of a gateway, `https://HOST:PORT`."""
     authorities: Line = ""
-    """A file on the node with the certificates of the authorities that vouch for the gateway. Empty: those of the node."""
+    """A file on the node with the certificates of the authorities that are trusted for the gateway. Empty: those that the node trusts."""
 
 
 class GatewayAccess(Section, frozen=True, kw_only=True):
@@ -78,7 +78,7 @@ class GatewayAccess(Section, frozen=True, kw_only=True):
     url: Line = ""
     """The address of the gateway. Empty: the pilot reaches the Kafka broker itself."""
     authorities: LongText = ""
-    """Certificates, in PEM, of the authorities that are trusted to vouch for the gateway. Empty: those that the node trusts."""
+    """Certificates, in PEM, of the authorities that are trusted for the gateway. Empty: those that the node trusts."""
 
 
 class PilotConfig(Section, frozen=True, kw_only=True):

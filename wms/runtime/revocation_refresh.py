@@ -1,4 +1,4 @@
-"""Keeps a service's revocations as the database says: a number is compared each second, and all are read when it has changed."""
+"""Keeps a service's copy of the revocations up to date. It reads a revision number each second, and all revocations when that has changed."""
 
 import time
 from typing import Final
@@ -9,11 +9,11 @@ from wms.db.database import Database
 
 LOOK_SECONDS: Final = 1.0
 ANEW_SECONDS: Final = 60.0
-"""Seconds after which all are read anyway, as some end by themselves."""
+"""Seconds after which all revocations are read even if the revision is unchanged, because some expire."""
 
 
 class RevocationRefresh:
-    """Reads revocations when they have changed. While the database is away those of before hold."""
+    """Reads the revocations from the database when they have changed. While the database is unavailable, those read last stay in force."""
 
     def __init__(self, db: Database, revocations: Revocations) -> None:
         self._db = db
@@ -22,7 +22,7 @@ class RevocationRefresh:
         self._read_at = 0.0
 
     async def look(self) -> None:
-        """Compare the number of changes, and read all revocations if it is another, or if it is time."""
+        """Read the revision number. If it has changed, or after `ANEW_SECONDS`, read all revocations. Raise the errors of the database."""
         async with self._db.transaction() as tx:
             revision = await revocation.revision(tx)
             if revision != self._revision or time.monotonic() - self._read_at > ANEW_SECONDS:

@@ -13,7 +13,7 @@ from wms.bus.progress import STALLED_AFTER_SECONDS
 SHOWN = 3
 """The greatest number of problems of a service that a table shows; JSON has all of them."""
 HIDDEN = frozenset({"lag", "handled", "partitions", "probes", "troubles", "sent", "offers_open"})
-"""Facts of a heartbeat that have columns of their own, or are summed up elsewhere."""
+"""The facts of a heartbeat that are not shown as texts, because they have columns of their own or are summarised elsewhere."""
 
 
 class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -29,7 +29,7 @@ class PartitionLine(msgspec.Struct, frozen=True, kw_only=True):
     served: bool = True
     problem: str = ""
     busy_seconds: float = 0.0
-    """Seconds for which the partition has waited for a batch that makes progress, which is no problem."""
+    """For how many seconds the partition has waited for its current batch, if that makes progress. This is not a problem."""
 
 
 class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +53,7 @@ class Heartbeat(msgspec.Struct, frozen=True, kw_only=True):
         return sum(max(0, count - told.get(name, {}).get("passed", 0)) for name, count in mine.items())
 
     def facts(self) -> list[str]:
-        """Return the facts in the heartbeat that have no column of their own, as texts. Counts of nothing are left out."""
+        """Return the facts in the heartbeat that have no column of their own, as texts. Facts with the value 0 or no value are left out."""
         return [
             f"{name} {_short(value)}" for name, value in self.health.items() if value and name not in HIDDEN
         ]
@@ -126,7 +126,7 @@ def _busy_seconds(reader: Mapping[str, Any]) -> float:
 
 
 def busy(lines: Iterable[PartitionLine]) -> str:
-    """Return as text the consumer with the longest slow batch; empty if no batch is slow."""
+    """Return a text on the partition whose current batch has taken longest; empty if no partition waits for a batch."""
     longest = max(lines, key=lambda each: each.busy_seconds, default=None)
     if longest is None or not longest.busy_seconds:
         return ""
@@ -170,7 +170,7 @@ def _in_words(consumer: str, problem: str, lines: Sequence[PartitionLine]) -> st
 def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
     """Return the longest round trip of a service's probes in milliseconds; None if there is none.
 
-    For a partition that is not served, the time without a probe counts.
+    For a partition that is not served, the time since its last probe came back counts.
     """
     trips = [
         each.round_trip_ms if each.served else (each.silent_seconds or 0.0) * 1_000
@@ -181,6 +181,6 @@ def worst_round_trip(lines: Iterable[PartitionLine]) -> float | None:
 
 
 def summed_up(found: Sequence[str]) -> str:
-    """Return the first few problems, and the number of further ones, as one text."""
+    """Return the first `SHOWN` problems, and the number of further ones, as one text."""
     more = f"; {len(found) - SHOWN} more" if len(found) > SHOWN else ""
     return "; ".join(found[:SHOWN]) + more

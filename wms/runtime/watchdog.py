@@ -1,7 +1,7 @@
 """The watchdog of a service process: reopens Kafka partitions that are not served, and ends a process that hangs.
 
-The supervisor starts the process again. First the messages in work are noted in the database, so that the next process does not
-hang on them.
+The supervisor starts the process again. First the watchdog records in the database which messages are being handled, so that the next process does
+not hang on them.
 """
 
 import asyncio
@@ -25,10 +25,10 @@ log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 ANEW_AFTER_SECONDS = 10.0
-"""Seconds without progress after which a Kafka partition is read anew over new connections."""
+"""Seconds without progress after which a Kafka partition is reopened over new connections."""
 STALLED_FOR_GOOD_SECONDS = 60.0
 HANGS_AFTER_SECONDS = 600.0
-"""Seconds in one batch of messages after which the process counts as hanging. Each part of a batch has a much shorter limit."""
+"""A process counts as hanging if one batch of messages takes this many seconds. Each part of a batch has a much shorter time limit."""
 BLOCKED_LOOKS = 20
 """The process ends after so many consecutive checks, one a second, at which its event loop did nothing.
 
@@ -39,7 +39,7 @@ EXIT_HANGING = 75
 
 
 class Stalled(WmsError):  # noqa: N818 - an outcome
-    """A Kafka partition was not served for a minute, although it was read anew."""
+    """A Kafka partition was not served for a minute, although its reader was reopened."""
 
 
 class Watchdog:
@@ -63,7 +63,7 @@ class Watchdog:
         self._stop = threading.Event()
 
     async def run(self) -> None:
-        """Watch until cancelled. Raise Stalled if reading a partition anew did not help."""
+        """Watch until cancelled. Raise Stalled if a partition is still not served after its reader was reopened."""
         thread = threading.Thread(target=self._watch_loop, name="watchdog", daemon=True)
         thread.start()
         try:
@@ -76,7 +76,7 @@ class Watchdog:
             self._stop.set()
 
     def look(self, consumer: Consumer[Any]) -> None:
-        """Check one consumer now. Read its partitions anew if they are not served, and end the process if a batch hangs.
+        """Check one consumer now. Reopen its readers if partitions are not served, and end the process if a batch hangs.
 
         Raise Stalled if a partition has not been served for STALLED_FOR_GOOD_SECONDS.
         """
@@ -104,7 +104,7 @@ class Watchdog:
                 return
 
     def _note(self) -> None:
-        """Store notes of the current messages over a new connection, since the event loop's connections are blocked."""
+        """Record in the database which messages are being handled. This uses a new connection, since those of the event loop are blocked."""
         spans = {each.feed: each.in_hand for each in self._consumers if each.in_hand}
         try:
             asyncio.run(in_hand.note_alone(self._url, spans, self._instance_id, NOTE_SECONDS))
