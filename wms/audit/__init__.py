@@ -1,4 +1,4 @@
-"""The auditor: checks what the services wrote into the database against the invariants of the design, by rules of its own."""
+"""The auditor: checks what the services wrote into the database against the invariants of the design. It shares no rules with the services' code."""
 
 from wms.audit.auditor import audit
 from wms.audit.report import AuditReport, Check

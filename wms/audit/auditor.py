@@ -53,10 +53,10 @@ async def audit(
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
 ) -> AuditReport:
-    """Check a snapshot of the whole database at `url`; with `kafka` (HOST:PORT), check the event log against it too.
+    """Check a snapshot of the whole database at `url`. If `kafka` (HOST:PORT) is given, check the events on Kafka against it too.
 
-    `cpu_segments` are the system's, in seconds. `offers_open` is its `matching.offers_open`; None for the value that its matchers
-    reported, or the default if none has. Raise the errors of asyncpg or aiokafka if no server answers.
+    `cpu_segments` are the system's CPU segments, in seconds. `offers_open` is the matchers' setting `matching.offers_open`. If it is None, the value
+    that the matchers reported is used, or the default if none did. Raise the errors of asyncpg or aiokafka if a server does not answer.
     """
     told = await event_log.read(kafka) if kafka else None
     connection = await asyncpg.connect(url, timeout=20, server_settings={"application_name": "wms audit"})
@@ -73,9 +73,9 @@ async def examine(
     cpu_segments: tuple[int, ...] = SEGMENTS,
     offers_open: int | None = None,
 ) -> AuditReport:
-    """Check all rules in the open transaction of the connection; with `told`, also the events that Kafka holds.
+    """Check all rules in the open transaction of the connection. If `told` is given, also check these events from Kafka.
 
-    The other parameters are those of `audit`.
+    `cpu_segments` are the system's CPU segments, in seconds. `offers_open` is the matchers' setting; None: the value that they reported.
     """
     # Sorting half a million moves of history in memory, not on disk.
     await connection.execute("set local work_mem = '128MB'")

@@ -1,7 +1,7 @@
-"""Checks the events about jobs on Kafka against the database: each must have happened.
+"""Checks the events about jobs on Kafka against the database: what an event tells must be in a job's history.
 
-The topic is read before the database, so that all its events were committed by then. Kafka may delete old events. Events that are missing
-there are therefore counted, not reported as violations.
+The topic is read before the database, so that all its events were committed by then. Kafka may delete old events. So a change in the database without
+an event is counted, but is no violation.
 """
 
 import json
@@ -17,7 +17,7 @@ from wms.db.columns import dense
 
 TOPIC = "wms.job.events"
 QUIET_SECONDS = 1.5
-"""After so many seconds without a new message, the topic counts as read to its end."""
+"""The topic counts as read to its end after this many seconds without a new message."""
 SHOWN = 20
 
 UNTRUE = """
@@ -117,7 +117,7 @@ def _note(told: LoggedHistory, fact: dict[str, Any]) -> None:
 async def checks(connection: asyncpg.Connection, told: LoggedHistory) -> tuple[Check, str]:
     """Check the events that Kafka holds against the history in the database.
 
-    Return the check, and a sentence on how many changes of state the events tell.
+    Return the check, and a sentence with the number of state changes in these events.
     """
     found: list[str] = []
     if told.moves:

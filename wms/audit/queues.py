@@ -48,9 +48,9 @@ group by j.tq_id, a.site, a.ce, p.vo
 
 
 async def checks(connection: asyncpg.Connection, segments: tuple[int, ...]) -> list[Check]:
-    """Return three checks: of the task queues' keys, of the queues that jobs are in, and of the places that jobs were given to.
+    """Return three checks: of task queues' keys, of the queues in which jobs are, and of the sites and elements where jobs were run.
 
-    `segments` are the system's limits of CPU time classes, in seconds.
+    `segments` are the system's CPU segments: upper bounds of CPU time in seconds.
     """
     queues = {row["tq_id"]: row for row in await connection.fetch(QUEUES)}
     required = {tq_id: _parsed(row["requirements"]) for tq_id, row in queues.items()}

@@ -8,11 +8,11 @@ class Check(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     invariant: int
-    """The number of the invariant, in the list of the design, that the rule is of."""
+    """The number of the invariant of the design that this rule checks."""
     checked: int
-    """How many rows were checked; 0 means that nothing was proven."""
+    """How many rows were checked; 0 means that the check proves nothing."""
     violations: tuple[str, ...] = ()
-    """What breaks the rule, as sentences, the first ones only; empty if the rule holds."""
+    """The first violations of the rule, as sentences; empty if the rule holds."""
 
 
 class AuditReport(msgspec.Struct, frozen=True, kw_only=True):

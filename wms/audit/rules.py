@@ -24,10 +24,10 @@ MOVES = """
     Failed          reschedule>Rescheduled remove>Deleted
     Killed          remove>Deleted
 """
-"""The changes of state that are allowed: a state, then `event>state` for each change from it. The first line is of new jobs."""
+"""The allowed changes of state: each line has a state, then `event>state` for each change from it. The first line is for new jobs."""
 
 SEGMENTS = (500, 5_000, 50_000, 300_000)
-"""The default limits, in seconds, of the classes into which jobs are divided by the CPU time that they request."""
+"""The default CPU segments: upper bounds of requested CPU time, in seconds, by which jobs are divided into queues."""
 
 KEY_ORDER = (
     "owner", "owner_group", "vo", "setup", "cpu_segment", "submit_pools", "pilot_types", "sites", "banned_sites",
@@ -76,9 +76,9 @@ def queue_key(requirements: Mapping[str, Any]) -> bytes:
 
 
 def asked(description: Mapping[str, Any], segments: tuple[int, ...]) -> dict[str, Any]:
-    """Return the requirements that follow from a job description, without the owner's identity. `segments` are the CPU time classes.
+    """Return the requirements that follow from a job description, without the owner's identity. `segments` are the CPU segments in seconds.
 
-    Of the expressions, the result only says whether the description has any.
+    Expressions are not compared: the result only says whether the description has any.
     """
     requirements: dict[str, Any] = {
         "setup": description.get("setup", "default"),
@@ -108,7 +108,7 @@ def _segment(cpu_time: int, segments: tuple[int, ...]) -> int:
 
 
 def _names(values: Any) -> list[str]:
-    """Return names as a sorted set in lower case; empty if "any" is one of them."""
+    """Return the distinct non-empty names, sorted. The list is empty if "any", in any case, is among them."""
     if any(value.lower() == "any" for value in values):
         return []
     return sorted(set(values) - {""})
@@ -132,7 +132,7 @@ def _tags(description: Mapping[str, Any]) -> list[str]:
 def misfit(requirements: Mapping[str, Any], site: str, ce: str, vo: str | None) -> str:
     """Return why a job with these requirements must not run at this site and computing element, for a pilot of this VO; empty if it may.
 
-    A VO of None is not compared.
+    If `vo` is None, VOs are not compared.
     """
     if vo is not None and requirements["vo"] != vo:
         return f"the job is of VO {requirements['vo']}, the pilot of {vo}"

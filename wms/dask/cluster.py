@@ -37,10 +37,10 @@ from wms.messages.commands import Selector
 from wms.messages.replies import JobLine
 
 LOOK_SECONDS = (2.0, 30.0)
-"""Seconds between polls of the workers' jobs: while events cannot be read, and while they can."""
+"""Seconds between polls of the workers' jobs: the first while job events cannot be read, the second while they can."""
 LEAST_PAUSE = 1.0
 FAILURES_LIMIT = 10
-"""The number of workers in a row whose jobs may fail before `adapt` starts no more."""
+"""After the jobs of this many workers have failed in a row, `adapt` starts no more."""
 _QUIET = {"dashboard": False, "dashboard_address": ":0"}
 _PYTHON = JobDescription(executable="python3")
 _log = logging.getLogger(__name__)
@@ -49,16 +49,16 @@ _log = logging.getLogger(__name__)
 class WmsCluster(SpecCluster):
     """A Dask cluster of workers that are jobs, one worker a job.
 
-    `cores` are the threads of a worker and the processors of its job. `memory` is a text such as "2 GiB", or bytes;
-    `walltime` is a text such as "30 min", or seconds. `description` contains the Python of the sites and further
-    requirements. `files` are sent with each worker. The scheduler listens on `host` and as `scheduler_options` say: by
-    default at this machine's address, on any free port.
+    `cores` are the threads of a worker and the processors of its job. `memory` is a text such as "2 GiB", or bytes; `walltime` is a text such as "30
+    min", or seconds. `description` is the job description on which workers' jobs are based: the Python program to run and further requirements.
+    `files` are sent with each worker. The scheduler listens on `host`, with `scheduler_options`. By default this is an address of this machine, with
+    any free port.
 
-    `scale(n)` starts or ends workers until there are n. `adapt(minimum=, maximum=)` keeps as many as the tasks need. A
-    worker whose job has ended is replaced under `adapt` alone; a warning tells the reason. `close` ends workers and
-    scheduler, and so does the end of the program. If the program dies, the workers end `death_timeout` later.
+    `scale(n)` starts or ends workers until there are n. `adapt(minimum=, maximum=)` keeps as many as the tasks need. A worker whose job has ended is
+    replaced under `adapt` alone; a warning tells the reason. `close` ends workers and scheduler, and so does the end of the program. If the program
+    dies, the workers end after `death_timeout`.
 
-    Raise Rejected, with the remedy, if there is no system.
+    Raise Rejected, with a remedy, if no wms system is found.
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class WmsCluster(SpecCluster):
 
 
 def _certificate_files(said: Mapping[str, str]) -> dict[str, Path | bytes]:
-    """Return the files of certificates, each of which is given as its text or as a path."""
+    """Return the certificate files for a job's sandbox, by name. Each certificate in `said` is given as its text or as a path."""
     return {
         file_name(option): value.encode() if "\n" in value else Path(value) for option, value in said.items()
     }

@@ -19,9 +19,9 @@ CERTIFICATES = {
     "--tls-cert": "tls_worker_cert",
     "--tls-key": "tls_worker_key",
 }
-"""The options of a worker for its certificates, and the fields of Dask's `Security` that have them."""
+"""The options of a worker that name its certificate files, and the field of Dask's `Security` with each certificate."""
 OWN_MEMORY_MB = 512
-"""MiB beyond the limit of the worker for the process that watches it."""
+"""MiB by which a job's memory limit exceeds that of its worker, for the process that watches the worker."""
 
 
 class WorkerNeeds(Struct, frozen=True, kw_only=True):
@@ -33,13 +33,13 @@ class WorkerNeeds(Struct, frozen=True, kw_only=True):
     walltime: int | None
     """The longest run time of a worker in seconds; None leaves it to the site."""
     death_timeout: int
-    """Seconds after which a worker ends that cannot reach its scheduler."""
+    """Seconds without a connection to its scheduler after which a worker ends."""
     extra_args: tuple[str, ...]
     description: JobDescription
 
 
 class Link:
-    """What the workers of one cluster share: its client, and the archive that each gets. Both are None until it is connected."""
+    """What the workers of one cluster share: the client, and the archive of files that each job gets. Both are None before the cluster connects."""
 
     def __init__(self) -> None:
         self.client: Client | None = None
@@ -54,13 +54,16 @@ class Link:
 
 
 def certificates(security: Security) -> dict[str, str]:
-    """Return the certificates of a worker, by the option that names each file: each as its text, or as a path on this machine."""
+    """Return the certificates of a worker, by the worker's option for each file.
+
+    A value is the text of the certificate, or a path on this machine.
+    """
     said = {option: getattr(security, field) for option, field in CERTIFICATES.items()}
     return {option: str(value) for option, value in said.items() if value}
 
 
 def file_name(option: str) -> str:
-    """Return the name that the file of an option has in the directory of the job."""
+    """Return the name, in the job's directory, of the certificate file that this option of the worker names."""
     return f"{option.removeprefix('--')}.pem"
 
 
@@ -72,7 +75,7 @@ def described(
     files: SandboxRef | None = None,
     options: Sequence[str] = (),
 ) -> JobDescription:
-    """Return the description of the job of a worker. `options` name its certificates, which are in the archive `files`."""
+    """Return the job description of a worker. `files` is the archive with its certificates; `options` are the worker's options that name them."""
     base = needs.description
     lifetime = () if needs.walltime is None else ("--lifetime", f"{max(1, needs.walltime - 60)}s")
     tls = [word for option in options for word in (option, file_name(option))]
@@ -100,7 +103,7 @@ def described(
 
 
 class WorkerJob(ProcessInterface):
-    """A worker of a `WmsCluster`. Dask starts it, which submits its job, and closes it, which kills the job."""
+    """A worker of a `WmsCluster`. When Dask starts the worker, the job is submitted; when Dask closes it, the job is killed."""
 
     def __init__(
         self,
@@ -140,5 +143,5 @@ class WorkerJob(ProcessInterface):
         await super().close()
 
     async def lost(self) -> None:
-        """Record that the job has ended without being told to."""
+        """Record that the job has ended although nobody closed the worker."""
         await super().close()

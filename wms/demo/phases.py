@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 
 class Phases:
-    """How long each phase of a run took, by name, in seconds of the wall clock."""
+    """Measures how long each phase of a run takes, by its name, in seconds of wall-clock time."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}

@@ -22,14 +22,14 @@ from wms.replay.figures import StartDelays, matches_per_second, waits
 from wms.runtime import clock
 
 PATIENCE_SECONDS = 600.0
-"""How many seconds all jobs of one step may take before the run fails."""
+"""The time limit, in seconds, for all jobs of one step. After it the run fails."""
 LOOK_SECONDS = 0.25
 LOOKS_A_FAULT = 8
-"""For every so many polls of the numbers of jobs, a failed job is searched once."""
+"""How many polls of the job counts are made for each search for a failed job."""
 
 
 class StepProgress(msgspec.Struct, frozen=True, kw_only=True):
-    """How far one step of the demonstration is, as it is shown to the user."""
+    """How far one step of the demonstration is, for display to the user."""
 
     step: str
     total: int
@@ -37,14 +37,14 @@ class StepProgress(msgspec.Struct, frozen=True, kw_only=True):
     counts: Mapping[str, int] | None = None
     """How many jobs are in each state; None in a step that waits for no jobs."""
     fault: str = ""
-    """The first job that failed, with its reason. It is told once in a step; otherwise empty."""
+    """A sentence on the first job that failed. It is set only once in a step; otherwise it is empty."""
 
 
 Tell: TypeAlias = Callable[[StepProgress], None]
 
 
 class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The figures of a demonstration whose result was right."""
+    """The figures of a demonstration whose result was correct."""
 
     jobs: int
     attempts: int
@@ -56,7 +56,7 @@ class DemoFigures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def run(data_dir: Path, postgres_url: str, tell: Tell, phases: Phases) -> DemoFigures:
-    """Run the demonstration's jobs on the system in `data_dir`, and return figures. `phases` gets the time of each phase.
+    """Run the demonstration's jobs on the system in `data_dir`, and return figures. The duration of each phase is stored in `phases`.
 
     `tell` is called with the progress of each step. Raise RunFailed if a job fails or the result is wrong.
     """
@@ -129,7 +129,7 @@ async def _ended(client: Client, submitted: Submission, step: str, tell: Tell) -
 
 
 async def first_failure(client: Client, submitted: Submission) -> str:
-    """Return a sentence on the first of these jobs that failed, or waits again after an attempt; empty if there is none."""
+    """Return a sentence on the first of these jobs that failed, or that waits again after a failed attempt; empty if there is none."""
     wrong = (State.FAILED, State.HELD, State.KILLED, State.WAITING)
     selector = Selector(ids=submitted.selector().ids, states=wrong)
     async for job in client.jobs(selector):

@@ -26,7 +26,7 @@ _OMITTED = frozenset({"test", "tests", "idle_test", "__pycache__"})
 
 
 class Unit(msgspec.Struct, frozen=True, kw_only=True):
-    """What one job of the demonstration counts: a package without its subpackages, a part of a large one, or a module."""
+    """The files that one counting job reads: a package without its subpackages, a part of a large package, or a module."""
 
     name: str
     files: tuple[tuple[str, Path], ...]
@@ -36,7 +36,7 @@ class Unit(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def units(root: Path | None = None, least: int = LEAST_UNITS) -> list[Unit]:
-    """Divide the standard library, or the sources below `root`, into at least `least` parts. The largest are split if there are too few.
+    """Divide the standard library, or the sources below `root`, into at least `least` parts. The largest parts are split if there are too few.
 
     Raise Rejected if there are no sources.
     """
@@ -135,7 +135,7 @@ async def fetch(
 ) -> dict[int, Path]:
     """Fetch the outputs of these jobs into directories below `place`; return the directory of each job.
 
-    `tell` is called after each job.
+    `tell` is called after the output of each job was fetched.
     """
     gate = asyncio.Semaphore(AT_ONCE)
 
@@ -149,13 +149,13 @@ async def fetch(
 
 
 def read_merged(place: Path) -> Counts:
-    """Return the result of the adding job, from the directory `place` of its output."""
+    """Return the total counts from `place`, the directory with the output of the merge job."""
     merged: Counts = json.loads((place / MERGED).read_text("utf-8"))
     return merged
 
 
 def compute(work: Sequence[Unit], given_up: Callable[[], bool] = lambda: False) -> Counts:
-    """Return the right result, counted in this process. It stops early, with a wrong result, once `given_up` returns true."""
+    """Return the correct counts, made in this process. Once `given_up` returns true, it stops early and the result is incomplete."""
     return token_count.merge(
         token_count.count(unit.name, [path for _, path in unit.files]) for unit in work if not given_up()
     )

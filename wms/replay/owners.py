@@ -19,7 +19,7 @@ from wms.replay.plan import Planned
 from wms.runtime import clock
 
 OPEN_AT_ONCE = 32
-"""How many users have a connection at a time. Others get one when their next job is due."""
+"""The most users that have a connection at the same time. Others get one when their next job is due."""
 LIFETIME_SECONDS = 7 * 86_400.0
 TIMEOUT_SECONDS = 120.0
 
@@ -50,7 +50,7 @@ class Keys:
         return mint(self._issuer, claims, LIFETIME_SECONDS, clock.timestamp())
 
     def sites(self) -> str:
-        """Return a new token with which ads of the trace's sites are sent, valid for a week."""
+        """Return a new token for publishing the ads of the trace's sites, valid for a week."""
         claims = Claims(kind="site", owner="trace", site=ANY_SITE)
         return mint(self._sites, claims, LIFETIME_SECONDS, clock.timestamp())
 
@@ -58,7 +58,7 @@ class Keys:
 class Owners:
     """The connections of the trace's users to the system, each opened when it is needed.
 
-    If there are too many, the one that was not used for longest is closed. Tokens are written into `directory`.
+    If there are more than `OPEN_AT_ONCE`, the least recently used one is closed. Users' tokens are written into `directory`.
     """
 
     def __init__(self, settings: ClientSettings, keys: Keys, directory: Path) -> None:
@@ -68,9 +68,9 @@ class Owners:
         self._open: OrderedDict[Identity, tuple[Client, contextlib.AsyncExitStack]] = OrderedDict()
 
     async def submit(self, batches: dict[Identity, list[Planned]], run: str) -> list[tuple[Planned, int]]:
-        """Submit jobs, grouped by user, for many users at a time. Return each job with its id.
+        """Submit jobs, grouped by user, for many users in parallel. Return each job with its id.
 
-        `run` makes the ids of the submissions unique.
+        `run` is a name of this replay that makes the ids of its submissions unique.
         """
         submitted: list[tuple[Planned, int]] = []
         identities = list(batches)

@@ -1,7 +1,7 @@
 """The plan of a replay: jobs that sleep as long as those of the trace ran, divided by the speed-up, and sites to run them.
 
-User and group of the trace become owner and VO; its partition becomes the site. All sites are this machine, advertised under many names. A
-tag keeps unrelated jobs away from them.
+User and group of the trace become owner and VO; its partition becomes the site. All sites are this machine, advertised under different names. Jobs
+that do not belong to the replay lack a tag that these sites require.
 """
 
 from collections import Counter
@@ -44,7 +44,8 @@ class TracePlan(msgspec.Struct, frozen=True):
 def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None = None) -> TracePlan:
     """Plan the replay of a trace: times are divided by `speedup`, and each pilot has `slots` slots.
 
-    At most `sites_limit` sites are made, of the busiest partitions, which share the jobs of the others; None: one for each.
+    The partitions with the most jobs become sites, at most `sites_limit`; these share the jobs of the other partitions. None: each partition becomes
+    a site.
     """
     sites = _sites(trace, sites_limit)
     first = trace.jobs[0].submit_time
@@ -56,7 +57,7 @@ def plan_of(trace: Trace, *, speedup: float, slots: int, sites_limit: int | None
 
 
 def _sites(trace: Trace, limit: int | None) -> dict[int, str]:
-    """Return the name of the site for each partition. The busiest `limit` ones have their own, over which the others are spread."""
+    """Return the name of the site for each partition. The `limit` partitions with the most jobs get their own; the others are spread over these."""
     counts = Counter(job.partition for job in trace.jobs if job.partition >= 0)
     ranked = sorted(counts, key=lambda partition: (-counts[partition], partition))
     kept = ranked[:limit]

@@ -40,7 +40,7 @@ class ReplayReport(msgspec.Struct, frozen=True, kw_only=True):
     pilots_sent: int
     pilots_used: int
     behind_the_trace_seconds: float
-    """By how many seconds a job was submitted too late, at most."""
+    """The largest delay, in seconds, of a submission after the time at which it was due."""
     seconds: float
     """How many seconds passed from the first submission to the last end of a job."""
     vos: list[TraceFigures]
@@ -89,7 +89,7 @@ async def report(
 
 
 def _fault(job: JobTimes, planned: Planned) -> str:
-    """Return a sentence on how a job did not end as planned; empty if it did."""
+    """Return a sentence on how the end of a job differs from the plan; empty if it does not."""
     if job.state != "Done" or job.exit_code != 0:
         return f"job {job.job_id} ({job.name}) is {job.state}, exit code {job.exit_code}: {job.reason} {job.reason_text or ''}"
     if (planned.site and job.site != planned.site) or job.vo != planned.identity.vo:

@@ -24,16 +24,16 @@ TICK_SECONDS = 0.1
 AD_SECONDS = 60.0
 LOOK_SECONDS = 0.5
 PATIENCE_SECONDS = 300.0
-"""If for so many seconds no job runs and none ends, the replay is given up."""
+"""A replay is abandoned if for this many seconds no job runs and none ends."""
 
 Tell: TypeAlias = Callable[[Mapping[str, int]], None]
-"""A function that is told how many of the replay's jobs are in each state."""
+"""A function that is called with the number of the replay's jobs in each state."""
 
 
 async def replay(settings: ClientSettings, plan: TracePlan, tell: Tell) -> ReplayReport:
-    """Replay a trace on the system that the settings name, and return the report.
+    """Replay a trace on the system that the settings name, and return the report. `tell` is called with the numbers of jobs by state.
 
-    Raise RunFailed if no job ends any more.
+    Raise RunFailed if no job has run or ended for `PATIENCE_SECONDS`.
     """
     keys = Keys(settings)
     began_at = clock.now()
@@ -87,7 +87,7 @@ async def advertised(settings: ClientSettings, keys: Keys, plan: TracePlan) -> A
 class TraceSubmitter:
     """Submits the jobs of a plan, each when it is due.
 
-    `submitted` has the jobs so far, by id. `longest_lag` is by how many seconds a job was submitted too late, at most.
+    `submitted` has the jobs submitted so far, by id. `longest_lag` is the largest delay of a submission so far, in seconds.
     """
 
     def __init__(self, plan: TracePlan, owners: Owners) -> None:

@@ -1,7 +1,7 @@
-"""The Standard Workload Format (version 2.2): traces of real systems, a job a line, 18 numbers each.
+"""The Standard Workload Format (version 2.2) for traces of real systems: one line a job, 18 numbers a line.
 
-The format is D. G. Feitelson's, of the Parallel Workloads Archive. Comments begin with a semicolon; those at the top hold
-labelled values, such as `Partition: NUMBER NAME`, which names a partition. -1 stands for an unknown value.
+The format is D. G. Feitelson's, of the Parallel Workloads Archive. Comments begin with a semicolon; those at the top hold labelled values, such as
+`Partition: NUMBER NAME`, which names a partition. -1 stands for an unknown value.
 """
 
 import heapq
@@ -16,7 +16,7 @@ FIELDS = 18
 LINE_LIMIT = 4_096
 HEADERS_LIMIT = 20_000
 JOBS_LIMIT = 10_000_000
-"""How many jobs a trace may have. The archive's longest trace has a quarter of it."""
+"""The largest number of jobs in a trace: four times as many as the archive's longest trace has."""
 NUMBER_LIMIT = 10**12
 
 _PARTITION = re.compile(r";\s*Partition:\s*(\d{1,9})\s+(\S.{0,254})")

@@ -18,7 +18,7 @@ def read_trace(path: Path, most: int) -> swf.Trace:
 
 
 def read_lines(path: Path, limit: int, read: Callable[[Iterable[str]], Read]) -> Read:
-    """Return what the function `read` makes of a file's lines. Lines longer than `limit` characters are cut to `limit` + 1.
+    """Call `read` with the lines of a file, and return its result. Lines longer than `limit` characters are cut to `limit` + 1.
 
     Raise Rejected if the file cannot be read.
     """

@@ -13,7 +13,7 @@ from wms.site import MAX_PROCESSORS
 
 
 def read(path: Path, most: int) -> Workload:
-    """Return the first `most` jobs of a recording, if the file's name ends in .jsonl or .jsonl.gz, else of a trace in SWF.
+    """Return the first `most` jobs of the workload in a file: a recording if the name ends in .jsonl or .jsonl.gz, else a trace in SWF.
 
     Raise Rejected if the file is neither.
     """

@@ -40,7 +40,7 @@ from wms.snakemake.job_files import patterns, present, put
 from wms.snakemake.job_needs import with_needs
 
 LOOK_SECONDS = (1.0, 10.0)
-"""Seconds between polls of the jobs: while events cannot be read, and while they can."""
+"""Seconds between polls of the jobs: the first while job events cannot be read, the second while they can."""
 LEAST_PAUSE = 0.2
 
 common_settings = CommonSettings(
@@ -71,7 +71,7 @@ class WorkflowSettings(ExecutorSettingsBase):
 class WorkflowExecutor(RemoteExecutor):
     """The executor: submits the jobs that Snakemake gives it, and tells Snakemake how each has ended.
 
-    WorkflowError: there is no system; the text contains the remedy.
+    Raise WorkflowError, with a remedy, if no wms system is found.
     """
 
     def __init__(self, workflow: Any, logger: Any) -> None:
@@ -97,13 +97,13 @@ class WorkflowExecutor(RemoteExecutor):
     # --- submitting -----------------------------------------------------------------------------------------------------
 
     def run_jobs(self, jobs: Sequence[Any]) -> None:
-        """Submit jobs to wms, except those that still run since an earlier Snakemake that died."""
+        """Submit these jobs. A job that an earlier, dead Snakemake submitted and that still runs is followed instead."""
         for job in jobs:
             self.run_job_pre(job)
         self._submit([job for job in jobs if not self._resumed(job)])
 
     def run_job(self, job: Any) -> None:
-        """Submit one job of the workflow, or follow the job of an earlier run that has not ended."""
+        """Submit one job of the workflow. If a job of an earlier run for it has not ended, follow that one instead."""
         self.run_jobs([job])
 
     def _submit(self, jobs: Sequence[Any]) -> None:
@@ -176,7 +176,7 @@ class WorkflowExecutor(RemoteExecutor):
             await super()._wait_for_jobs()
 
     async def sleep(self) -> None:
-        """Wait until a job has changed its state, or for the time between two looks."""
+        """Wait until a job has changed its state, or until the next poll is due (`LOOK_SECONDS`)."""
         assert self._events is not None
         await asyncio.sleep(LEAST_PAUSE)
         await self._events.moved(LOOK_SECONDS[self._events.readable])
@@ -203,7 +203,7 @@ class WorkflowExecutor(RemoteExecutor):
         return [job for selector in selectors for job in [job async for job in client.jobs(selector)]]
 
     async def _told(self, info: Any, job: JobLine) -> bool:
-        """Tell Snakemake how a job has ended; return whether that could be done."""
+        """Tell Snakemake how a job has ended. Return whether that was possible."""
         fault = "" if job.state == State.DONE else f"job {job.job_id} of wms is {job.state}: {job.reason}"
         try:
             if not (self._shared or fault):
@@ -243,7 +243,7 @@ class WorkflowExecutor(RemoteExecutor):
                 )
 
     def shutdown(self) -> None:
-        """End the look-out for jobs, and the connection."""
+        """Stop watching the jobs, and close the connection."""
         with self.lock:
             self.wait = False
         if self._watching is not None and self._events is not None:
@@ -262,7 +262,7 @@ def _name(job: Any) -> str:
 
 
 def _outputs(job: Any) -> list[Any]:
-    """Return the files that a job, or the jobs of a group, write."""
+    """Return the output files of a job; for a group of jobs, those of all its jobs."""
     singles = job.jobs if job.is_group() else [job]
     named = [path for each in singles for path in [*each.output, *each.log]]
     return named + [each.benchmark for each in singles if each.benchmark]

@@ -1,4 +1,4 @@
-"""The files of a workflow's job when sites do not share the workflow's directory: what goes along, and what comes back."""
+"""The files of a workflow's job when sites do not share the workflow's directory: inputs to send with it, and outputs to fetch."""
 
 import glob
 import os
@@ -31,7 +31,7 @@ def below(path: str, work: Path) -> str:
 
 
 def present(paths: Iterable[str], work: Path) -> dict[str, Path | bytes]:
-    """Return the files at these paths, with those below directories, by their names in the job's directory."""
+    """Return the existing files at these paths, by their names in the job's directory. For a directory these are all files below it."""
     found: dict[str, Path | bytes] = {}
     for name in sorted({below(str(path), work) for path in paths}):
         path = work / name
@@ -56,9 +56,9 @@ def _is_directory(path: object) -> bool:
 
 
 def put(fetched: Path, work: Path) -> None:
-    """Move fetched files to their places in the directory of the workflow, as written now: a site's clock may be wrong.
+    """Move fetched files into the directory of the workflow. Their times are set to now, because a site's clock may be wrong.
 
-    What the job printed stays where it is.
+    The job's standard output and error are not moved.
     """
     for path in sorted(fetched.rglob("*")):
         if path.parent == fetched and path.name in PRINTED:

@@ -1,4 +1,4 @@
-"""What a job of a workflow needs, from Snakemake's resources to the terms of a job description."""
+"""Translates the resources that a Snakemake rule requests into a job description."""
 
 import math
 from collections.abc import Mapping
@@ -14,17 +14,17 @@ LISTS = ("sites", "banned_sites", "platforms", "tags")
 TEXTS = ("requirements", "rank", "job_type")
 PREFIX = "wms_"
 OWN_MEMORY_MB = 512
-"""MiB beyond those of the rule for the Snakemake that runs it."""
+"""MiB by which a job's memory limit exceeds its rule's memory, for the Snakemake process that runs the rule."""
 _MB = 1_000_000
 
 
 def with_needs(
     base: JobDescription, threads: int, resources: Mapping[str, Any], *, own_directory: bool
 ) -> JobDescription:
-    """Return the description with the needs of a job of Snakemake.
+    """Return the description with the requirements of a Snakemake job.
 
-    `mem_mb`, `mem_mib` and `disk_mb`, `disk_mib` are the units that their names say; `runtime` is minutes. Disk counts only in a
-    directory of the job's own. `wms_sites` and the like set fields of the description.
+    `mem_mb` and `disk_mb` are in MB, `mem_mib` and `disk_mib` in MiB, `runtime` in minutes. Disk counts only if the job has its own directory.
+    Resources such as `wms_sites` set the field of the description that follows `wms_`.
 
     Raise Rejected if a resource begins with `wms_` and names no such field.
     """
