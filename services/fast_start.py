@@ -14,6 +14,6 @@ if _program is not None and _program.name.startswith("services.") and _program.n
 
 
 def started() -> None:
-    """Turn on garbage collection, except of what was imported so far, which is never freed."""
+    """Turn on garbage collection. Objects of the modules imported so far are excluded, since they are never freed."""
     gc.freeze()
     gc.enable()

@@ -8,10 +8,10 @@ V = TypeVar("V")
 
 
 class BoundedCache(dict[K, V]):
-    """A dict of at most `most` entries: setting a new key in a full one drops the quarter of the entries set longest ago.
+    """A dict of at most `most` entries. If a new key is set in a full one, the oldest quarter of the entries is dropped.
 
-    Reading is a plain dict's and does not renew an entry; setting does. `update` and `setdefault` ignore the bound. A quarter is
-    dropped at a time, as dicts find their oldest entry slowly after many other entries were deleted before it.
+    An entry's age counts from when it was last set; reading does not renew it. `update` and `setdefault` ignore the bound. A quarter is dropped at
+    once, because a dict finds its oldest entry slowly after many deletions.
     """
 
     __slots__ = ("_most",)

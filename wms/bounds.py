@@ -1,8 +1,8 @@
-"""Bounds on every number, text, list and time that a message may contain: one annotated type for each noun of the trade.
+"""Bounds on every number, text, list and time that a message may contain: one annotated type for each kind of value.
 
-A struct that is read from outside uses these types. So decoded values fit the columns of the database and are safe to compute
-with. msgspec checks ranges and lengths while it decodes. What it cannot check is a *rule*: a function from a value to the text
-of its fault, stored in the `extra` of the annotation (`wms.messages.inspection`).
+A struct that is read from outside uses these types. So decoded values fit the columns of the database and are safe to compute with. msgspec checks
+ranges and lengths while it decodes. What it cannot check is a *rule*: a function that returns the fault of a value as text, or an empty text. It is
+stored in the `extra` of the annotation (`wms.messages.inspection`).
 """
 
 import sys
@@ -18,30 +18,30 @@ ID_LIMIT: Final = 2**62
 EARLIEST_YEAR, LATEST_YEAR = 1970, 2999
 
 RULE: Final = "rule"
-"""The key in the `extra` of an annotation of a rule for any value."""
+"""The key, in the `extra` of an annotation, of a rule that is always checked."""
 NAME_RULE: Final = "name_rule"
-"""The key of a rule for names. It is checked only if the message has a character that is not plain."""
+"""The key of a rule for names. It is checked only if the message contains a backslash, a DEL, or a non-ASCII character."""
 TEXT_RULE: Final = "text_rule"
-"""The key of a rule for other texts. It is checked only if the message may have a NUL."""
+"""The key of a rule for other texts. It is checked only if the message may contain a NUL character."""
 
 
 def printable(text: str) -> str:
-    """Return the fault of a name, empty if it has none: a control character could rewrite a line of a terminal or log."""
+    """Return the fault of a name; empty if it has none. Control characters are forbidden, since they could rewrite lines of a terminal or log."""
     return "" if text.isprintable() else "has a control or unprintable character"
 
 
 def without_nul(text: str) -> str:
-    """Return the fault of a text of any characters, empty if it has none: Postgres stores no NUL."""
+    """Return the fault of a text; empty if it has none. Only NUL is forbidden, which Postgres cannot store."""
     return "has a NUL character" if "\0" in text else ""
 
 
 def in_order(ends: tuple[int, int]) -> str:
-    """Return the fault of a range, given by its two ends, both included; empty if it is not reversed."""
+    """Return the fault of a range, given as its first and last value; empty if it has none. The first must not be above the last."""
     return f"is a reversed range: {ends[0]} is over {ends[1]}" if ends[0] > ends[1] else ""
 
 
 def of_this_age(moment: datetime) -> str:
-    """Return the fault of a time, empty if its year is 1970 to 2999: near the ends of the calendar, zones lead out of it."""
+    """Return the fault of a time; empty if its year is 1970 to 2999. Near the ends of the calendar, a change of time zone would overflow."""
     if EARLIEST_YEAR <= moment.year <= LATEST_YEAR:
         return ""
     return f"is not between the years {EARLIEST_YEAR} and {LATEST_YEAR}"
@@ -69,11 +69,11 @@ AgreementName: TypeAlias = Annotated[
 ]
 """The id of an agreement: characters that each batch system takes in a name."""
 Client: TypeAlias = Annotated[str, Meta(max_length=200, extra=_PRINTABLE)]
-"""The id of the user's tool that waits for an answer."""
+"""The id of the user's tool that waits for an answer, as the tool chose it."""
 Word: TypeAlias = Annotated[str, Meta(max_length=100, extra=_PRINTABLE)]
 """A code, a state or a kind, from a vocabulary that newer writers may extend."""
 StoredName: TypeAlias = Annotated[str, Meta(max_length=4_096)]
-"""A name as it was stored, perhaps before names had rules. Code that prints it escapes it."""
+"""A name as it was stored, perhaps before rules for names existed. Code that prints it must escape it."""
 Digest: TypeAlias = Annotated[str, Meta(min_length=64, max_length=64, pattern="^[0-9a-f]{64}$")]
 """A SHA-256 in lower-case hexadecimal."""
 Line: TypeAlias = Annotated[str, Meta(max_length=4_096, extra=_PRINTABLE)]
@@ -94,7 +94,7 @@ EXPRESSION_LENGTH: Final = 65_536
 Expression: TypeAlias = Annotated[str, Meta(max_length=EXPRESSION_LENGTH, extra=_ANY_TEXT)]
 """A ClassAd expression or ad, as text."""
 LongText: TypeAlias = Annotated[str, Meta(max_length=262_144, extra=_ANY_TEXT)]
-"""What a program printed, or an expression with all its terms."""
+"""A long text, such as the output of a program or a large expression."""
 LongTexts: TypeAlias = Annotated[tuple[LongText, ...], Meta(max_length=1_000)]
 
 # --- numbers --------------------------------------------------------------------------------------
@@ -103,12 +103,12 @@ JobNumber: TypeAlias = Annotated[int, Meta(ge=0, le=ID_LIMIT)]
 EpochNumber: TypeAlias = Annotated[int, Meta(ge=1, le=INT4)]
 """The number of times that a job was given away, of an attempt that there is or was."""
 JobRange: TypeAlias = Annotated[tuple[JobNumber, JobNumber], Meta(extra={RULE: in_order})]
-"""Ids from the first to the second, both included."""
+"""A range of job ids as (first, last), both included."""
 Count: TypeAlias = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Total: TypeAlias = Annotated[int, Meta(ge=0, le=ID_LIMIT)]
-"""The number of jobs over all owners and times."""
+"""A number of jobs, over any number of owners and any time."""
 Sequence: TypeAlias = Annotated[int, Meta(ge=0, le=INT4)]
-"""The number of a move in its job's history."""
+"""The number of a state change in its job's history."""
 ExitCode: TypeAlias = Annotated[int, Meta(ge=-INT4, le=INT4)]
 Signal: TypeAlias = Annotated[int, Meta(ge=0, le=255)]
 Megabytes: TypeAlias = Annotated[int, Meta(ge=0, le=INT4)]
@@ -118,7 +118,7 @@ CpuTime: TypeAlias = Annotated[int, Meta(ge=0, le=10**12)]
 Seconds: TypeAlias = Annotated[float, Meta(ge=0, le=1e11)]
 """CPU or wall time in seconds, up to three thousand years."""
 Load: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
-"""The number of processes that run or wait to run."""
+"""The load of a machine: the number of processes that run or wait to run."""
 Priority: TypeAlias = Annotated[float, Meta(ge=0, le=1e6)]
 ShareOfGroup: TypeAlias = Annotated[float, Meta(ge=0, le=1e9)]
 Chance: TypeAlias = Annotated[float, Meta(ge=0, le=1)]
@@ -131,9 +131,9 @@ Whole: TypeAlias = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 # --- times and documents --------------------------------------------------------------------------
 
 Moment: TypeAlias = Annotated[datetime, Meta(tz=True, extra={RULE: of_this_age})]
-"""A time with its zone: times without one cannot be compared with those that have."""
+"""A time with its time zone. Times without one are refused, since they cannot be compared with others."""
 Timestamp: TypeAlias = Annotated[float, Meta(ge=0, le=32_503_680_000)]
 """Seconds since 1970, to the year 3000."""
 WholeTimestamp: TypeAlias = Annotated[int, Meta(ge=0, le=32_503_680_000)]
 Document: TypeAlias = Annotated[dict[Name, Any], Meta(max_length=10_000)]
-"""JSON that is passed on as it is; bounded by the size of its message."""
+"""A JSON object that is passed on unchanged. Its size is bounded only by the size of its message."""

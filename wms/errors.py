@@ -1,4 +1,4 @@
-"""Errors by remedy: after `Rejected` the caller must act, after `Unavailable` a later retry may succeed; others are bugs of ours."""
+"""Errors by remedy: after `Rejected` the caller must change the request, after `Unavailable` a later retry may succeed. Others are bugs of wms."""
 
 CODE_LIMIT = 64
 MESSAGE_LIMIT = 2_000
@@ -22,8 +22,8 @@ class WmsError(Exception):
 class Rejected(WmsError):  # noqa: N818 - an outcome said in the field's word, not an error of ours
     """The error of a request that cannot succeed; the same request always has the same outcome.
 
-    `code` is for programs (`UPPER_CASE`), `message` names the fault, `remedy` the correction. `details` hold one line a problem where
-    there are several. All are bounded and printable.
+    `code` is for programs (`UPPER_CASE`), `message` names the fault, `remedy` the correction. `details` has one line for each problem if there are
+    several. All texts are of limited length and printable.
     """
 
     def __init__(self, code: str, message: str, remedy: str = "", details: tuple[str, ...] = ()) -> None:

@@ -1,7 +1,7 @@
-"""Named points at which a test may kill the process: between a commit, a send and an offset.
+"""Named points in the code where a test may kill the process, such as between a commit, a send and the storing of an offset.
 
-`WMS_FAULTPOINT=name` or `name:count` in the environment arms one point. The process kills itself with SIGKILL when it reaches the
-point for the count-th time. Without the variable a point costs one dictionary look-up.
+`WMS_FAULTPOINT=name` or `name:count` in the environment arms one point. The process kills itself with SIGKILL when it reaches the point for the
+count-th time. Without the variable a point costs one dictionary look-up.
 """
 
 import os
@@ -16,13 +16,13 @@ BUS_POINTS = frozenset(
         "relay.after_delete",
     }
 )
-"""Points that every service reaches."""
+"""The points in the message bus, which every service reaches."""
 PLACING_POINTS = frozenset(
     {"placing.after_direct_send", "placing.after_failure", "placing.after_send", "placing.after_store"}
 )
-"""Points that the pilot submitter reaches with placed jobs."""
+"""The points that the pilot submitter reaches when it sends what the resource broker placed."""
 BROKER_POINTS = frozenset({"broker.after_claim", "broker.after_read", "broker.after_step"})
-"""Points that the resource broker reaches, with each step of jobs."""
+"""The points that the resource broker reaches whenever it takes a step with jobs."""
 AGREEMENT_POINTS = frozenset(
     {
         "agreement.after_decision",
@@ -31,7 +31,7 @@ AGREEMENT_POINTS = frozenset(
         "agreement.after_reserve",
     }
 )
-"""Points that the agreement service reaches, with each offer and what is left of it."""
+"""The points that the agreement service reaches when it decides on offers, and makes or releases reservations."""
 POINTS = BUS_POINTS | PLACING_POINTS | BROKER_POINTS | AGREEMENT_POINTS
 
 _armed = os.environ.get("WMS_FAULTPOINT", "")

@@ -1,4 +1,4 @@
-"""Files readable by their owner alone, written whole or not at all; and TOML text."""
+"""Writes files that only their owner can read, completely or not at all; and formats TOML."""
 
 import json
 import os
@@ -11,7 +11,7 @@ Table: TypeAlias = Mapping[str, Value]
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
-    """Write a file with mode 0600; no reader sees it half written, nor other users at all. `durable` waits for the disk."""
+    """Write a file with mode 0600, and replace it in one step, so that no reader sees a part of it. `durable`: return once it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = path.with_name(path.name + ".new")
     fresh.unlink(missing_ok=True)

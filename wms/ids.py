@@ -1,4 +1,4 @@
-"""Ids of jobs, sites, messages and other things: one type an id, so that the type checker keeps them apart."""
+"""Ids of jobs, sites, messages and other things. Each kind of id has its own type, so that the type checker keeps them apart."""
 
 import hashlib
 import re
@@ -11,7 +11,7 @@ from wms.bounds import AgreementName, Digest, GivenName, JobNumber, MessageId, P
 JobId = NewType("JobId", JobNumber)
 TaskQueueId = NewType("TaskQueueId", JobNumber)
 Epoch = NewType("Epoch", Sequence)
-"""The number of an attempt to give one job away. A lease names it; a lease with another epoch is lost."""
+"""The fencing token of a lease: how many times the job has been given away. A lease with an older epoch is lost."""
 
 PilotId = NewType("PilotId", PilotName)
 SiteName = NewType("SiteName", GivenName)
@@ -31,7 +31,7 @@ SandboxId = NewType("SandboxId", Digest)
 
 
 class CeId(NamedTuple):
-    """A computing element of a site; with an empty `ce` the whole site."""
+    """A computing element, by site and name. With an empty `ce` it means the whole site."""
 
     site: str
     ce: str
@@ -61,10 +61,10 @@ _FOREIGN = re.compile(r"[^a-z0-9]+")
 
 @lru_cache(maxsize=4_096)
 def slug(name: str) -> str:
-    """Return the name as a component of a topic's name: `a-z0-9-`, at most 80 characters, and different for different names.
+    """Return the name as a part of a topic's name: `a-z0-9-`, at most 80 characters, and different for different names.
 
-    A plain name stays as it is. Any other is lowered and cleaned, and a hash of the original is added. A plain name that looks as if
-    it ended with such a hash gets one too, since it could be the slug of another name.
+    A name that has this form already is unchanged. Any other is put into lower case, other characters are replaced, and a hash of the original is
+    added. A name that looks as if it ended with such a hash gets one too, since it could be the slug of another name.
     """
     if len(name) <= SLUG_LIMIT and _PLAIN.fullmatch(name) and not _HASHED.fullmatch(name):
         return name
@@ -74,7 +74,7 @@ def slug(name: str) -> str:
 
 
 def joined(ranges: Iterable[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Return the same ids in the fewest ranges, in order. Both ends of a range are included; a reversed range has no ids."""
+    """Return the same ids in the fewest ranges, in order. Both ends of a range are included. A range whose last id is below its first has no ids."""
     merged: list[tuple[int, int]] = []
     for low, high in sorted(ranges):
         if low > high:

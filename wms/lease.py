@@ -1,10 +1,10 @@
-"""Leases: the pilot that holds a job, the epoch, and the end.
+"""Leases: which pilot holds a job, under which epoch, and until when.
 
-A pilot holds a job in two phases. An *offer* is held for it briefly. Only when its acceptance is committed does the pilot have
-the lease. Server and agent compute the end separately, each with a clock that it can trust. The server uses the database's
-clock, from the moment it grants. The agent uses its node's monotonic clock, from the earlier moment it *sent* the request that
-was granted. The agent stops its payload a margin before its own computed end. So the payload has stopped before the server may
-give the job away, however slow the messages, and for clocks that drift up to `DRIFT` apart.
+A pilot holds a job in two phases. An *offer* is held for it briefly. Only when its acceptance is committed does the pilot have the lease. Server and
+agent compute the end separately, each with a clock that it can trust. The server uses the database's clock, from the moment it grants. The agent uses
+its node's monotonic clock, from the earlier moment it *sent* the request that was granted. The agent stops its payload a margin before its own
+computed end. So the payload has stopped before the server may give the job away. This holds however slow the messages are, and for clocks whose rates
+differ by up to `DRIFT`.
 """
 
 from datetime import datetime
@@ -28,7 +28,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     expires_at: datetime
     """The end of the lease by the database's clock."""
     counted: tuple[int, ...] = ()
-    """The ids of the limit counters that count the job."""
+    """The ids of the limit counters that count this job as running."""
 
 
 class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -44,7 +44,7 @@ def renewal_seconds(lease_seconds: float) -> float:
 
 
 def holds(lease: Lease | None, pilot_id: PilotId, epoch: Epoch, now: datetime) -> bool:
-    """Return whether the pilot holds the job under this epoch at this database time."""
+    """Return whether the pilot holds the job under this epoch at `now`, a time by the database's clock."""
     return (
         lease is not None and lease.pilot_id == pilot_id and lease.epoch == epoch and lease.expires_at > now
     )
@@ -59,17 +59,20 @@ def stop_at(sent_at: float, lease_seconds: float, grace_seconds: float) -> float
 
 
 STEP_SECONDS: Final = 3.0
-"""Seconds by which two clocks may differ over the same time; above it, one of them is taken to have been set."""
+"""The most seconds by which two clocks may differ over the same period. If they differ by more, one of them was set."""
 
 
 class Steps:
-    """A detector of changes to the database's clock, by which leases end, against a clock that nobody sets."""
+    """Detects that the database's clock, by which leases end, was set. It is compared with a monotonic clock."""
 
     def __init__(self) -> None:
         self._last: tuple[datetime, float] | None = None
 
     def since(self, now: datetime, monotonic: float) -> float:
-        """Return the seconds by which the database's clock was set since the last call, negative if back; 0.0 if it was not."""
+        """Return by how many seconds the database's clock was set forward since the last call; negative if it was set back, 0.0 if it was not set.
+
+        `now` is the time by that clock, `monotonic` the monotonic seconds of this machine.
+        """
         last, self._last = self._last, (now, monotonic)
         if last is None:
             return 0.0

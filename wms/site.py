@@ -35,7 +35,7 @@ MAX_PROCESSORS = 1024
 
 Value: TypeAlias = bool | Whole | Measure | Explanation | Names
 Told: TypeAlias = Annotated[tuple[tuple[Name, Value], ...], Meta(max_length=100)]
-"""Attributes of an ad and their values."""
+"""Attributes and their values, as (name, value) pairs."""
 
 
 def is_wild(value: str) -> bool:
@@ -49,7 +49,7 @@ def distinct(values: Iterable[str]) -> tuple[str, ...]:
 
 
 def named(values: Iterable[str]) -> tuple[str, ...]:
-    """Return the set of the values as a sorted tuple, empty when one of them is the wildcard."""
+    """Return the set of the values as a sorted tuple. It is empty if one of them is the wildcard "any"."""
     names = distinct(values)
     return () if any(value.casefold() == WILDCARD for value in names) else names
 
@@ -67,7 +67,10 @@ _few_named = lru_cache(maxsize=16_384)(named)
 
 
 def canonical(struct: Struct, *, named_sets: Iterable[str], plain_sets: Iterable[str]) -> None:
-    """Make the set-like fields of a struct under construction canonical, in place."""
+    """Sort the fields of a struct that hold sets, and remove duplicates, in place. It is called while the struct is constructed.
+
+    `named_sets` are the fields with names, in which "any" stands for all; `plain_sets` are the others.
+    """
     for rule, of_few, fields in ((named, _few_named, named_sets), (distinct, _few_distinct, plain_sets)):
         for field in fields:
             values = getattr(struct, field)
@@ -83,27 +86,27 @@ CONTAINER = "Container"
 container ran on its node.
 """
 BOUND = "job:"
-"""The beginning of the tag by which a pilot is bound to one job: `job:` and the id. Neither users nor sites may use such tags."""
+"""The prefix of the tag that binds a pilot to one job: `job:` and the id. Neither users nor sites may use such tags."""
 _OF_ITSELF = re.compile(
     r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|container|job:.*", re.IGNORECASE | re.DOTALL
 )
 
 
 class OfferedTags(NamedTuple):
-    """The tags of a resource, case-folded; with `is_any` it has every tag but those of its processors and of its job."""
+    """The tags of a resource, case-folded. With `is_any` it has every other tag too, except tags of processors and of a bound job."""
 
     tags: frozenset[str]
     is_any: bool
 
     def lacking(self, tags: Iterable[str]) -> list[str]:
-        """Return the tags that the resource does not have."""
+        """Return those of `tags` that the resource does not have."""
         missing = [tag for tag in tags if tag.casefold() not in self.tags]
         return [tag for tag in missing if _OF_ITSELF.fullmatch(tag)] if missing and self.is_any else missing
 
 
 @lru_cache(maxsize=16_384)
 def offered_tags(tags: tuple[str, ...], processors: int) -> OfferedTags:
-    """Return the tags that a resource offers: the given ones, 1Processors .. nProcessors, and MultiProcessor if n > 1."""
+    """Return the tags that a resource offers: the given ones, 1Processors to nProcessors for its n `processors`, and MultiProcessor if n > 1."""
     own = folded(tags)
     return OfferedTags(_processor_tags(processors).union(own), WILDCARD in own)
 
@@ -115,7 +118,7 @@ def _processor_tags(processors: int) -> frozenset[str]:
 
 
 def demanded_tags(required_tags: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the tags that a resource requires of jobs; none if "any" is among them."""
+    """Return the tags that a job must have to run on a resource with these `required_tags`; none if "any" is among them."""
     return () if WILDCARD in folded(required_tags) else required_tags
 
 
@@ -147,9 +150,9 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
     owner_group: Name = ""
     job_sharing: bool = False
     unfit: Names = ()
-    """Hashes of the requirements that the pilot found its node not to meet, as `wms.matching.node_facts.wish` computes them."""
+    """Hashes (`wms.matching.node_facts.wish`) of the job requirements that the pilot's node does not meet, as the pilot found."""
     node: Told = ()
-    """The attributes that the pilot measured on its node, which override its element's ad; names in lower case, in order."""
+    """The attributes that the pilot measured on its node, with names in lower case, sorted. They override those of its element's ad."""
 
     def __post_init__(self) -> None:
         canonical(
@@ -159,15 +162,15 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
         )
 
     def offers(self, tag: str) -> bool:
-        """Return whether the resource has a tag, those of its processors included."""
+        """Return whether the resource has this tag. The tags of its processors count too."""
         return not self.lacking((tag,))
 
     def lacking(self, tags: Iterable[str]) -> list[str]:
-        """Return the tags that the resource does not have."""
+        """Return those of `tags` that the resource does not have."""
         return offered_tags(self.tags, self.processors).lacking(tags)
 
     def fault(self) -> str | None:
-        """Return the fault of the description itself, independent of any job; None if it is valid."""
+        """Return what is wrong with the description itself, whatever the job; None if it is valid."""
         if not 1 <= self.processors <= MAX_PROCESSORS:
             return f"processors must be 1 to {MAX_PROCESSORS}, not {self.processors}"
         if min(self.cpu_time, self.memory_mb, self.disk_mb) < 0:
@@ -185,11 +188,10 @@ class Resource(Struct, frozen=True, kw_only=True, cache_hash=True):
 class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     """The ad of a computing element: the resources of pilots sent there, its limits, and its current counts.
 
-    `slots`, `cores`: the total that this CE gives us. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
-    processors, `memory_mb` MB and `disk_mb` MB of disk. `max_*` 0: no such limit is stated. `vos` empty: open to all.
-    `max_jobs` and `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs. `rule` replaces them by a ClassAd
-    expression of the site, over CurMatches, JobsMatchedSinceLastAdvertisement and other attributes of its ad
-    (`wms.matching.ad_limits`).
+    `slots`, `cores`: the total that this element gives to this system. A pilot brings `slots_per_pilot` places for jobs on `cores_per_pilot`
+    processors, `memory_mb` MB and `disk_mb` MB of disk. `max_*` 0: no such limit is stated. `vos` empty: open to all. `max_jobs` and
+    `max_submitting_jobs` with the `current_*` counts are the SAM-Grid limits on jobs. `rule` replaces them by a ClassAd expression of the site, over
+    CurMatches, JobsMatchedSinceLastAdvertisement and other attributes of its ad (`wms.matching.ad_limits`).
     """
 
     site: Name
@@ -219,7 +221,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
     current_submitting_jobs: Count = 0
     rule: Expression = ""
     load: Load = 0.0
-    """Processes that run or wait to run there, as an average over the last minute: for display, never used in matching."""
+    """The average number of processes that run or wait to run there in the last minute. It is displayed only, not used in matching."""
 
     def __post_init__(self) -> None:
         canonical(
@@ -235,7 +237,7 @@ class ComputingElement(Struct, frozen=True, kw_only=True, cache_hash=True):
 
     @property
     def pilot_limit(self) -> int:
-        """The most pilots that it may hold at a time: as stated, else as many as its slots can serve."""
+        """The most pilots that the element may have at a time: the stated number, or else as many as fill its slots."""
         return self.max_pilots or -(-self.slots // self.slots_per_pilot)
 
     def fault(self) -> str | None:
@@ -284,7 +286,7 @@ class PilotOwner(NamedTuple):
 
 
 def private(resource: Resource, owner: PilotOwner, *, job_sharing: bool) -> Resource:
-    """Return the resource of a private pilot of this owner, in place of a generic pilot's."""
+    """Return the resource of a private pilot of `owner`, made from that of a generic pilot. `job_sharing`: members of the group share their jobs."""
     return structs.replace(
         resource, generic=False, owner=owner.owner, owner_group=owner.owner_group, job_sharing=job_sharing
     )
@@ -297,9 +299,9 @@ STARTING_SECONDS = 30.0
 # Ads come anew all the time, and doors stay what they are.
 @lru_cache(maxsize=20_000)
 def lasting(element: ComputingElement, pilot_seconds: float | None) -> ComputingElement:
-    """Return an element with its CPU time bounded by the time that a pilot has left for jobs.
+    """Return an element whose CPU time is limited by the time that a pilot has for jobs after its start.
 
-    `pilot_seconds` is the life of a pilot; None if it is not known.
+    `pilot_seconds` is the lifetime of a pilot; None if it is not known.
     """
     left = element.max_cpu_time if pilot_seconds is None else int(max(0.0, pilot_seconds - STARTING_SECONDS))
     return element if left >= element.max_cpu_time else structs.replace(element, max_cpu_time=left)
@@ -308,8 +310,8 @@ def lasting(element: ComputingElement, pilot_seconds: float | None) -> Computing
 class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
     """A resource with the ClassAd of its computing element, as canonical text; pilots cannot set that ad themselves.
 
-    `forwards` is given only for a pilot yet to be sent. It names, in lower case, the attributes that the batch system can be asked
-    for, so that the host may differ in them from the ad. For a running pilot it is None.
+    `forwards` is set only for a pilot yet to be sent. It names, in lower case, the attributes that can be requested from the batch system. The host
+    may differ from the ad in these. For a running pilot it is None.
     """
 
     ad: LongText = ""
@@ -317,7 +319,7 @@ class AdvertisedResource(Resource, frozen=True, kw_only=True, cache_hash=True):
 
 
 class AdvertisedElement(ComputingElement, frozen=True, kw_only=True, cache_hash=True):
-    """A computing element with its ClassAd as canonical text, and the attributes that its site forwards to the batch system."""
+    """A computing element with its ClassAd as canonical text, and the names of attributes that its site forwards to the batch system as requests."""
 
     ad: LongText = ""
     forwards: Names = ()
@@ -343,7 +345,7 @@ def with_ad(resource: Resource, ad: str, forwards: Names | None = None) -> Adver
 
 
 def as_it_is(resource: Resource, node: Told = ()) -> Resource:
-    """Return the resource of a pilot yet to be sent as that of a running pilot, with these known attributes of its node."""
+    """Return the resource of a running pilot, made from that of a pilot yet to be sent. `node` has the attributes measured on its node."""
     if isinstance(resource, AdvertisedResource):
         return structs.replace(resource, forwards=None, node=node)
     return structs.replace(resource, node=node)
@@ -368,5 +370,5 @@ def ad_of(described: Resource | ComputingElement) -> str:
 
 
 def forwards_of(described: Resource) -> Names | None:
-    """Return the attributes that the batch system can be asked for, for a pilot yet to be sent; None for any other resource."""
+    """Return the attributes that can be requested from the batch system. None unless the resource is that of a pilot yet to be sent."""
     return described.forwards if isinstance(described, AdvertisedResource) else None

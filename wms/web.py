@@ -1,4 +1,4 @@
-"""HTTP calls to servers of others: trusted authorities, our credentials, and limits on the size of answers.
+"""HTTP calls to other parties' servers: trusted authorities, our credentials, and limits on the size of answers.
 
 Callers must refuse redirections, which would carry our token to an unknown server.
 """
@@ -22,10 +22,10 @@ _PIECE = 1 << 16
 
 
 class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
-    """Our credentials and the authorities we trust. The files are read anew for each connection, since others renew them."""
+    """Our credentials, and the certificate authorities we trust. The files are read for each connection, since other programs renew them."""
 
     proxy_file: Line = ""
-    """An X.509 proxy, or a certificate with its key."""
+    """The path of a file with an X.509 proxy, or with a certificate and its key; empty for none."""
     token_file: Line = ""
     """The path of a file with a bearer token; empty for none."""
     authorities: Line = ""
@@ -61,10 +61,10 @@ class WebIdentity(msgspec.Struct, frozen=True, kw_only=True):
 async def json_session(
     url: str, identity: WebIdentity, seconds: float | None = None
 ) -> "AsyncIterator[aiohttp.ClientSession]":
-    """Open a session for JSON documents of the server of `url`, for an `async with` block. It keeps no cookies.
+    """Open an HTTP session for requests of JSON documents at the server of `url`, for an `async with` block. It keeps no cookies.
 
-    `seconds` bounds each call; None leaves that to the caller. Answers are never unpacked: a compressed one could be small on the way
-    and large here. Raise Unavailable while a file of the credentials cannot be read.
+    `seconds` is the time limit of each request; with None the caller must set one. Compressed answers are not expanded, because a small one could
+    become very large. Raise Unavailable if a file of the credentials cannot be read.
     """
     import aiohttp
 

@@ -1,1 +1,1 @@
-"""What all who speak with a gateway share: its address, and what it says of requests that it refuses."""
+"""What all clients of a gateway share: checks of its address, and the errors that its refusals mean."""

@@ -17,7 +17,10 @@ AUTHORITIES_VARIABLE: Final = "WMS_AUTHORITIES"
 
 
 def checked_url(url: str) -> str:
-    """Return the address without a slash at its end. Rejected: it is none, or without TLS and not on this machine."""
+    """Return the gateway's address without a slash at its end.
+
+    Raise Rejected (BAD_GATEWAY) if it is no http or https URL, or is http to another machine than this one.
+    """
     try:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port

@@ -1,4 +1,4 @@
-"""The answer of a gateway that refuses a request, as the error that the service raised."""
+"""Turns a gateway's refusal of a request into the error that the service raised."""
 
 import contextlib
 from typing import Final
@@ -8,11 +8,11 @@ import msgspec
 from wms.errors import Rejected, Unavailable
 
 AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses of gateways, and of proxies before them, after which the same request may succeed."""
+"""HTTP statuses after which the same request may succeed later. A gateway may answer them, or a proxy before it."""
 
 
 class RefusedRequest(msgspec.Struct, frozen=True):
-    """The body of a gateway's answer to a request that it refuses."""
+    """The JSON body of a gateway's answer to a refused request: code, text, remedy, and the places of the faults."""
 
     code: str
     detail: str = ""
@@ -21,7 +21,10 @@ class RefusedRequest(msgspec.Struct, frozen=True):
 
 
 def refusal(status: int, read: bytes) -> Rejected | Unavailable:
-    """Return the error that a gateway's answer means: Unavailable if the same request may succeed later, else Rejected."""
+    """Return the error that a gateway's answer means: Unavailable if the same request may succeed later, else Rejected.
+
+    `status` is the HTTP status, and `read` the body of the answer.
+    """
     said = RefusedRequest(code="")
     with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
         said = msgspec.json.decode(read, type=RefusedRequest)

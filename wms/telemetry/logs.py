@@ -23,7 +23,7 @@ Level = Literal["debug", "info", "warning", "error"]
 HIDDEN = "***"
 """The text that stands in logs in the place of a secret."""
 _DEPTH = 8
-"""The most levels of nested values in which secrets are searched."""
+"""The deepest level of nested values in which secrets are searched."""
 _SECRET_NAMES = ("token", "password", "passwd", "secret", "authorization", "credential", "private_key")
 _LOOKS = (
     # A signed token, whole or cut off. All lengths are bounded where a hostile text could make looking quadratic.
@@ -96,7 +96,7 @@ def configure(service: str, level: Level = "info", *, as_json: bool = True) -> N
 
 
 class _Safely:
-    """A renderer that reports values it cannot render. An object whose `repr` fails must not end the work that logs it."""
+    """A renderer of log lines that replaces values it cannot render. So an object whose `repr` fails does not stop the work that logs it."""
 
     def __init__(self, renderer: Processor) -> None:
         self._renderer = renderer
@@ -110,7 +110,7 @@ class _Safely:
 
 
 class _Lossy:
-    """A writer to the current standard error. It drops text that cannot be written, as the stream is full or closed."""
+    """A writer to the current standard error. It drops text if the stream is full or closed."""
 
     def write(self, text: str) -> None:
         with contextlib.suppress(OSError, ValueError, AttributeError):
