@@ -24,7 +24,7 @@ def convert(
 ) -> int:
     """Convert job descriptions into another language.
 
-    The source's language is recognised by its content: JSDL, the JDL of DIRAC and gLite, xRSL, activity descriptions, HTCondor's submit files, TOML or JSON. The document goes to standard output. A table on standard error tells what was translated or left out, with its line.
+    The source's language is recognised by its content: JSDL, the JDL of DIRAC and gLite, xRSL, activity descriptions, HTCondor's submit files, TOML or JSON. The document goes to standard output. A table on standard error lists what was translated or left out, with its line.
 
     For example:
       wms convert job.jsdl

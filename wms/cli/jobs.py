@@ -217,7 +217,7 @@ def wait(
     Parameters
     ----------
     within
-        Stop waiting after this time, with exit code 75; the jobs go on. (--timeout bounds each answer of the system.)
+        Stop waiting after this time, with exit code 75; the jobs continue. (--timeout bounds each answer of the system.)
     """
     selector = chosen.selector(ids)
     return with_client(common, lambda client: wait_for(client, selector, common, limit=within))

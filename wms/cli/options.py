@@ -99,7 +99,7 @@ class Chosen:
     """Jobs of this owner."""
 
     state: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
-    """Jobs in this state, such as Waiting; live and ended stand for several. May be repeated."""
+    """Jobs in this state, such as Waiting; live means all states before the end, ended all others but Deleted. May be repeated."""
 
     site: str | None = None
     """Jobs at this site."""

@@ -32,7 +32,7 @@ def postgres_roles(
 ) -> int:
     """Print the SQL that gives each service and operators' tools a Postgres role of their own, or run it.
 
-    A role may do what its service needs, owns nothing, and has no other rights: what it had besides is taken away. Run it after each
+    A role may do what its service needs, owns nothing, and has no other rights: rights that it had before are revoked. Run it after each
     `wms migrate`; services say if a right is missing. The owner of the schema needs CREATEROLE, or roles that are there already.
 
     For example:

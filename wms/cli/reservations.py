@@ -107,7 +107,7 @@ def list_reservations(
 def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) -> int:
     """Cancel reservations: all that are named, or none if one of them cannot be.
 
-    The jobs that wait for the reservations are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. Owners of jobs, administrators of their VO and operators may.
+    The jobs that wait for the reservations are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. The owner of the job, administrators of its VO and operators may cancel a reservation.
 
     For example:
       wms reservations cancel 17-2-1-1

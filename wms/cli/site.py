@@ -123,7 +123,7 @@ def try_site(
 def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
     """Remove the ad of an element, as if it had never advertised itself.
 
-    The element comes back with its next ad; a ban stays.
+    The element is listed again after its next ad; a ban stays in force.
 
     For example:
       wms site forget CERN ce01 --reason 'its ad is junk'

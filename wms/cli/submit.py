@@ -34,7 +34,7 @@ def submit(
 ) -> int:
     """Submit jobs: a program, an array, or descriptions from files.
 
-    When the command returns, the jobs are durable, and their ids are printed. A program with a relative path such as ./prog goes along in the input sandbox. Options override the descriptions in files.
+    When the command returns, the jobs are durable, and their ids are printed. A program with a relative path such as ./prog is sent in the input sandbox. Options override the descriptions in files.
 
     For example:
       wms submit -- echo hello

@@ -43,7 +43,7 @@ class RunOptions:
     """The job group: a name for jobs that belong together, to select them by with --group."""
 
     retry_of: Many | None = None
-    """Ids of jobs, such as 7,100-200: submit a new job like each of them, with the options given here in place of its own. May be repeated."""
+    """Ids of jobs, such as 7,100-200: submit a new job like each of these, with the options given here in place of the old job's. May be repeated."""
 
 
 @Parameter(name="*", group=NEEDS)

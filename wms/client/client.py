@@ -197,7 +197,7 @@ class Client(DeadLetterClient):
     ) -> str:
         """Set the share of a group until it is reset, and return the share in force as text.
 
-        `job_share` is the group's weight beside other groups of the VO. What is None stays as it is.
+        `job_share` is the group's weight relative to other groups. A parameter that is None leaves its setting as it is.
         """
         return await self._rule(
             ordered.SetShare(

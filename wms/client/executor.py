@@ -101,7 +101,7 @@ class Executor(concurrent.futures.Executor):
         """Submit a function call as a job, and return its future.
 
         Raise Rejected if the call cannot be pickled, or if too many calls are unfinished. Raise RuntimeError after
-        `shutdown`, and BrokenExecutor if the connection to the system failed for good.
+        `shutdown`, and BrokenExecutor if the connection to the system has failed and is not opened again.
         """
         raw = pickled(function, args, kwargs)
         future: concurrent.futures.Future[T] = concurrent.futures.Future()

@@ -47,7 +47,7 @@ class StoreSettings(Section, frozen=True, kw_only=True):
 
 
 class OperatorSettings(Section, frozen=True, kw_only=True):
-    """The URL of the Postgres database. Only operators' commands that look at services and dead letters need it."""
+    """The URL of the Postgres database. Only operators' commands about services and dead letters need it."""
 
     url: str
 

@@ -78,7 +78,7 @@ class Discovery:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Cancel all questions to servers, as `close` does."""
+        """Cancel all questions to servers that are under way, and wait until they have ended."""
         await self.close()
 
     async def close(self) -> None:

@@ -59,7 +59,7 @@ def read_index(data: bytes, base: str) -> ServerAnswer:
 
 
 def read_element(data: bytes, door: Address) -> ServerAnswer:
-    """Parse the document of the ARC element at the address `door`. Each of its queues becomes one computing element of the answer.
+    """Parse the document of the ARC element whose address is `door`. Each of its queues becomes one computing element of the answer.
 
     The site is the host of the address, whatever the document says. Raise Rejected if the document is too large or cannot be parsed.
     """

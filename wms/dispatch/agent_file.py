@@ -11,7 +11,7 @@ from typing import NamedTuple
 from wms.errors import Rejected
 
 SHARED = ".agent"
-"""The name of the directory with copies of agent files, beside the directories of pilots."""
+"""The name of the directory with copies of agent files, in the directory that also holds those of pilots."""
 
 
 class AgentFile(NamedTuple):

@@ -130,7 +130,7 @@ async def _all(stream: asyncio.StreamReader, tool: str, limit: int) -> bytes:
 
 
 async def _beginning(stream: asyncio.StreamReader) -> bytes:
-    """Return the beginning of a stream; the rest is read and dropped, so that its writer never waits."""
+    """Read a stream to its end and return its beginning. The rest is dropped; it is read so that the writer does not block."""
     begun = b""
     while piece := await stream.read(_PIECE):
         begun = (begun + piece)[:_COMPLAINT_LIMIT]

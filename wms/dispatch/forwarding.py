@@ -123,7 +123,7 @@ def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
     """Return those attributes of a node that meets these bounds which the computing element's ad does not guarantee already.
 
-    A number stands for a lower bound, as in an ad. If only an upper bound was requested, it stands for that.
+    A number is a lower bound, as in an ad. If only an upper bound was requested, the number is the upper bound.
     """
     # Lower bounds come last and win, since most expressions compare with them.
     ordered = sorted(bounds, key=lambda each: each.relation not in ("<=", "<"))

@@ -63,7 +63,7 @@ class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
     """The id that the middleware gave the batch job; None if it is not known."""
     reason: str = ""
     lost: Literal[Code.NODE_LOST, Code.PILOT_FORGOTTEN] | None = None
-    """Why the pilot counts as ended although nobody saw its end, so it may still run somewhere. None: it ended in sight, or has not ended."""
+    """Why the pilot counts as ended although nobody saw it end, so it may still run somewhere. None: its end was seen, or it has not ended."""
     staging: Literal["", "failed", "corrupt"] = ""
     """What went wrong with the files that the middleware moves by URL for a direct job; empty: nothing, as far as is known.
 

@@ -21,7 +21,7 @@ PLACEHOLDER = re.compile(r"\{\{([A-Za-z_][A-Za-z0-9_]*)\}\}|\{([A-Za-z_][A-Za-z0
 
 
 def is_array(description: JobDescription) -> bool:
-    """Return whether the description stands for an array of jobs; an array may have one job."""
+    """Return whether the description makes an array of jobs, perhaps of one job. If not, it makes a single job."""
     return description.array is not None or bool(description.parameters)
 
 

@@ -157,7 +157,7 @@ class JobDescription(
     array: Count | None = None
     """The number of jobs that this description makes, which differ by `{n}`: 0, 1, 2, ...; None for no array."""
     parameters: Annotated[dict[Name, Values], msgspec.Meta(max_length=20)] = {}
-    """Lists of values, all of one length, by name: the job of index n has the n-th value of each where `{name}` stands.
+    """Lists of values, all of one length, by name. In the job of index n, `{name}` is replaced by the list's n-th value, from 0.
 
     A document may give a series in place of a list: `{start = 10, step = 5, factor = 2, count = 3}` is 10, 25 and 55. Each
     value is the one before times the factor, plus the step. The default of `count` is the number of jobs of the array.

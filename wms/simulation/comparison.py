@@ -1,4 +1,4 @@
-"""Compares scenarios over the same jobs and seeds, and tells differences from chance.
+"""Compares scenarios over the same jobs and seeds, and says which differences chance may explain.
 
 Each scenario is simulated once for each seed. The n-th simulations of all scenarios have the same jobs and the same random numbers, so they
 are compared in pairs. A difference from the first scenario is *within noise* if the 95 % interval of Student's t about the mean of the

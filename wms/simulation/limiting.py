@@ -19,7 +19,7 @@ from wms.queue_index.index import QueueIndex
 from wms.site import ComputingElement
 
 _AFTER_TOKEN_SECONDS = 1e-6
-"""How many seconds after a rate limit allows the next start it is checked. Sums of floats may make the exact time slightly too early."""
+"""How many seconds are added to the time at which a rate limit allows the next start. Sums of floats may make that time slightly too early."""
 
 
 class Limiting:

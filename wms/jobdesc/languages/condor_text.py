@@ -100,10 +100,9 @@ def _logical_lines(text: str) -> list[tuple[int, str]]:
 
 
 def _whole_queue(said: str, lines: Sequence[tuple[int, str]], at: int) -> tuple[str, int]:
-    """Return the text of a `queue` statement with the lines of its list, and the index of the next line.
+    """Return the text of a `queue` statement, which may continue over several lines, and the index in `lines` of the line after it.
 
-    `said` is the text after the word `queue`; `at` is the index of the next line in `lines`. A list goes on to its closing
-    bracket.
+    `said` is the text after the word `queue`; `at` is the index of the next line. A list of items ends at its closing bracket.
     """
     pieces = [said]
     if "(" in said and ")" not in said:
