@@ -152,7 +152,7 @@ class FileOptions:
     """The size of standard error that is kept: 64K, 10M."""
 
     input_from: Many | None = sets("input_from")
-    """Ids of jobs that must be Done first. The new jobs get their outputs, each in a directory named by its id: 17/out.root. May be repeated."""
+    """Ids of jobs that must be Done first. The new jobs get the outputs of job 17 in the directory 17/, and so on. May be repeated."""
 
 
 @Parameter(name="*", group=HOW)

@@ -2,7 +2,8 @@
 
 Requests and answers may be lost on the way. So a request is sent again under the same id until its answer arrives or its time is over. A
 service handles each id once. The connection is monitored. If the broker is gone, or another cluster has taken its place, the connection is
-reopened, and all requests that wait for an answer are sent again. The owner in an answer's key, its client and its id name its request.
+reopened, and all requests that wait for an answer are sent again. An answer belongs to the request of the same owner, client and id. The
+owner is in the answer's key.
 """
 
 import asyncio
