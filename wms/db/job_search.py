@@ -1,7 +1,7 @@
-"""Searches job rows for a page of selected jobs, so that no page takes long however many jobs there are.
+"""Searches job rows for a page of selected jobs. The time for a page is bounded, however many jobs there are.
 
-A search looks along an index that a condition of the selector has, and compares each job there with the other conditions. It looks at
-a bounded number of jobs. What it found by then is a page that may be short or empty, with the id from which the next search goes on.
+A search scans an index for which the selector has a condition, and compares each job there with the other conditions. It scans a
+bounded number of jobs. So the page may be short or empty; it comes with the id from which the next search continues.
 """
 
 from collections.abc import Iterator
@@ -34,30 +34,30 @@ class PageRequest(msgspec.Struct, frozen=True):
 
 
 class FoundJobs(msgspec.Struct, frozen=True):
-    """The ids of the jobs that a search found, and the last id it looked at. That is None if no further job can be found."""
+    """The ids of the jobs that a search found, and the last id that it scanned (`until`; None if there are no further jobs)."""
 
     ids: list[JobId]
     until: int | None = None
 
 
 class JobIndex(msgspec.Struct, frozen=True):
-    """The index that a search looks along: that of an owner's jobs, or of those with one more property."""
+    """The index that a search scans: that of an owner's jobs, or a smaller one of jobs with one more property."""
 
     states: tuple[State, ...] = ()
-    """The states of the jobs to find there; none: jobs in any state."""
+    """The states of the jobs to be found by this index; empty: any state."""
     rare_state: State | None = None
     group: str | None = None
     site: str | None = None
     is_unmatched: bool = False
     at_pilots: bool = False
-    """Whether to look along the leases instead."""
+    """Whether to scan the leases instead, which name the jobs that pilots have."""
 
 
 def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
-    """Yield the indexes along which all selected jobs are found, each job along one of them.
+    """Yield indexes in which all selected jobs are found, each job in one of them.
 
-    Jobs in rare states have an index whoever owns them. The indexes of groups, sites and unmatched jobs are by owner, as is the
-    order of their ids; without an owner the search looks along all jobs.
+    Jobs in rare states have an index over all owners. The indexes of groups, sites and unmatched jobs begin with the owner. If
+    neither scope nor selector names an owner, all jobs are scanned instead.
     """
     if not selector.states:
         yield _narrowest(scope, selector, ())
@@ -84,7 +84,10 @@ def _narrowest(scope: Scope, selector: Selector, states: tuple[State, ...]) -> J
 async def search(
     tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, looked_at: int
 ) -> FoundJobs:
-    """Return the selected jobs with rows that the user with this scope may see, among the next `looked_at` of each index."""
+    """Return selected jobs that have rows and that the user with this scope may see, and where the search ended.
+
+    In each index, the next `looked_at` jobs are scanned.
+    """
     conditions = (
         scope.owner,
         scope.group,
@@ -104,7 +107,7 @@ async def search(
 
 
 def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
-    """Return the page that several searches found together: up to where each of them looked."""
+    """Combine the results of several searches into one page. It ends at the first id at which any of the searches ended."""
     ends = [each.until for each in found if each.until is not None]
     until = None if not ends else max(ends) if page.newest else min(ends)
     # A job that moved between two searches may be in both.
@@ -133,7 +136,7 @@ async def _along(
 
 
 def like(pattern: str | None) -> str | None:
-    """Return the pattern for LIKE that fits the same names as a user's pattern with * and ?; None stays None."""
+    """Return the pattern for SQL's LIKE that matches the same names as a user's pattern with * and ?; None for None."""
     if pattern is None:
         return None
     escaped = pattern.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -46,7 +46,10 @@ class Migration(msgspec.Struct, frozen=True):
 
     @property
     def statements(self) -> tuple[str, ...]:
-        """The statements that run one by one if the file runs outside a transaction. Each ends with a semicolon at an empty line."""
+        """The statements of the file, which run one by one if it runs outside a transaction.
+
+        Each ends with a semicolon and an empty line.
+        """
         return tuple(each for each in _END.split(self.sql) if each.strip())
 
 

@@ -70,9 +70,12 @@ async def revoke_ended(tx: Transaction, *, since: float, token_seconds: float, b
 async def revoke_copied(
     tx: Transaction, pilot_ids: Sequence[PilotId], *, reason: str, token_seconds: float, by: str
 ) -> None:
-    """End these pilots, and revoke their tokens, which are valid for `token_seconds`, because others have their secrets too.
+    """Mark these pilots as ended, and revoke their tokens, because others have their secrets too.
 
-    They get no more jobs, and new pilots are sent in their place. Their leases run out, since their payloads may still run.
+    `token_seconds` is how long a token is valid.
+
+    They get no more jobs, and new pilots are sent in their place. Their leases are not shortened, since their payloads may still run.
+    `by` names who revokes.
     """
     if pilot_ids:
         await tx.execute(SQL["revoke_copied"], pilot_ids, reason, by, token_seconds)

@@ -20,11 +20,11 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 STEP = 5_000
-"""How many job rows one statement looks at along each index: 2 ms."""
+"""How many job rows one statement scans along each index, which takes some 2 ms."""
 SEARCH_SECONDS = 0.02
-"""For how long rows are looked at for one page."""
+"""For how many seconds job rows are scanned for one page."""
 NO_JOB = ((0, 0),)
-"""A range of ids in which no job is."""
+"""A range of ids that contains no job."""
 
 
 def is_empty(selector: Selector) -> bool:
@@ -33,7 +33,7 @@ def is_empty(selector: Selector) -> bool:
 
 
 async def select(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> list[JobId]:
-    """Return the ids of one page of the selected jobs that the user with this scope may see, however long it takes to find them."""
+    """Return the ids of one page of the selected jobs that the user with this scope may see. The search is not bounded in time."""
     rows = FoundJobs(await select_rows(tx, scope, selector, page))
     return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page).ids
 
@@ -43,7 +43,7 @@ async def search(
 ) -> FoundJobs:
     """Return one page of the selected jobs that the user with this scope may see. It may be short or empty though others follow.
 
-    Job rows are looked at for so many seconds, and in any case `STEP` of them, so that a page never takes long.
+    Job rows are scanned for `seconds` seconds at most, but at least `STEP` of them, so that a page takes little time.
     """
     if is_empty(selector) or selector.ids:
         ids = await select(tx, scope, selector, page)
