@@ -49,7 +49,7 @@ ToBroker = BrokerJob | PlacementFailed
 
 
 class PlacementsOrdered(msgspec.Struct, frozen=True, kw_only=True, tag="placements-ordered"):
-    """The resource broker has placed jobs: a pilot submitter may look for these placements at once. Key: the first of the jobs."""
+    """The resource broker has placed jobs, so that pilot submitters look for the placements at once. Key: the first of the jobs."""
 
     jobs: Count
     """How many jobs were placed together."""

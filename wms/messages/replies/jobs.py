@@ -126,7 +126,7 @@ class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
 class JobPage(msgspec.Struct, frozen=True, kw_only=True, tag="job-page"):
     """Answers ListJobs. `after` is the id after which the next page begins, or None on the last page.
 
-    A page may be short, or empty, though others follow: each looks at a bounded number of jobs.
+    A page may be short, or even empty, though others follow, since the search for one page scans a bounded number of jobs.
     """
 
     query_id: MessageId
