@@ -26,7 +26,7 @@ from wms.errors import Unavailable
 from wms.ids import AttemptId, PilotId
 from wms.job.reasons import Code, Reason
 from wms.lease import renewal_seconds, stop_at
-from wms.messages.reports import Peeked
+from wms.messages.reports import CURVES_LIMIT, Peeked
 from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, Peek, ToAgent, TokenRenewal
 from wms.runtime.pilot_config import PilotConfig
 
@@ -320,7 +320,7 @@ class Agent:
     def _renew(self) -> None:
         granted = [holding.attempt_id for holding in self._holdings.granted]
         if granted:
-            self._reporter.renew(granted)
+            self._reporter.renew(granted, self._holdings.usage(CURVES_LIMIT))
         else:
             self._reporter.report_status()
 

@@ -9,7 +9,7 @@ from services.job_agent.payload.run import Payload
 from wms.bounded_cache import BoundedCache
 from wms.ids import AttemptId
 from wms.jobdesc.description import JobDescription
-from wms.messages.reports import StagingReport
+from wms.messages.reports import StagingReport, UsageOverTime, UsagePoint
 
 PAST_LIMIT = 4_096
 
@@ -97,6 +97,15 @@ class LeasedJobs:
         found = (each.payload.staging.report for each in self.running if each.payload)
         return tuple(each for each in found if each)
 
+    def usage(self, limit: int) -> list[UsageOverTime]:
+        """Return what at most `limit` running jobs used over time, of those with something new since it was last returned."""
+        found: list[UsageOverTime] = []
+        for each in self.running:
+            points = each.payload.new_points() if each.payload and len(found) < limit else ()
+            if points:
+                found.append(usage_of(each.attempt_id, points))
+        return found
+
     @property
     def granted(self) -> list[LeasedJob]:
         """The jobs whose lease was granted, running or not."""
@@ -177,6 +186,11 @@ class LeasedJobs:
     def line(self) -> list[LeasedJob]:
         """The queue of jobs with a lease that wait for free slots, in the order in which they will start."""
         return list(self._line)
+
+
+def usage_of(attempt_id: AttemptId, points: tuple[UsagePoint, ...]) -> UsageOverTime:
+    """Return the report of what an attempt used over time."""
+    return UsageOverTime(job_id=attempt_id.job_id, epoch=attempt_id.epoch, points=points)
 
 
 def processors(holdings: Iterable[LeasedJob]) -> int:

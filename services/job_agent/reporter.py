@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Literal
 
 import msgspec
@@ -11,8 +11,15 @@ import structlog
 from services.job_agent.link import AgentLink
 from services.job_agent.payload.shepherd import now
 from wms.errors import Rejected, Unavailable
-from wms.ids import AttemptId, PilotId, ReportId
-from wms.messages.reports import REFUSED_LIMIT, Report, Result, StagingReport
+from wms.ids import AttemptId, JobId, PilotId, ReportId
+from wms.messages.reports import (
+    CURVES_LIMIT,
+    REFUSED_LIMIT,
+    Report,
+    Result,
+    StagingReport,
+    UsageOverTime,
+)
 from wms.messages.site_inbox import Answer
 
 log = structlog.get_logger()
@@ -77,6 +84,7 @@ class Reporter:
         self._start: list[AttemptId] = []
         self._renew: dict[AttemptId, None] = {}
         self._finish: list[tuple[Result, int]] = []
+        self._usage: dict[JobId, UsageOverTime] = {}
         self._hello = False
         self._unanswered: dict[ReportId, ReportInFlight] = {}
         self._due = asyncio.Event()
@@ -103,13 +111,16 @@ class Reporter:
         self._start.append(attempt_id)
         self._due_within(START_SECONDS)
 
-    def renew(self, attempt_ids: list[AttemptId]) -> None:
-        """Ask for the renewal of the leases of these attempts."""
+    def renew(self, attempt_ids: list[AttemptId], usage: Iterable[UsageOverTime] = ()) -> None:
+        """Ask for the renewal of the leases of these attempts, and report what some of them used over time."""
+        self._usage |= {each.job_id: each for each in usage}
         self._renew |= dict.fromkeys(attempt_ids)
         self._due.set()
 
-    def finish(self, result: Result) -> None:
-        """Report the result of an attempt. Results that follow each other closely share a report."""
+    def finish(self, result: Result, usage: UsageOverTime | None = None) -> None:
+        """Report the result of an attempt, and what it used over time. Results that follow each other closely share a report."""
+        if usage is not None:
+            self._usage[result.job_id] = usage
         self._finish.append((result, len(msgspec.json.encode(result))))
         self._results_due()
 
@@ -212,6 +223,7 @@ class Reporter:
             free_memory_mb=standing.free_memory_mb,
             refused_orders=min(standing.refused_orders, REFUSED_LIMIT),
             staging=standing.staging,
+            usage=self._curves(),
         )
         self._decline, self._accept, self._start = [], [], []
         self._renew, self._hello = {}, False
@@ -220,6 +232,12 @@ class Reporter:
             self._results_at = sent.first_at
         self._forget_outdone()
         return sent
+
+    def _curves(self) -> tuple[UsageOverTime, ...]:
+        """Remove and return what jobs used over time, the latest if there is more than a report takes."""
+        taken = tuple(self._usage.values())[-CURVES_LIMIT:]
+        self._usage.clear()
+        return taken
 
     def _results(self) -> tuple[Result, ...]:
         """Remove and return the results that fit into one message, at least one if there are any."""

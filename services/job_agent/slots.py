@@ -7,7 +7,7 @@ import msgspec
 import structlog
 from msgspec.structs import replace
 
-from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
+from services.job_agent.leased_jobs import LeasedJob, LeasedJobs, usage_of
 from services.job_agent.payload.limit_enforcement import GRACE_SECONDS
 from services.job_agent.payload.outcome import PayloadOutcome, agent_fault, not_begun, result_of
 from services.job_agent.payload.run import Payload, Workplace
@@ -188,7 +188,9 @@ class Slots:
 
     def _tell_end(self, holding: LeasedJob, outcome: PayloadOutcome) -> None:
         try:
-            self._reporter.finish(result_of(holding.attempt_id, outcome))
+            points = holding.payload.new_points() if holding.payload else ()
+            usage = usage_of(holding.attempt_id, points) if points else None
+            self._reporter.finish(result_of(holding.attempt_id, outcome), usage)
         except Exception as error:
             log.exception("result not reported", job=holding.attempt_id.job_id)
             self._reporter.finish(

@@ -74,6 +74,9 @@ class Reports:
         for job_id in left_behind:
             _take_back(ledger, job_id, frozenset(going))
         await transfer.note(tx, [(report.pilot_id, each) for _, report in reports for each in report.staging])
+        await attempt.note_usage(
+            tx, [(report.pilot_id, each) for _, report in reports for each in report.usage]
+        )
         await transfer.keep(tx, list(_measured(reports, recorded - before)))
         await ledger.write(tx, PAYLOADS)
         await self._charging.charge(tx, ledger.ended())
@@ -108,6 +111,8 @@ def _named(report: Report) -> Iterable[JobId]:
         yield unfit.job_id
     for staging in report.staging:
         yield staging.job_id
+    for usage in report.usage:
+        yield usage.job_id
     for result in report.finish:
         yield result.job_id
 

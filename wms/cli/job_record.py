@@ -12,6 +12,7 @@ from wms.cli.printing import note, show, show_json, show_pretty_json, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
+from wms.cli.usage_curve import usage_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -100,6 +101,8 @@ async def _record(client: "Client", job_id: int, common: Common) -> int:
     )
     if detail.lease and detail.lease.staging:
         show(staging_words(detail.lease.staging))
+    for text in usage_lines(detail.attempts[-1]) if detail.attempts else ():
+        show(text)
     show_pretty_json(detail.description)
     return OK
 

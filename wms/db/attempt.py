@@ -5,13 +5,13 @@ from typing import Any
 
 import msgspec
 
-from wms.db.columns import sparse
+from wms.db.columns import dense, sparse
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import AttemptId, Epoch, JobId, PilotId
 from wms.job.job import Outcome
 from wms.job.reasons import Code
-from wms.messages.reports import Usage
+from wms.messages.reports import Usage, UsageOverTime
 
 SQL = load(__file__)
 
@@ -56,6 +56,16 @@ async def note_started(tx: Transaction, started: Mapping[JobId, int]) -> None:
     if started:
         ids = sorted(started)
         await tx.execute(SQL["started"], ids, [started[job_id] for job_id in ids])
+
+
+async def note_usage(tx: Transaction, said: Sequence[tuple[PilotId, UsageOverTime]]) -> None:
+    """Store what attempts used over time, in place of what was stored. A report of a pilot that does not hold the job is ignored."""
+    if said:
+        rows = (
+            (each.job_id, each.epoch, pilot, msgspec.json.encode(each.points).decode())
+            for pilot, each in said
+        )
+        await tx.execute(SQL["note_usage"], *dense(rows))
 
 
 async def finish(tx: Transaction, ended: Sequence[AttemptEnd]) -> None:

@@ -10,6 +10,12 @@ update lease l set started_at = now(), start_seq = t.seq, staging = null
 from unnest($1::bigint[], $2::integer[]) as t(job_id, seq)
 where l.job_id = t.job_id;
 
+-- name: note_usage
+-- Store what attempts used over time, for pilots that hold their leases.
+update lease l set usage_points = n.points::jsonb
+from unnest($1::bigint[], $2::integer[], $3::text[], $4::text[]) as n(job_id, epoch, pilot_id, points)
+where l.job_id = n.job_id and l.epoch = n.epoch and l.pilot_id = n.pilot_id and l.phase = 'accepted';
+
 -- name: finish
 -- End leases: the history entries that they held move into rows of ended attempts, each written once. An attempt that was withdrawn
 -- counts as never accepted. Usage that was not reported is stored as 0.
@@ -25,19 +31,19 @@ with ended as (
     returning l.job_id, l.epoch, l.pilot_id, l.site, l.ce, l.granted_at, l.accepted_at as taken_at, l.started_at as begun_at,
               l.seq, coalesce(l.start_seq, t.start_seq) as start_seq, t.end_seq, t.accepted, t.ran, t.outcome, t.reason,
               t.reason_text, t.exit_code, t.signal, t.cpu_user, t.cpu_system, t.wall, t.max_rss, t.disk, t.output_sha256,
-              t.output_bytes, t.stdout_tail, t.stderr_tail
+              t.output_bytes, t.stdout_tail, t.stderr_tail, l.usage_points
 )
 insert into ended_attempt (
     job_id, epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
     exit_code, signal, cpu_user_seconds, cpu_system_seconds, wall_seconds, max_rss_bytes, disk_bytes, output_sha256,
-    output_bytes, stdout_tail, stderr_tail, match_seq, start_seq, end_seq
+    output_bytes, stdout_tail, stderr_tail, match_seq, start_seq, end_seq, usage_points
 )
 select job_id, epoch, pilot_id, site, ce, granted_at,
        case when outcome <> 'withdrawn' then coalesce(taken_at, case when accepted then now() end) end,
        coalesce(begun_at, case when ran or start_seq is not null then now() end),
        now(), outcome, reason, coalesce(reason_text, ''), exit_code, signal, coalesce(cpu_user, 0), coalesce(cpu_system, 0),
        coalesce(wall, 0), coalesce(max_rss, 0), coalesce(disk, 0), output_sha256, output_bytes, coalesce(stdout_tail, ''),
-       coalesce(stderr_tail, ''), seq, start_seq, end_seq
+       coalesce(stderr_tail, ''), seq, start_seq, end_seq, usage_points
 from ended;
 
 -- name: recorded

@@ -12,10 +12,14 @@ where int8range(b.first, b.last, '[]') @> $1::bigint;
 
 -- name: attempts
 -- The attempts of a job.
-select epoch, pilot_id, site, ce, offered_at, accepted_at, started_at, ended_at, outcome, reason, reason_text,
-       exit_code, signal, cpu_user_seconds + cpu_system_seconds as cpu_seconds, wall_seconds, max_rss_bytes,
-       disk_bytes, output_sha256, output_bytes
-from attempt where job_id = $1 order by epoch;
+select a.epoch, a.pilot_id, a.site, a.ce, a.offered_at, a.accepted_at, a.started_at, a.ended_at, a.outcome, a.reason,
+       a.reason_text, a.exit_code, a.signal, a.cpu_user_seconds + a.cpu_system_seconds as cpu_seconds, a.wall_seconds,
+       a.max_rss_bytes, a.disk_bytes, a.output_sha256, a.output_bytes,
+       coalesce(l.usage_points, e.usage_points, '[]')::text as usage_points
+from attempt a
+left join lease l on l.job_id = a.job_id and l.epoch = a.epoch
+left join ended_attempt e on e.job_id = a.job_id and e.epoch = a.epoch
+where a.job_id = $1 order by a.epoch;
 
 -- name: history
 -- The history entries of a job.

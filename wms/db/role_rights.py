@@ -50,7 +50,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "job_event": "select",
         "job_move": "select insert delete",
         "job_record": "select",
-        "lease": "select delete update(accepted_at expires_at phase staging start_seq started_at)",
+        "lease": "select delete update(accepted_at expires_at phase staging start_seq started_at usage_points)",
         "limit_counter": "select update(allowed_until awaited running)",
         "limit_rule": "select insert delete update(most per_second said_at said_by)",
         "operator_order": "select insert delete",

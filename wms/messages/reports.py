@@ -1,6 +1,6 @@
 """The topic `wms.job.reports`: reports of job agents, which run in pilots. Key: the pilot, so that its reports keep their order."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, TypeAlias
 
 import msgspec
 
@@ -31,6 +31,19 @@ TRANSFERS_LIMIT = 40
 """The most entries on transfers in one result: one for each storage host and direction."""
 
 
+POINTS_LIMIT = 64
+"""The most points of what one attempt used over time."""
+CURVES_LIMIT = 64
+"""The most attempts whose points one report has."""
+UsagePoint: TypeAlias = tuple[
+    Annotated[int, msgspec.Meta(ge=0, le=1_000_000_000)],
+    Annotated[int, msgspec.Meta(ge=0, le=2**53)],
+    Annotated[int, msgspec.Meta(ge=0, le=2**53)],
+]
+"""Seconds since the payload began, milliseconds of CPU time until then, and the most KiB of memory since the point before."""
+UsagePoints: TypeAlias = Annotated[tuple[UsagePoint, ...], msgspec.Meta(max_length=POINTS_LIMIT)]
+
+
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
     """The resources that one attempt to run a job used."""
 
@@ -52,6 +65,14 @@ class HostTransfer(msgspec.Struct, frozen=True, kw_only=True):
     """The size of all these files together, in bytes."""
     seconds: Seconds
     """The seconds that all these transfers took together, with those that ran at the same time counted once."""
+
+
+class UsageOverTime(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job's present attempt used over time: all its points, which replace those of earlier reports."""
+
+    job_id: JobId
+    epoch: Epoch
+    points: UsagePoints
 
 
 class StagingReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -142,6 +163,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""
     staging: Annotated[tuple[StagingReport, ...], Many] = ()
     """The progress of the file transfers of the pilot's jobs. Only jobs whose files are moving now have an entry."""
+    usage: Annotated[tuple[UsageOverTime, ...], msgspec.Meta(max_length=CURVES_LIMIT)] = ()
+    """What its jobs used over time. Only jobs with new points have an entry."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

@@ -43,7 +43,7 @@ from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
-from wms.messages.reports import Usage
+from wms.messages.reports import Usage, UsagePoint
 from wms.transfer.movers import TransferSettings
 from wms.transfer.stage_in import TransferSite
 
@@ -198,6 +198,10 @@ class Payload:
             max_rss_bytes=self._watched.peak_bytes,
             disk_bytes=seen.disk_bytes,
         )
+
+    def new_points(self) -> tuple[UsagePoint, ...]:
+        """Return what the payload used over time, if some of it is new since the last call; else nothing."""
+        return self._watched.curve.news() if self._watched else ()
 
     async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> PayloadOutcome:
         """Prepare the directory, start the program, watch it to its end and store its outputs. Return how it ended.

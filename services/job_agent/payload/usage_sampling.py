@@ -19,6 +19,7 @@ import structlog
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits, PayloadUsage, nearness
 from services.job_agent.payload.processes import Process
+from services.job_agent.payload.usage_curve import UsageCurve
 from services.job_agent.threads import Threads
 
 log = structlog.get_logger()
@@ -183,6 +184,7 @@ class Watched:
         self.tree = Tree()
         self.usage = PayloadUsage()
         self.peak_bytes = 0
+        self.curve = UsageCurve()
         self._on_usage = on_usage
         self._on_fault = on_fault
         self._since = time.monotonic()
@@ -230,6 +232,7 @@ class Watched:
         self.usage = msgspec.structs.replace(
             self.usage, cpu_seconds=cpu, memory_bytes=memory, processes=len(tree.pids)
         )
+        self.curve.add(self.age, cpu, memory)
         self._on_usage()
 
     def disk_used(self) -> int:

@@ -37,7 +37,7 @@ from wms.job.state import State
 from wms.lease import Lease
 from wms.messages import queries as asked
 from wms.messages import replies
-from wms.messages.reports import StagingReport
+from wms.messages.reports import StagingReport, UsagePoints
 from wms.messages.site_inbox import Peek, inbox
 
 QUEUES_LIMIT = 10_000
@@ -175,12 +175,17 @@ async def _show_job(tx: Transaction, principal: Principal, query: asked.ShowJob)
         array_index=index,
         parameters=parameters,
         description=msgspec.json.decode(body),
-        attempts=tuple(replies.Attempt(**row) for row in await read_model.attempts(tx, found.job_id)),
+        attempts=tuple(_attempt(row) for row in await read_model.attempts(tx, found.job_id)),
         history=tuple(replies.HistoryLine(**row) for row in await read_model.history(tx, found.job_id)),
         reason_text=reasons[found.job_id]["text"] if reasons else "",
         holders=tuple(replies.HolderLine(**row) for row in await pilot.of_job(tx, found.job_id)),
         lease=_lease(found.lease, await transfer.progress(tx, found.job_id)),
     )
+
+
+def _attempt(row: asyncpg.Record) -> replies.Attempt:
+    points = msgspec.json.decode(row["usage_points"], type=UsagePoints)
+    return replies.Attempt(**{**row, "usage_points": points})
 
 
 def _lease(lease: Lease | None, staging: StagingReport | None) -> replies.LeaseLine | None:

@@ -406,3 +406,21 @@ async def test_a_job_that_cannot_be_understood_by_the_node_fails_for_its_user(pl
     (attempt,) = await place.attempts(missing)
     assert (attempt["outcome"], attempt["reason"]) == ("failed", "NOT_STARTED")
     assert (await place.client.counts(select([str(missing)]))) == {"Failed": 1}
+
+
+async def test_what_a_job_uses_over_time_is_told_while_it_runs_and_kept(place: Grid) -> None:
+    site = place.site()
+    await place.agent(site, slots=1)
+    # Two points need some seconds, and the next renewal tells them.
+    (job_id,) = await place.submit(site, "/bin/sh", "-c", "while :; do :; done", wall_time=14)
+
+    async def told() -> bool:
+        return any(len(each.usage_points) > 1 for each in (await place.client.show(job_id)).attempts)
+
+    await eventually(told, within=60)
+    await place.client.wait(select([str(job_id)]), timeout=60)
+    (attempt,) = (await place.client.show(job_id)).attempts
+    (first, *_, last) = attempt.usage_points
+    assert first[0] <= last[0] <= (attempt.wall_seconds or 0) + 1
+    assert 0 < last[1] / 1_000 <= (attempt.cpu_seconds or 0) + 0.5
+    assert last[2] > 0

@@ -10,7 +10,7 @@ from wms.ids import AttemptId, Epoch, JobId
 from wms.job.job import HANDOUT_LIMIT
 from wms.job.reasons import HOLDING, Code
 from wms.messages import queries
-from wms.messages.reports import HostTransfer, StagingReport, Unfit, Usage
+from wms.messages.reports import HostTransfer, StagingReport, Unfit, Usage, UsageOverTime
 from wms.messages.site_inbox import Kill
 
 
@@ -31,6 +31,26 @@ async def test_a_job_runs_and_is_done(the_world: World) -> None:
     assert (attempt["outcome"], attempt["exit_code"], attempt["stdout_tail"]) == ("done", 0, "hello")
     assert attempt["cpu_user_seconds"] == 1.0
     assert await the_world.history(held[0]) == ["Received", "Waiting", "Matched", "Running", "Done"]
+
+
+async def test_what_a_job_used_over_time_is_kept_with_its_attempt(the_world: World) -> None:
+    held, other = await the_world.running(2)
+    points = ((0, 0, 512), (5, 4_900, 1_024))
+    more = (*points, (10, 9_900, 768))
+    said = [UsageOverTime(job_id=held.job_id, epoch=held.epoch, points=each) for each in (points, more)]
+    await the_world.report(renew=(held,), usage=said[:1])
+    assert await used(the_world, held.job_id) == points
+    stranger = UsageOverTime(job_id=held.job_id, epoch=Epoch(held.epoch + 1), points=points[:1])
+    await the_world.report(who=pilot("p-2"), usage=(said[0],))
+    await the_world.report(usage=(stranger,))
+    await the_world.report(finish=(result(held),), usage=said[1:])
+    assert await used(the_world, held.job_id) == more
+    assert await used(the_world, other.job_id) == ()
+
+
+async def used(world: World, job_id: JobId) -> Any:
+    answer = await world.ask(user(), queries.ShowJob(query_id="q", client="c", job_id=job_id))
+    return answer.attempts[-1].usage_points
 
 
 async def test_a_usual_life_leaves_no_row_of_history_but_its_attempt(the_world: World) -> None:

@@ -248,12 +248,14 @@ ATTEMPT = replies.Attempt(
     output_sha256=SHA,
     output_bytes=1_234,
 )
+POINTS = ((0, 0, 51_200), (5, 4_900, 204_800))
 OFFERED_ATTEMPT = replies.Attempt(
     epoch=1,
     pilot_id=PILOT,
     site="glasgow",
     ce="ce01",
     offered_at=AT,
+    usage_points=(),
     **dict.fromkeys(
         (
             "accepted_at",
@@ -1438,6 +1440,20 @@ GROWN: dict[str, msgspec.Struct] = {
                 ),
             ),
         ),
+    ),
+    "report.usage": reports.Report(
+        report_id=ReportId("rep-9"),
+        pilot_id=PILOT,
+        usage=(reports.UsageOverTime(job_id=JOB, epoch=EPOCH, points=POINTS),),
+    ),
+    "job-detail.usage": replies.JobDetail(
+        **ASKED,
+        job=WAITING_LINE,
+        array_index=None,
+        parameters={},
+        description={"executable": "./sim"},
+        attempts=(msgspec.structs.replace(OFFERED_ATTEMPT, usage_points=POINTS),),
+        history=(),
     ),
     "job-detail.staging": replies.JobDetail(
         **ASKED,

@@ -22,7 +22,7 @@ from wms.bounds import (
     Word,
 )
 from wms.messages.replies.bounds import Counts, Many
-from wms.messages.reports import StagingReport
+from wms.messages.reports import StagingReport, UsagePoints
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,6 +64,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     disk_bytes: Bytes | None
     output_sha256: LongText | None
     output_bytes: Bytes | None
+    usage_points: UsagePoints = ()
+    """What it used over time: points of seconds since its payload began, CPU milliseconds until then, and KiB of memory then."""
 
 
 class HolderLine(msgspec.Struct, frozen=True, kw_only=True):
