@@ -6,11 +6,14 @@ import msgspec
 
 from services.job_agent.payload.limit_enforcement import size
 from services.job_agent.payload.workdir import Harvest, Workdir
+from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import SandboxRef
 from wms.transfer import Objects, keep
 
+KEEPERS = 8
+"""How many outputs an agent stores at a time."""
 UPLOAD_TRIES = 3
 UPLOAD_PAUSE_SECONDS = 0.5
 
@@ -26,19 +29,19 @@ class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def keep_outputs(
-    workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int
+    workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int, threads: Threads
 ) -> KeptOutputs:
     """Store the files that `patterns` choose and what the payload printed, as one sandbox. Faults are in the result.
 
     If the chosen files have more than `allowed` bytes, only the printed output is stored. It is tried again while the store is
-    unavailable.
+    unavailable. `threads` wait for the store. They must not be the loop's own, in which a gateway's store does its work.
     """
     for attempt in range(1, UPLOAD_TRIES):
         try:
-            return await asyncio.to_thread(_kept, workdir, store, patterns, allowed)
+            return await threads.run(_kept, workdir, store, patterns, allowed)
         except Unavailable:
             await asyncio.sleep(UPLOAD_PAUSE_SECONDS * attempt)
-    return await asyncio.to_thread(_kept, workdir, store, patterns, allowed, last=True)
+    return await threads.run(_kept, workdir, store, patterns, allowed, last=True)
 
 
 def _kept(

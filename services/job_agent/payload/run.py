@@ -31,7 +31,7 @@ from services.job_agent.payload.limit_enforcement import (
 )
 from services.job_agent.payload.outcome import PayloadOutcome, reason_of_end, unwatched, whole_usage
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.output_keeping import keep_outputs
+from services.job_agent.payload.output_keeping import KEEPERS, keep_outputs
 from services.job_agent.payload.processes import NotStarted, Process, Processes
 from services.job_agent.payload.shepherd_messages import ProcessEnd, SpawnOrder
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
@@ -89,6 +89,8 @@ class Workplace:
         """The user and group ids to whom payloads' files belong. None if it is the agent's own user, and until entered."""
         self.readers = Threads(1, "tails")
         """A thread that reads what payloads print, so that this does not wait for transfers."""
+        self.keepers = Threads(KEEPERS, "outputs")
+        """Threads that wait until outputs are stored. The loop's own threads are free meanwhile to do the storing."""
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -123,6 +125,7 @@ class Workplace:
         """End all payloads that still run and the shepherd, and delete spare directories."""
         await self._stack.aclose()
         self.readers.close()
+        self.keepers.close()
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
@@ -366,9 +369,8 @@ class Payload:
             )
         if self._description.stdout or self._description.stderr:
             await asyncio.to_thread(self._place.name_printed, self._description)
-        kept = await keep_outputs(
-            self._place, self._store, self._description.output_sandbox, self._limits.output_bytes
-        )
+        chosen, allowed = self._description.output_sandbox, self._limits.output_bytes
+        kept = await keep_outputs(self._place, self._store, chosen, allowed, self._at.keepers)
         harvest = kept.harvest
         if self._contained is not None:
             reason = reason_in_container(reason, ended.exit_code, harvest.stderr_tail)

@@ -1,5 +1,7 @@
 """Keeping what a payload leaves: what is stored when all goes well, when it is too much, and while the store is away."""
 
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -8,9 +10,10 @@ from services.job_agent.payload import output_keeping
 from services.job_agent.payload.output_keeping import KeptOutputs, keep_outputs
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
+from services.job_agent.threads import Threads
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code
-from wms.jobdesc.description import JobDescription
+from wms.jobdesc.description import JobDescription, SandboxRef
 from wms.transfer import SandboxStore, download, open_store
 
 MIB = 2**20
@@ -23,6 +26,10 @@ async def _no_inputs(_: Path) -> None:
 
 @pytest.fixture
 async def workdir(tmp_path: Path) -> Workdir:
+    return await a_workdir(tmp_path)
+
+
+async def a_workdir(tmp_path: Path) -> Workdir:
     """Return the directory of a payload that printed a line and wrote two files."""
     root = tmp_path / "run"
     root.mkdir()
@@ -41,6 +48,9 @@ def store(tmp_path: Path) -> SandboxStore:
     return open_store(f"file://{tmp_path}/store")
 
 
+THREADS = Threads(2, "outputs")
+
+
 async def names_in(store: SandboxStore, kept: KeptOutputs, dest: Path) -> set[str]:
     assert kept.output is not None
     dest.mkdir()
@@ -51,7 +61,7 @@ async def names_in(store: SandboxStore, kept: KeptOutputs, dest: Path) -> set[st
 async def test_what_patterns_choose_and_what_was_printed_is_stored(
     workdir: Workdir, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("*.out", "none*"), MIB)
+    kept = await keep_outputs(workdir, store, ("*.out", "none*"), MIB, THREADS)
     assert kept.fault is None
     assert kept.harvest.selection.unmatched == ("none*",)
     assert (kept.harvest.left.names, kept.harvest.stdout_tail) == (("b.log",), "hello\n")
@@ -61,7 +71,7 @@ async def test_what_patterns_choose_and_what_was_printed_is_stored(
 async def test_of_too_much_only_what_was_printed_is_stored(
     workdir: Workdir, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("*.out",), 5)
+    kept = await keep_outputs(workdir, store, ("*.out",), 5, THREADS)
     assert kept.fault is not None
     assert kept.fault.code is Code.OUTPUT_FAILED
     assert "would hold 6" in kept.fault.text
@@ -71,7 +81,7 @@ async def test_of_too_much_only_what_was_printed_is_stored(
 async def test_a_pattern_that_leads_out_chooses_nothing_and_is_named(
     workdir: Workdir, store: SandboxStore, tmp_path: Path
 ) -> None:
-    kept = await keep_outputs(workdir, store, ("../*",), MIB)
+    kept = await keep_outputs(workdir, store, ("../*",), MIB, THREADS)
     assert kept.fault is not None
     assert kept.fault.code is Code.OUTPUT_FAILED
     assert await names_in(store, kept, tmp_path / "got") == PRINTED
@@ -92,7 +102,7 @@ async def test_a_store_that_stays_away_leaves_the_harvest_and_an_agent_fault(
 ) -> None:
     monkeypatch.setattr(output_keeping, "UPLOAD_PAUSE_SECONDS", 0.0)
     take_away(tmp_path / "store")
-    kept = await keep_outputs(workdir, store, ("*.out",), MIB)
+    kept = await keep_outputs(workdir, store, ("*.out",), MIB, THREADS)
     assert (kept.output, kept.harvest.stdout_tail) == (None, "hello\n")
     assert kept.fault is not None
     assert kept.fault.code is Code.AGENT_ERROR
@@ -112,6 +122,34 @@ async def test_a_store_that_comes_back_gets_the_outputs(
         return harvest(patterns)
 
     monkeypatch.setattr(workdir, "harvest", harvest_and_bring_back)
-    kept = await keep_outputs(workdir, store, ("*.out",), MIB)
+    kept = await keep_outputs(workdir, store, ("*.out",), MIB, THREADS)
     assert (kept.fault, len(tries)) == (None, 2)
     assert await names_in(store, kept, tmp_path / "got") == {"a.out", *PRINTED}
+
+
+class StoreOfALoop:
+    """A store that works in the threads of an event loop, as that behind a gateway does."""
+
+    def __init__(self, store: SandboxStore) -> None:
+        self._store = store
+        self._loop = asyncio.get_running_loop()
+        self.max_object = store.max_object
+
+    def keep(self, source: Path | bytes) -> SandboxRef:
+        working = asyncio.to_thread(self._store.keep, source)
+        return asyncio.run_coroutine_threadsafe(working, self._loop).result()
+
+    async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
+        return await self._store.fetch(sha256, to_path)
+
+
+def test_more_outputs_than_the_loop_has_threads_are_stored_at_once(
+    tmp_path: Path, store: SandboxStore
+) -> None:
+    async def store_all() -> list[KeptOutputs]:
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(1))
+        place, at = await a_workdir(tmp_path), StoreOfALoop(store)
+        async with asyncio.timeout(30):
+            return await asyncio.gather(*(keep_outputs(place, at, (), MIB, THREADS) for _ in range(3)))
+
+    assert [each.fault for each in asyncio.run(store_all())] == [None] * 3
