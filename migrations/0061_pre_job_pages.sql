@@ -27,14 +27,6 @@ drop index concurrently if exists job_by_group;
 
 create index concurrently job_by_group on job (owner, job_group, job_id) where job_group <> '';
 
-drop index concurrently if exists job_by_site;
-
-create index concurrently job_by_site on job (owner, site, job_id) where site is not null;
-
-drop index concurrently if exists job_unmatched;
-
-create index concurrently job_unmatched on job (owner, job_id) where site is null;
-
 drop index concurrently if exists job_by_rare_state;
 
 create index concurrently job_by_rare_state on job (owner, rare_state, job_id) where rare_state is not null;

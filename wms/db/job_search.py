@@ -47,8 +47,6 @@ class JobIndex(msgspec.Struct, frozen=True):
     """The states of the jobs to be found by this index; empty: any state."""
     rare_state: State | None = None
     group: str | None = None
-    site: str | None = None
-    is_unmatched: bool = False
     at_pilots: bool = False
     """Whether to scan the leases instead, which name the jobs that pilots have."""
 
@@ -56,8 +54,9 @@ class JobIndex(msgspec.Struct, frozen=True):
 def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
     """Yield indexes in which all selected jobs are found, each job in one of them.
 
-    Jobs in rare states have an index over all owners. The indexes of groups, sites and unmatched jobs begin with the owner. If
-    neither scope nor selector names an owner, all jobs are scanned instead.
+    Jobs in rare states have an index over all owners. The index of groups begins with the owner; if neither scope nor selector names
+    one, all jobs are scanned instead. Sites have no index: a job gets its site as it is matched, and each match would write to all
+    indexes of its row.
     """
     if not selector.states:
         yield _narrowest(scope, selector, ())
@@ -72,13 +71,8 @@ def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
 
 
 def _narrowest(scope: Scope, selector: Selector, states: tuple[State, ...]) -> JobIndex:
-    if scope.owner is None and selector.owner is None:
-        return JobIndex(states)
-    if selector.job_group:
-        return JobIndex(states, group=selector.job_group)
-    if selector.site is not None:
-        return JobIndex(states, site=selector.site)
-    return JobIndex(states, is_unmatched=states == (State.WAITING,))
+    has_owner = scope.owner is not None or selector.owner is not None
+    return JobIndex(states, group=(selector.job_group or None) if has_owner else None)
 
 
 async def search(
@@ -129,8 +123,7 @@ async def _along(
         rows = await tx.fetch(query, *conditions, states)
     else:
         query = SQL["newest" if page.newest else "oldest"]
-        beside = (index.rare_state, index.group, index.site, index.is_unmatched)
-        rows = await tx.fetch(query, *conditions, states, *beside)
+        rows = await tx.fetch(query, *conditions, states, index.rare_state, index.group)
     ids = [row["job_id"] for row in rows if row["selected"]]
     return FoundJobs(ids, next((row["job_id"] for row in rows if not row["selected"]), None))
 

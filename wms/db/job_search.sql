@@ -1,13 +1,12 @@
 -- name: oldest
 -- The first jobs after an id that a user may see and that all conditions select, among the next $12 jobs of an owner, or those of them
--- with one rare state, group or site, or without a site: each of these has an index. If fewer than wanted are selected, and not all
--- jobs were looked at, a last row has the id of the last job that was.
+-- with one rare state or group: each of these has an index. If fewer than wanted are selected, and not all jobs were looked at, a
+-- last row has the id of the last job that was.
 with looked as materialized (
     select j.job_id, j.owner_group, j.vo, j.state, j.site, j.name, j.job_group, j.changed_at, j.array_index
     from job j
     where ($1::text is null or j.owner = $1) and ($4::text is null or j.owner = $4) and ($9::bigint is null or j.job_id > $9)
       and ($14::text is null or j.rare_state = $14) and ($15::text is null or j.job_group = $15 and j.job_group <> '')
-      and ($16::text is null or j.site = $16) and not ($17 and j.site is not null)
     order by j.job_id limit $12
 ), hits as materialized (
     select l.job_id from looked l
@@ -28,7 +27,6 @@ with looked as materialized (
     from job j
     where ($1::text is null or j.owner = $1) and ($4::text is null or j.owner = $4) and ($9::bigint is null or j.job_id < $9)
       and ($14::text is null or j.rare_state = $14) and ($15::text is null or j.job_group = $15 and j.job_group <> '')
-      and ($16::text is null or j.site = $16) and not ($17 and j.site is not null)
     order by j.job_id desc limit $12
 ), hits as materialized (
     select l.job_id from looked l
