@@ -128,10 +128,10 @@ def test_the_narrowest_index_is_chosen_for_an_owner() -> None:
 
     waiting = (State.WAITING,)
     assert one(ANN, site="A", job_group="g") == JobIndex(group="g")
-    assert one(ANN, site="A") == JobIndex(site="A")
-    assert one(ALL, site="A") == JobIndex(), "by owner, so that ids are in order"
-    assert one(ALL, site="A", owner="ann") == JobIndex(site="A")
-    assert one(ANN, states=waiting) == JobIndex(waiting, is_unmatched=True)
+    assert one(ALL, job_group="g") == JobIndex(), "by owner, so that ids are in order"
+    assert one(ALL, job_group="g", owner="ann") == JobIndex(group="g")
+    assert one(ANN, site="A") == JobIndex(), "a job gets its site as it is matched"
+    assert one(ANN, states=waiting) == JobIndex(waiting)
     assert one(ANN, states=(State.DONE,), name="x") == JobIndex((State.DONE,))
 
 

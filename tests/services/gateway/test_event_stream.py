@@ -139,7 +139,7 @@ async def test_a_stream_ends_soon_after_its_user_was_revoked(door: Door, owner: 
     url, timeout = f"{door.url}/api/v1/events", aiohttp.ClientTimeout(total=None)
     async with door.session.get(url, headers=door.headers(owner), timeout=timeout) as answer:
         await answer.content.readuntil(b"\n\n")
-        door.revocations.replace([Revocation("user", owner)])
+        door.revocations.replace([Revocation("subject", owner)])
         try:
             # Sooner than the place is told anew, when a stream writes anyway.
             async with asyncio.timeout(QUIET_SECONDS - 2):

@@ -79,7 +79,7 @@ async def _follow_until_killed(place: Place, other: Door, mine: Follower) -> Non
     wanted = len(mine.told) + 10
     async with (
         a_process(place, other.session) as (url, process),
-        mine.following(Door(place, url, other.session, other.bounds)),
+        mine.following(Door(place, url, other.session, other.bounds, other.revocations)),
     ):
         await eventually(lambda: len(mine.told) > wanted)
         process.kill()
