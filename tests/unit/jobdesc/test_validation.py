@@ -86,7 +86,18 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"whole_node": 1}, "whole_node"),
     *(
         ({"container": each}, "container")
-        for each in ("-v/:/", "a b", "a;b", "/a/../b", "/", "file:/a", "$(x)", "a" * 1_001)
+        for each in (
+            "-v/:/",
+            "a b",
+            "a;b",
+            "/a/../b",
+            "/",
+            "file:/a",
+            "docker-archive:x.tar",
+            "docker://dir:x",
+            "$(x)",
+            "a" * 1_001,
+        )
     ),
     ({"network": "none"}, "network"),
     ({"network": "host", "container": "a"}, "network"),
