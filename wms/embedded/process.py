@@ -91,8 +91,10 @@ class Child:
 
     def send(self, sig: signal.Signals) -> None:
         """Send a signal to the process; do nothing if it has ended."""
-        with contextlib.suppress(ProcessLookupError):
-            self._process.send_signal(sig)
+        # Not by asyncio's process: it first takes the exit code of one that has just ended, so that its watcher finds none and says 255.
+        if self.running:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, sig)
 
     async def stop(
         self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
