@@ -14,7 +14,7 @@ OFFERS = 10_000
 
 
 async def test_ten_thousand_offers_are_answered_within_the_quota(the_world: World) -> None:
-    rules = ReservationRules(quotas={"*": VoQuota(agreements=200)})
+    rules = ReservationRules(quotas={"*": VoQuota(agreements=200, owner_agreements=200)})
     site = Site(the_world, cpus=64, rules=rules)
     (job,) = await the_world.submitted()
     reply = await the_world.submit(who=user("bob", vo="atlas"))
