@@ -271,6 +271,7 @@ SUBMIT_OPTIONS = {
     "--series": "a=count=1",
     "--tag": "t",
     "--platform": "p",
+    "--container": "docker://busybox",
     "--site": "A",
     "--banned-site": "B",
     "--ce": "c",
@@ -302,7 +303,7 @@ def test_every_option_that_takes_a_value_takes_one(capsys: Captured, place: Path
         plan = planned(capsys, option, value, "j.toml")
         assert str(plan["descriptions"]).startswith("[{'executable': 'echo'"), option
     flags = {"dry_run", "strict", "hold", "wait", "whole_node", "retry_of"}
-    flags.add("max_processors")  # it goes with --min-processors alone
+    flags |= {"max_processors", "network"}  # they go with --min-processors and --container alone
     every = {each.name for group in SubmitOptions().groups() for each in fields(group)}
     names = {name.replace("_", "-") for name in every - flags}
     tried = {option.removeprefix("--") for option in SUBMIT_OPTIONS} - {"param"} | {"parameter"}
