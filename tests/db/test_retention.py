@@ -185,7 +185,8 @@ async def test_history_there_was_is_kept_by_the_migration(empty_database: str) -
         " values (11999999, 3, 'Waiting', 'match', 'Matched', 1, 't')"
     )
     for migration in known[place:]:
-        await connection.execute(migration.sql)
+        for part in [migration.sql] if migration.in_transaction else migration.statements:
+            await connection.execute(part)
     bound = await connection.fetchval(
         "select pg_get_expr(relpartbound, oid) from pg_class where relname = 'job_move_first'"
     )

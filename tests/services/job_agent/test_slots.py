@@ -18,7 +18,7 @@ from tests.services.job_agent.payload.processes import until
 from tests.unit.job_agent.examples import failing, offered
 from wms.ids import AttemptId, PilotId, SiteName
 from wms.job.reasons import Code
-from wms.messages.reports import Result
+from wms.messages.reports import Result, UsageOverTime
 from wms.transfer import open_store
 
 
@@ -41,7 +41,7 @@ class Heard:
 
     def decline(self, held: list[AttemptId]) -> None: ...
 
-    def finish(self, result: Result) -> None:
+    def finish(self, result: Result, usage: UsageOverTime | None = None) -> None:
         self.results[result.attempt_id] = result
 
 
