@@ -1,4 +1,4 @@
-"""The answers of the gateway about itself: that it accepts requests, and which operations it serves."""
+"""Operations by which the gateway describes itself: its health, and the OpenAPI document of all operations."""
 
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from wms import __version__
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The answer that the gateway accepts requests, with its version."""
+    """The body of the response to `GET /health`: the version of the gateway. Any response shows that the gateway accepts requests."""
 
     version: str
 
@@ -31,18 +31,21 @@ OPENAPI: Final = Operation(
 
 
 class About:
-    """The endpoint of a document that never changes."""
+    """The endpoint of a JSON document that is fixed at the start, such as the health response or the OpenAPI document."""
 
     def __init__(self, said: object, desk: Desk) -> None:
         self._raw, self._mark = msgspec.json.encode(said), conditional.mark_of(said)
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the document, without asking for a token. Raise TooMany if the sender's address has asked too often."""
+        """Return the document without checking a token; status 304 without a body if the client has it.
+
+        Raise TooMany if the client's address exceeds its request rate.
+        """
         self._desk.gate.admit_anyone(request)
         return conditional.response(request, self._raw, self._mark)
 
 
 def health() -> GatewayHealth:
-    """Return the answer to requests for `/health`."""
+    """Return the body of the response to `GET /health`."""
     return GatewayHealth(version=__version__)

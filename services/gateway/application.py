@@ -1,4 +1,4 @@
-"""The application: paths with their endpoints, and problem details (RFC 9457) for every error."""
+"""The ASGI application: maps paths to endpoints, and turns every error into problem details (RFC 9457)."""
 
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import partial
@@ -43,7 +43,7 @@ log = structlog.get_logger()
 Endpoint: TypeAlias = Callable[[Request], Awaitable[Response]]
 
 GZIP_BYTES = 1_000
-"""The size in bytes from which on answers are compressed for clients that accept it."""
+"""Responses of at least this many bytes are compressed if the client accepts gzip."""
 
 
 def application(desk: Desk) -> Starlette:
@@ -60,7 +60,7 @@ def application(desk: Desk) -> Starlette:
 
 
 def _paths(desk: Desk) -> Iterator[BaseRoute]:
-    """Yield the paths, each with the endpoints of all its methods. So a refusal of another method can name these."""
+    """Yield one path for each URL, with the endpoints of all its methods. So a 405 response can list the allowed methods."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for each in OPERATIONS:
         by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
@@ -106,7 +106,7 @@ async def _refused(_: Request, fault: WmsError) -> Response:
 
 
 async def _not_served(request: Request, fault: HTTPException) -> Response:
-    """Return the response to an unknown path, or to a method that a path does not have."""
+    """Return the response to an unknown path (404), or to a method that the path does not have (405)."""
     code = "METHOD_NOT_ALLOWED" if fault.status_code == 405 else "NO_SUCH_ROUTE"
     detail = f"nothing is served for {request.method} here"
     problem = ProblemDetails(
@@ -120,7 +120,7 @@ async def _not_served(request: Request, fault: HTTPException) -> Response:
 
 
 async def _failed(_: Request, error: Exception) -> Response:
-    """Return the response to a request that failed by a bug. The log has the traceback, and the response nothing of it."""
+    """Return the response with status 500 to a request that failed by a bug. The log gets the error; the response shows nothing of it."""
     log.error("request failed", error=repr(error))
     return _response(
         ProblemDetails(

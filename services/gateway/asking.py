@@ -1,4 +1,4 @@
-"""Answers a request by asking a service: the parameters become a message, and the service's reply the response."""
+"""Endpoints that ask a service: the request becomes a Kafka message, and the service's reply becomes the response."""
 
 import asyncio
 from collections.abc import Mapping
@@ -32,11 +32,11 @@ CODECS: Final[Mapping[str, Codec[Any]]] = {
     commands.TOPIC: Codec(commands.Command),
     queries.TOPIC: Codec(queries.Asked),
 }
-"""The services' own checks of messages, by topic: a message that a service could not read is never sent."""
+"""The message checks that the services use, by topic. The gateway applies them first, so it sends no message that a service cannot decode."""
 
 
 class PilotDesk:
-    """What the endpoints of pilots share: what they send, the inboxes of sites, and the answers to exchanges of secrets."""
+    """What the endpoints for pilots share: the sender of pilots' messages, the readers of orders by site, and the exchanges of secrets for tokens."""
 
     def __init__(self, outbox: GroupedSends, inboxes: SiteInboxes, exchanges: ExchangeAnswers) -> None:
         self.outbox = outbox
@@ -45,7 +45,7 @@ class PilotDesk:
 
 
 class Desk:
-    """What the endpoints share: the gate, the way to the services, the feed of events, and the settings."""
+    """What all endpoints share: the check of tokens and rates, the channels to services, the feed of job events, the store and the settings."""
 
     def __init__(
         self,
@@ -71,37 +71,48 @@ class Desk:
         self.signed_url_seconds = signed_url_seconds
         self.under_way = UnderWay(settings.owner_requests)
         self.ending = asyncio.Event()
-        """Set once the gateway ends, so that streams of events end too."""
+        """Set when the gateway begins to shut down. Streams of events watch it and end."""
         self.handled = 0
-        """The number of requests with a token that were admitted."""
+        """The number of requests with a valid token that were admitted since the start."""
 
     def end(self) -> None:
-        """End the streams of events, because the gateway ends."""
+        """End all streams of job events and of orders to pilots, because the gateway shuts down."""
         self.ending.set()
         self.feed.followers.wake()
         self.pilots.inboxes.end()
 
     def admit(self, request: Request, *, payloads: bool = False) -> UserCredential:
-        """Return the token of a request. Raise Rejected if it is missing or invalid, or if a budget is spent.
+        """Return the verified token of a request. With `payloads`, a payload's token is accepted too.
 
-        Tokens of payloads are refused without `payloads`.
+        Raise Rejected if the token is missing, invalid or not accepted. Raise TooMany if a request rate or the owner's number of parallel
+        requests is exceeded.
         """
         return self.admit_as(request, payloads=payloads)[0]
 
     def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
-        """Return the token of a pilot's request, and the pilot. Without `pilot_id` it may be any. Rejected: see `Gate.admit_pilot`."""
+        """Return the verified token of a pilot's request, and the pilot that it names. With `pilot_id`, the token must be that pilot's.
+
+        Raise Rejected if the token is missing, invalid or no such pilot's, and TooMany if a request rate is exceeded.
+        """
         admitted = self.gate.admit_pilot(request, pilot_id)
         self.handled += 1
         return admitted
 
     def admit_holder(self, request: Request) -> UserCredential:
-        """Return the token of a pilot, or of a payload. Raise Rejected for others; see `Gate.admit_pilot`."""
+        """Return the verified token of a request by a pilot or a payload.
+
+        Raise Rejected if the token is missing, invalid or of another kind, and TooMany if a request rate is exceeded.
+        """
         admitted = self.gate.admit_holder(request)
         self.handled += 1
         return admitted
 
     def admit_as(self, request: Request, *, payloads: bool = False) -> tuple[UserCredential, Principal]:
-        """Return the token of a request and who it names. Rejected: see `Gate.admit` and `UnderWay.enter`."""
+        """Return the verified token of a request, and the principal that it names. With `payloads`, a payload's token is accepted too.
+
+        Raise Rejected if the token is missing, invalid or not accepted. Raise TooMany if a request rate or the owner's number of parallel
+        requests is exceeded.
+        """
         credential, principal = self.gate.admit(request, payloads=payloads)
         self.under_way.enter(request, principal.owner)
         self.handled += 1
@@ -109,14 +120,17 @@ class Desk:
 
 
 class Asking:
-    """The endpoint of one route."""
+    """The endpoint of one route: sends the route's message to a service and returns the reply."""
 
     def __init__(self, route: Route, desk: Desk) -> None:
         self._route = route
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the response to a request. Raise Rejected or Unavailable, which the application turns into problem details."""
+        """Send the route's message, and return the response with the service's reply; status 304 if the client of a GET has it already.
+
+        Raise Rejected if the request is malformed or refused, and Unavailable if no reply comes in time.
+        """
         route, settings = self._route, self._desk.settings
         credential = self._desk.admit(request, payloads=route.for_payloads)
         given: list[Any] = [received.parameters(request, route.parameters)]
@@ -132,10 +146,9 @@ class Asking:
 async def ask(
     channel: Channel, route: Route, request_id: str, message: msgspec.Struct, seconds: float
 ) -> Any:
-    """Send a route's message, and return the part of the reply that the response shows.
+    """Send a route's message, and return the reply, or the part of it that the route shows.
 
-    Raise Rejected if the message is malformed or the service refuses it. Raise Unavailable after `seconds` without an
-    answer.
+    Raise Rejected if the message is malformed or the service refuses it. Raise Unavailable if no reply comes within `seconds`.
     """
     CODECS[route.topic].decode(encode(message))
     kind = route.reply or route.answer
@@ -144,5 +157,5 @@ async def ask(
 
 
 def json_response(value: Any, status: int = 200) -> Response:
-    """Return a response with the value as JSON."""
+    """Return a response with the value encoded as JSON, and this HTTP status."""
     return Response(msgspec.json.encode(value), status, media_type=JSON_TYPE)

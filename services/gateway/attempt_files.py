@@ -1,9 +1,7 @@
-"""Files of attempts through the gateway: a pilot reads the input sandboxes of jobs that it holds, and stores their outputs.
+"""Sandboxes of attempts: a pilot downloads the inputs of jobs that it holds, and uploads their outputs.
 
-A payload reads those of its own job.
-
-The job manager says whether the pilot holds the job under the epoch that the request names. Its answer is believed for a few seconds,
-so that a job with many inputs, or a transfer that goes on after a break, is asked for once.
+A payload downloads the inputs of its own job. The job manager confirms that the pilot holds the job's lease under the epoch in the request.
+The gateway caches each confirmation for some seconds, so that several files of one job need one query.
 """
 
 import time
@@ -27,19 +25,22 @@ from wms.jobdesc.description import SandboxRef
 from wms.messages import queries, replies
 
 BELIEVED_SECONDS: Final = 5.0
-"""Seconds for which it is believed that a pilot holds a job. What is stored after a lease is lost, no result can refer to."""
+"""How long the job manager's confirmation of a lease is cached, in seconds.
+
+An output that is uploaded after the lease was lost does no harm, as no accepted report refers to it.
+"""
 REMEMBERED: Final = 10_000
 
 
 class OneAttempt(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An attempt of a job."""
+    """The parameters in the path: a job's id, and the epoch of its attempt."""
 
     job_id: JobNumber
     epoch: EpochNumber
 
 
 class OneInput(OneAttempt, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An input sandbox of an attempt."""
+    """The parameters in the path: a job's id, the epoch of its attempt, and the SHA-256 digest of an input sandbox."""
 
     sha256: Digest
 
@@ -66,14 +67,17 @@ OUTPUT: Final = Operation(
 
 
 class AttemptFiles:
-    """The endpoints of pilots' files."""
+    """The endpoints by which pilots and payloads download inputs, and pilots upload outputs."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._believed = BoundedCache[tuple[str, AttemptId], tuple[float, replies.HeldLease]](REMEMBERED)
 
     async def input(self, request: Request) -> Response:
-        """Return an input archive; ranges of it may be asked for. Rejected: the job is not the pilot's, or has no such input."""
+        """Return an input archive, or the byte range that the request asks for.
+
+        Raise Rejected if the pilot does not hold the attempt, the job has no such input, or the gateway has no store.
+        """
         credential = self._desk.admit_holder(request)
         given = received.parameters(request, OneInput)
         opened(self._desk)
@@ -83,7 +87,10 @@ class AttemptFiles:
         return await archive(self._desk, request, given.sha256, f"{given.sha256}.tar.gz")
 
     async def output(self, request: Request) -> Response:
-        """Keep an archive under the digest of its bytes. Rejected: the job is not the pilot's."""
+        """Store the archive in the body under its digest, and return the reference to it.
+
+        Raise Rejected if the pilot does not hold the attempt, the archive is too large or too slow, or there is no store.
+        """
         credential = self._desk.admit_pilot(request)[0]
         given = received.parameters(request, OneAttempt)
         received.require_type(request, ARCHIVE)
@@ -92,7 +99,10 @@ class AttemptFiles:
         return json_response(await kept(request, store, self._desk.settings.read_seconds), CREATED)
 
     async def _held(self, credential: UserCredential, given: OneAttempt) -> replies.HeldLease:
-        """Return the job manager's word that the pilot of this token holds the attempt. Rejected: it does not."""
+        """Return the lease that the token's holder has on the attempt, from the cache or the job manager.
+
+        Raise Rejected if it has none, and Unavailable if the job manager does not answer in time.
+        """
         attempt_id = AttemptId(JobId(given.job_id), Epoch(given.epoch))
         key = (credential.token, attempt_id)
         known = self._believed.get(key)

@@ -1,7 +1,7 @@
-"""The way from the gateway to the services: one connection to the broker for all users, and a channel for each request.
+"""The connection from the gateway to the services: one to the broker for all users, and one channel for each request.
 
-The token goes with each message. The key of an answer names the owner whom the service verified, and the random client of one request:
-no answer reaches a request of another owner, of another token, or of another gateway.
+Each message has the user's token in its headers. A reply's Kafka key names the verified owner and the random client id of one request. So
+no reply reaches a request of another owner, of another token or of another gateway.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from wms.runtime import clock
 
 
 class CallerChannel(Channel):
-    """The channel of one request, under the token that it came with."""
+    """The channel of one HTTP request, which sends messages under that request's token."""
 
     def __init__(self, requests: BrokerRequests, credential: UserCredential) -> None:
         self.client = GATEWAY_CLIENT + uuid.uuid4().hex
@@ -28,10 +28,10 @@ class CallerChannel(Channel):
         self._credential = credential
 
     async def open(self, timeout: float) -> None:
-        """Do nothing: the connection is the gateway's."""
+        """Do nothing: all channels share one connection, which `Callers` opens."""
 
     async def close(self) -> None:
-        """Do nothing: the connection is the gateway's."""
+        """Do nothing: all channels share one connection, which `Callers` closes."""
 
     async def ask(
         self,
@@ -43,7 +43,11 @@ class CallerChannel(Channel):
         *,
         in_order: bool = True,
     ) -> A:
-        """Send a message under the token, and return the service's answer. The errors are those of the port."""
+        """Send a message to `topic` under the token, and return the reply, decoded as `answer`.
+
+        With `in_order`, the service handles it after the user's earlier messages. Raise Rejected if the token has expired or the service
+        refuses the message, and Unavailable if no reply comes within `timeout` seconds.
+        """
         self._credential.check(clock.timestamp())
         return await self._requests.ask(
             topic,
@@ -57,12 +61,12 @@ class CallerChannel(Channel):
         )
 
     async def end_of(self, topic: Topic) -> Reader:
-        """Return a reader of a topic from its end on. Unavailable: no broker answers."""
+        """Return a reader of the records that are added to a topic from now on. Raise Unavailable if no broker answers."""
         return await self._requests.end_of(topic)
 
 
 class Callers:
-    """Keeps the connection, and makes channels over it."""
+    """Keeps one connection to the broker for all users, and makes channels over it."""
 
     name = "answers"
 
@@ -70,18 +74,18 @@ class Callers:
         self._requests = BrokerRequests(kafka, find(GATEWAY_INBOX), "wms-gateway")
 
     async def run(self) -> None:
-        """Keep the connection until `close`, which comes after the last request: cancelled, it only returns."""
+        """Keep the connection open until `close`. Cancelling this call does not close it, since the last requests still need it."""
         await asyncio.shield(self._requests.begin())
 
     @property
     def waiting(self) -> int:
-        """The number of messages whose answers are awaited."""
+        """The number of sent messages whose replies have not come yet."""
         return self._requests.waiting
 
     def channel(self, credential: UserCredential) -> Channel:
-        """Return a channel for one request with a verified token."""
+        """Return a new channel for one request, which sends messages under this verified token."""
         return CallerChannel(self._requests, credential)
 
     async def close(self) -> None:
-        """Disconnect; requests that wait for an answer are given up."""
+        """Close the connection. Requests that wait for a reply get none."""
         await self._requests.close()

@@ -1,6 +1,6 @@
-"""Conditional requests: an answer that its reader has already is not sent again (304).
+"""Conditional requests: a response that the client has already is not sent again, but answered with status 304.
 
-The mark of an answer (`ETag`) leaves out what only names the request, so that the same content has the same mark at every gateway.
+The ids of the request and the client do not enter the ETag, so every gateway gives equal content the same ETag.
 """
 
 import hashlib
@@ -16,21 +16,21 @@ NOT_MODIFIED: Final = 304
 HEADER: Final = "if-none-match"
 OF_REQUEST: Final = ("query_id", "client")
 CACHED: Final = "private, no-cache"
-"""Readers may keep an answer for themselves, and ask each time whether it still holds."""
+"""The value of `Cache-Control`: clients may keep a response for themselves, but must ask each time whether it is still current."""
 
 
 def answer_to(request: Request, value: Any) -> Response:
-    """Return the response with this value as JSON; an empty one if the reader has it already."""
+    """Return the response with the value as JSON and its ETag; status 304 without a body if the client has that ETag."""
     return response(request, msgspec.json.encode(value), mark_of(value))
 
 
 def response(request: Request, raw: bytes, mark: str) -> Response:
-    """Return the response with this JSON under this mark; an empty one if the reader has it already."""
+    """Return the response with the JSON in `raw` and the ETag `mark`; status 304 without a body if the client has that ETag."""
     return unchanged(request, mark) or Response(raw, media_type=JSON_TYPE, headers=headers(mark))
 
 
 def unchanged(request: Request, mark: str) -> Response | None:
-    """Return the response to a reader who names this mark; None to others."""
+    """Return a response with status 304 if the request's `If-None-Match` names the ETag `mark` or is `*`; otherwise None."""
     named = {each.strip().removeprefix("W/") for each in request.headers.get(HEADER, "").split(",")}
     if not named & {mark.removeprefix("W/"), "*"}:
         return None
@@ -38,12 +38,12 @@ def unchanged(request: Request, mark: str) -> Response | None:
 
 
 def headers(mark: str) -> dict[str, str]:
-    """Return the headers that go with a marked answer."""
+    """Return the response headers for the ETag `mark`: `ETag` and `Cache-Control`."""
     return {"ETag": mark, "Cache-Control": CACHED}
 
 
 def mark_of(value: Any) -> str:
-    """Return the mark of an answer. It is weak, as answers of one mark may differ in the names of their requests."""
+    """Return the ETag of a value. The tag is weak, since responses with the same ETag may differ in the ids of their requests."""
     if isinstance(value, msgspec.Struct):
         value = msgspec.structs.replace(
             value, **{name: "" for name in OF_REQUEST if name in value.__struct_fields__}

@@ -18,29 +18,35 @@ def _is_loopback(host: str) -> bool:
 
 
 class GatewaySettings(Section, frozen=True, kw_only=True):
-    """The address and certificate of the gateway, and how much it accepts at a time."""
+    """The table `[gateway]`: listening address, TLS certificate, timeouts, and limits on connections and parallel requests."""
 
     host: GivenName = "127.0.0.1"
-    """The address to listen on. Other machines reach it only with a certificate, or through a proxy that has one."""
+    """The address to listen on. Unless it is a loopback address, a certificate or a TLS proxy (`behind_proxy`) is required."""
     port: Annotated[int, Meta(ge=1, le=65_535)] = 8480
     certificate: Line = ""
-    """A file with the certificate and its chain. With it the gateway speaks HTTPS alone."""
+    """The path of a PEM file with the TLS certificate and its chain. With it the gateway accepts only HTTPS; empty: plain HTTP."""
     private_key: Line = ""
-    """The file with the certificate's private key; empty if the certificate's file contains it."""
+    """The path of the PEM file with the certificate's private key; empty if the certificate's file contains the key."""
     behind_proxy: bool = False
-    """Whether a proxy before the gateway does TLS, so that the gateway may listen on any address without a certificate."""
+    """Whether a reverse proxy in front of the gateway does TLS. Then the gateway may listen on any address without a certificate."""
     answer_seconds: Seconds = 30.0
-    """Seconds to wait for a service's answer."""
+    """How long a request waits for a service's reply, in seconds; after that it is answered with status 503."""
     read_seconds: Seconds = 30.0
-    """Seconds to wait for a request's headers, and for the pieces of its body."""
+    """How long the gateway waits for a request's headers, or for more of its body, in seconds.
+
+    After that it cuts the connection, or answers with status 408.
+    """
     write_seconds: Seconds = 30.0
-    """Seconds after which a connection is cut whose reader takes nothing of an answer."""
+    """How long a client may leave a response unread, in seconds; after that its connection is cut."""
     connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 20_000
-    """The most connections at a time; further ones are told to come again. A pilot has two."""
+    """The most open connections; requests on further ones are answered with status 503. An attached pilot has two connections."""
     address_connections: Annotated[int, Meta(ge=1, le=1_000_000)] = 12_000
-    """The most connections of one address at a time; further ones are cut off. A site's pilots may share one. Not counted behind a proxy."""
+    """The most open connections from one client address; further ones are cut at once. Many pilots of a site may share one address.
+
+    Behind a proxy this limit does not apply.
+    """
     owner_requests: Annotated[int, Meta(ge=1, le=100_000)] = 100
-    """The most requests of one owner under way at a time, streams of events among them."""
+    """The most requests of one owner at the same time, including streams of events; further ones are answered with status 429."""
 
     def __post_init__(self) -> None:
         if not (self.certificate or self.behind_proxy or _is_loopback(self.host)):
@@ -48,26 +54,29 @@ class GatewaySettings(Section, frozen=True, kw_only=True):
 
     @property
     def url(self) -> str:
-        """The URL of the gateway, without a path."""
+        """The base URL of the gateway, without a path: scheme, host and port as configured."""
         return f"{'https' if self.certificate else 'http'}://{self.host}:{self.port}"
 
 
 class GatewayStore(Section, frozen=True, kw_only=True):
-    """The sandbox store of input archives and outputs."""
+    """The table `[sandboxes]`: the store of input and output archives."""
 
     url: Line = ""
-    """`file:///absolute/directory` or `s3://bucket/prefix`; empty for none: then no files go through the gateway."""
+    """The store's URL: `file:///absolute/directory` or `s3://bucket/prefix`. If empty, the gateway transfers no files."""
     s3: S3Settings = S3Settings()
-    """The server of a store in S3. Its credentials stay here: clients get URLs that are signed for one object."""
+    """The server and credentials of an S3 store. Clients never get the credentials, only signed URLs of single objects."""
     signed_url_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 600.0
-    """For how long such a URL is good."""
+    """How long a signed URL of the S3 store is valid, in seconds."""
 
 
 Rate = Annotated[float, Meta(gt=0, le=1e6)]
 
 
 class RequestLimits(Section, frozen=True, kw_only=True):
-    """The number of requests that one token, owner, pilot and address may make; further requests are told when to come again."""
+    """The table `[requests]`: request rates per second, and bursts after a pause, for each token, owner, pilot and client address.
+
+    Requests over a rate are answered with status 429 and `Retry-After`.
+    """
 
     token_per_second: Rate = 200.0
     token_burst: Rate = 1_000.0
@@ -79,12 +88,15 @@ class RequestLimits(Section, frozen=True, kw_only=True):
     pilot_per_second: Rate = 50.0
     pilot_burst: Rate = 500.0
     site_address_per_second: Rate = 2_000.0
-    """How many requests of pilots one address may make, which many pilots of a site may share."""
+    """The rate of pilots' requests from one client address, which many pilots of a site may share.
+
+    Requests with a token that was valid before do not count.
+    """
     site_address_burst: Rate = 20_000.0
 
 
 class Config(ServiceConfig, frozen=True, kw_only=True):
-    """The whole configuration file of the gateway."""
+    """The gateway's configuration file: the tables of every service, and `[gateway]`, `[requests]` and `[sandboxes]`."""
 
     gateway: GatewaySettings = GatewaySettings()
     requests: RequestLimits = RequestLimits()

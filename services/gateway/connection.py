@@ -1,7 +1,7 @@
-"""One connection of the HTTP server, bounded in time: who sends or reads too slowly, or does nothing, is cut off.
+"""One connection of the HTTP server, with time limits: a client that sends too slowly, does not read, or stays idle is cut.
 
-Between two requests, and while a request's line and headers come, the sender has `read_seconds`. An answer that the reader does not take
-goes no further, and after `write_seconds` the connection is cut, so that nothing is held for who never reads.
+A client has `read_seconds` to send a request's line and headers, counted from the end of the last response. If a client leaves a response
+unread for `write_seconds`, the connection is cut.
 """
 
 import asyncio
@@ -19,13 +19,13 @@ from services.gateway.config import GatewaySettings
 from services.gateway.gate import network_of
 
 SEND_BUFFER_BYTES: Final = 65_536
-"""How much of a long-lived answer the kernel keeps for a reader, at most about twice as much."""
+"""The size in bytes of the socket's send buffer for a long-lived response. Linux allocates twice as much."""
 KEY: Final = "wms.connection"
-"""The key of the connection in the scope of each of its requests."""
+"""The key in a request's ASGI scope under which endpoints find their `BoundedConnection`."""
 
 
 class ConnectionBounds:
-    """How long connections may stand still, and how many an address may have open."""
+    """The limits of all connections: how long a client may be idle or leave a response unread, and how many connections one address may have."""
 
     def __init__(self, settings: GatewaySettings) -> None:
         self.read_seconds = settings.read_seconds
@@ -34,7 +34,7 @@ class ConnectionBounds:
         self.of_address = None if settings.behind_proxy else settings.address_connections
         self.open = Counter[str]()
         self.cut = 0
-        """The number of connections that were cut off."""
+        """The number of connections that were cut because of a limit, since the start."""
 
     def protocol(
         self,
@@ -43,25 +43,25 @@ class ConnectionBounds:
         app_state: dict[str, Any],
         _loop: asyncio.AbstractEventLoop | None = None,
     ) -> "BoundedConnection":
-        """Return the protocol of a new connection, for the HTTP server."""
+        """Return the protocol object of a new connection. uvicorn calls this with its own configuration and state."""
         return BoundedConnection(self, config, server_state, app_state, _loop)
 
     def enter(self, address: str) -> bool:
-        """Count a connection of an address in. Return whether it has no more than it may."""
+        """Count a new connection of an address. Return whether the address is within its limit; behind a proxy always true."""
         self.open[address] += 1
         return self.of_address is None or self.open[address] <= self.of_address
 
     def leave(self, address: str) -> None:
-        """Count a connection of an address out."""
+        """Count a closed connection of an address."""
         self.open[address] -= 1
         if not self.open[address]:
             del self.open[address]
 
 
 class BoundedConnection(H11Protocol):
-    """A connection with two deadlines: for the next request's headers, and for the answer's reader.
+    """An HTTP/1.1 connection with two deadlines: to send the next request's headers, and to read the response.
 
-    Endpoints find it in the scope of a request, by `KEY`.
+    Endpoints find it in a request's scope, under `KEY`.
     """
 
     def __init__(self, bounds: ConnectionBounds, *server: Any) -> None:
@@ -78,7 +78,7 @@ class BoundedConnection(H11Protocol):
         self._reading = _Deadline(self.loop, bounds.write_seconds, self._cut)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
-        """Begin to wait for the first request; an address with too many connections is cut off at once."""
+        """Start the deadline for the first request; cut the connection at once if its address has too many."""
         super().connection_made(transport)
         if self._bounds.enter(self._address):
             self._asking.set()
@@ -86,43 +86,43 @@ class BoundedConnection(H11Protocol):
             self._cut()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Stop both deadlines, and no longer count the connection for its address."""
         self._bounds.leave(self._address)
         self._asking.lift()
         self._reading.lift()
         super().connection_lost(exc)
 
     def handle_events(self) -> None:
-        """Handle what came."""
+        """Parse what was received; stop the deadline for the headers once they are complete."""
         super().handle_events()
         self._wait_for_request()
 
     def on_response_complete(self) -> None:
-        """Go on to the next request."""
+        """Start the deadline for the next request, as the response is complete."""
         super().on_response_complete()
         self._wait_for_request()
 
     def pause_writing(self) -> None:
-        """Begin to wait for the reader, who does not take what was sent."""
+        """Start the deadline for reading, because the send buffer is full."""
         super().pause_writing()
         self._reading.set()
 
     def resume_writing(self) -> None:
-        """Go on, as the reader took what was sent."""
+        """Stop the deadline for reading, because the client has read enough of the response."""
         super().resume_writing()
         self._reading.lift()
 
     def abort(self) -> None:
-        """Close the connection at once, with whatever its reader did not take."""
+        """Close the connection at once, and discard what was not sent yet."""
         self.transport.abort()
 
     def bound_send_buffer(self) -> None:
-        """Let the kernel keep only little of an answer for a reader that does not take it."""
+        """Limit the socket's send buffer to `SEND_BUFFER_BYTES`, so that little memory is held for a client that does not read."""
         if (sock := self.transport.get_extra_info("socket")) is not None:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
 
     def _wait_for_request(self) -> None:
-        """Let the deadline run while no request is under way; what comes in pieces meanwhile does not put it off."""
+        """Start the deadline for the next request's headers, unless a request is being handled. Partial headers do not extend it."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._asking.lift()
         elif not self.transport.is_closing():
@@ -138,7 +138,7 @@ class BoundedConnection(H11Protocol):
 
 
 class _Deadline:
-    """Calls `act` some seconds after it was set, unless it was lifted before. Set again meanwhile, it stays as it was."""
+    """A timer that calls `act` a fixed number of seconds after `set`, unless `lift` cancels it first. A `set` while it runs changes nothing."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, seconds: float, act: Callable[[], None]) -> None:
         self._set = partial(loop.call_later, seconds, act)

@@ -1,4 +1,4 @@
-"""The dashboard's files as they were built: one page for all its addresses, and files with digests in their names."""
+"""Serves the dashboard's built files: one HTML page for all its URLs, and assets with digests in their names."""
 
 import mimetypes
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from starlette.responses import PlainTextResponse, Response
 from services.gateway.gate import Gate
 
 BUILT: Final = Path(__file__).with_name("dashboard") / "dist"
-"""Where `make dashboard` puts the files; a wheel has them."""
+"""The directory into which `make dashboard` builds the files. A wheel contains it."""
 PAGE: Final = "index.html"
 ADDRESSES: Final = (
     "/",
@@ -24,7 +24,7 @@ ADDRESSES: Final = (
     "/usage",
     "/submit",
 )
-"""The addresses that the page shows something at."""
+"""The URL paths at which the page is served. The page's script shows the view for each."""
 FILES: Final = "/assets/{name}"
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
 NOT_BUILT: Final = (
@@ -42,7 +42,7 @@ HEADERS: Final[Mapping[str, str]] = {
 
 
 class DashboardFiles:
-    """The endpoints of the page and of its files, all of which are read once and kept in memory."""
+    """The endpoints of the dashboard's page and assets. All files are read at the start and kept in memory."""
 
     def __init__(self, gate: Gate, directory: Path = BUILT) -> None:
         self._gate = gate
@@ -51,14 +51,20 @@ class DashboardFiles:
         self._files = {each.name: each.read_bytes() for each in sorted((directory / "assets").glob("*"))}
 
     async def page(self, request: Request) -> Response:
-        """Return the page, or what to run if it was not built. Rejected: this address asks too often."""
+        """Return the page; status 503 with the command to run if the dashboard was not built.
+
+        Raise TooMany if the client's address exceeds its request rate.
+        """
         self._gate.admit_anyone(request)
         if self._page is None:
             return PlainTextResponse(NOT_BUILT, 503, HEADERS)
         return Response(self._page, media_type="text/html", headers={**HEADERS, "Cache-Control": "no-cache"})
 
     async def file(self, request: Request) -> Response:
-        """Return a file, which browsers keep for good. Rejected: this address asks too often."""
+        """Return an asset, which browsers may cache for a year; status 404 if there is none of this name.
+
+        Raise TooMany if the client's address exceeds its request rate.
+        """
         self._gate.admit_anyone(request)
         name = request.path_params["name"]
         if name not in self._files:

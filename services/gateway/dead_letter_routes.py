@@ -1,4 +1,4 @@
-"""Routes of messages that could not be handled, for operators."""
+"""Routes by which operators list, show, replay, drop and skip dead letters: messages that a consumer could not handle."""
 
 from typing import Final
 
@@ -14,39 +14,39 @@ from wms.messages import replies
 
 
 class LetterList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of letters, the newest first."""
+    """The parameters of a page of dead letters, the newest first."""
 
     consumer: Name = ""
-    """Only letters of this consumer; empty: of all."""
+    """Only dead letters of this consumer; empty: of all consumers."""
     replayed: bool = False
-    """Whether to list those that were replayed, too."""
+    """Whether to list also dead letters that were replayed already."""
     before: Total | None = None
-    """Only letters with smaller numbers: the next page, by `before` of the answer."""
+    """Only dead letters with smaller numbers. For the next page give `before` of the previous answer."""
     limit: PageSize = 100
 
 
 class OneLetter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One letter."""
+    """The parameter in the path: the number of a dead letter."""
 
     letter: Total
 
 
 class LettersToReplay(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Letters that their consumers are to handle again."""
+    """The body of a replay: the numbers of dead letters that their consumers are to handle again, and the reason."""
 
     letters: ordered.Letters
     reason: Reason = ""
 
 
 class LettersToDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Letters to delete, and why."""
+    """The body of a deletion: the numbers of dead letters to delete, and the reason."""
 
     letters: ordered.Letters
     reason: GivenReason
 
 
 class MessageToSkip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The next message of a consumer in a partition, which is to become a dead letter, and why."""
+    """The body of a skip: the message at which a consumer is stuck in a partition, and the reason. The message becomes a dead letter."""
 
     consumer: GivenName
     topic: GivenName

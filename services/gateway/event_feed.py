@@ -1,4 +1,4 @@
-"""The newest events of jobs, read once from Kafka for all streams of events."""
+"""Reads the newest job events once from Kafka, and keeps them in memory for all streams of events."""
 
 import asyncio
 import contextlib
@@ -14,18 +14,18 @@ from wms.bus.topics import Topic
 from wms.errors import Unavailable
 
 KEPT = 5_000
-"""The greatest number of records of a partition that are kept in memory. Streams read older records from the broker."""
+"""The most records of a partition that are kept in memory. Streams read older records from the broker."""
 KEPT_BYTES = 16 * 1024 * 1024
-"""The greatest number of bytes of a partition's records that are kept in memory."""
+"""The most bytes of a partition's records that are kept in memory. Streams read older records from the broker."""
 READ_AT_ONCE = 1_000
 STEP_BYTES = 200_000
-"""The bytes of records that are parsed before other tasks get a turn."""
+"""After parsing this many bytes of records, the feed lets other tasks run."""
 POLL_SECONDS = 1.0
 AGAIN_SECONDS = 1.0
 
 
 class EventFeed:
-    """Reads the topic from somewhat before its end, keeps the newest records, and gives them to those who follow."""
+    """Reads the topic of job events from `KEPT` records before its end, keeps the newest, and passes them to followers (`EventFollower`)."""
 
     name = "events"
 
@@ -39,19 +39,22 @@ class EventFeed:
         self._news = asyncio.Event()
 
     async def run(self) -> None:
-        """Read the topic until cancelled, and begin again after errors."""
+        """Read the topic until cancelled; after an error of the broker, continue a second later."""
         while True:
             with contextlib.suppress(Unavailable, OSError):
                 await self._read_on()
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def end(self) -> EventCursor:
-        """Return the position after the last record that was read. Wait until the topic was read to its end once."""
+        """Return the position after the last record that was read. Wait first until the feed has once caught up with the end of the topic."""
         await self._ready.wait()
         return self.place()
 
     async def reached(self, cursor: EventCursor, within: float) -> EventCursor:
-        """Wait until all records before the place were read, at most `within` seconds; return the place that was reached."""
+        """Wait until all records before `cursor` were read, at most `within` seconds.
+
+        Return the position after the last record that was read, reached or not.
+        """
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 while not cursor.is_before(self.place()):
@@ -59,15 +62,15 @@ class EventFeed:
         return self.place()
 
     def place(self) -> EventCursor:
-        """Return the place behind the last record that was read."""
+        """Return the position after the last record that was read, without waiting."""
         return EventCursor(self._cluster, tuple(each.following for each in self._kept))
 
     def covers(self, cursor: EventCursor) -> bool:
-        """Return whether all records from the position on are kept."""
+        """Return whether all records from this position on are still in memory."""
         return all(each.first <= at for each, at in zip(self._kept, cursor.offsets, strict=True))
 
     def after(self, cursor: EventCursor) -> list[EventRecord]:
-        """Return the kept records from the position on, in their order within each partition."""
+        """Return the records in memory from this position on: partition by partition, each in the order of offsets."""
         return [
             record for each, at in zip(self._kept, cursor.offsets, strict=True) for record in each.since(at)
         ]
@@ -82,9 +85,9 @@ class EventFeed:
             await reader.close()
 
     async def _begin(self, reader: Reader) -> None:
-        """Let the reader go on where the last one ended. The first reader begins 5,000 records before the end of each partition.
+        """Position the reader. The first one starts `KEPT` records before each partition's end and catches up; later ones continue.
 
-        So clients that come from another gateway find their position here.
+        So a client from another gateway usually finds its position in memory.
         """
         if self._ready.is_set():
             reader.assign({n: each.following for n, each in enumerate(self._kept)})
@@ -117,13 +120,13 @@ class EventFeed:
 
 
 class _Partition:
-    """The newest records of one partition, without gaps."""
+    """The newest records of one partition, with consecutive offsets."""
 
     def __init__(self) -> None:
         self.first = 0
-        """The offset from which on records are kept."""
+        """The offset of the oldest record in memory."""
         self.following = 0
-        """The offset of the next record."""
+        """The offset after the newest record, which is that of the next record expected."""
         self._records = deque[EventRecord]()
         self._bytes = 0
 
@@ -133,7 +136,10 @@ class _Partition:
         self._bytes = 0
 
     def keep(self, record: EventRecord) -> bool:
-        """Keep a record. Return whether it follows the last one: else those between are gone from the broker."""
+        """Add a record, and discard the oldest beyond the limits.
+
+        Return False if records before it were deleted at the broker; then only this record is kept.
+        """
         follows = record.offset == self.following
         if not follows:
             self.begin(record.offset)

@@ -1,4 +1,4 @@
-"""Those who follow the events of an owner: each is given the records that concern this owner, and wakes for no others."""
+"""Followers of job events: each has a queue of the records about one owner's jobs, and is woken for these alone."""
 
 import asyncio
 import contextlib
@@ -10,20 +10,20 @@ from services.gateway.event_record import EventRecord
 from services.gateway.own_events import owners
 
 MOST = 1_000
-"""The records that wait for a follower; whoever is farther behind reads from the kept ones again."""
+"""The most records in a follower's queue. Further ones are not queued: the follower reads them from the feed's memory or the broker."""
 
 
 class EventFollower:
-    """What waits for one follower."""
+    """The queue of records for one stream of events."""
 
     def __init__(self) -> None:
         self.has_missed = False
-        """Whether records that concern it were not given to it."""
+        """Whether records for this follower were not queued, because the queue was full or the broker had deleted them."""
         self._given = deque[tuple[EventRecord, EventCursor]]()
         self._news = asyncio.Event()
 
     def give(self, record: EventRecord, at: EventCursor) -> None:
-        """Add a record, with the place behind it."""
+        """Queue a record with `at`, the position after it. If the queue is full, only note that a record was missed."""
         if len(self._given) < MOST:
             self._given.append((record, at))
         else:
@@ -31,36 +31,36 @@ class EventFollower:
         self.wake()
 
     def miss(self) -> None:
-        """Tell it that records are gone."""
+        """Note that records were deleted at the broker before they were read, and wake the follower."""
         self.has_missed = True
         self.wake()
 
     def wake(self) -> None:
-        """Wake it."""
+        """End the follower's current or next `wait`."""
         self._news.set()
 
     def take(self) -> Iterator[tuple[EventRecord, EventCursor]]:
-        """Yield what waits, in its order, each with the place behind it."""
+        """Remove and yield the queued records, the oldest first, each with the position after it."""
         self._news.clear()
         while self._given:
             yield self._given.popleft()
 
     async def wait(self, within: float) -> None:
-        """Wait for records, at most `within` seconds."""
+        """Wait until the follower is woken, at most `within` seconds."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(within):
                 await self._news.wait()
 
 
 class EventFollowers:
-    """All followers, by owner."""
+    """The followers of all streams, by owner of the jobs."""
 
     def __init__(self) -> None:
         self._of_owner = defaultdict[str, set[EventFollower]](set)
 
     @contextlib.contextmanager
     def following(self, owner: str) -> Iterator[EventFollower]:
-        """Follow the owner's events, from the next record on."""
+        """Register a follower of the owner's jobs for the `with` block. It gets the records that are read from now on."""
         follower = EventFollower()
         self._of_owner[owner].add(follower)
         try:
@@ -71,7 +71,7 @@ class EventFollowers:
                 del self._of_owner[owner]
 
     def give(self, record: EventRecord, place: Callable[[], EventCursor]) -> None:
-        """Give a record to those whom it concerns; `place` returns the place behind it."""
+        """Queue a record for the followers of every owner whom it concerns. `place` returns the position after the record."""
         concerned = [self._of_owner[owner] for owner in owners(record.fact) if owner in self._of_owner]
         if concerned:
             at = place()
@@ -79,12 +79,12 @@ class EventFollowers:
                 each.give(record, at)
 
     def miss(self) -> None:
-        """Tell all that records are gone."""
+        """Note for every follower that records were deleted at the broker before they were read."""
         for each in self._all():
             each.miss()
 
     def wake(self) -> None:
-        """Wake all."""
+        """Wake every follower, as at the end of the gateway."""
         for each in self._all():
             each.wake()
 

@@ -1,4 +1,4 @@
-"""One record of the topic of events, as the gateway keeps it."""
+"""A record of the topic of job events, as the gateway keeps it in memory."""
 
 import contextlib
 
@@ -13,7 +13,7 @@ _CODEC: Codec[Fact] = Codec(Fact, rules=False)
 
 
 class EventRecord(msgspec.Struct, frozen=True):
-    """One record of the topic; `fact` is None if it cannot be read."""
+    """A record of the topic of job events: its position, its size in bytes, and its decoded fact; None if it cannot be decoded."""
 
     partition: int
     offset: int
@@ -22,7 +22,7 @@ class EventRecord(msgspec.Struct, frozen=True):
 
 
 def parsed(record: Message) -> EventRecord:
-    """Return a record with its fact."""
+    """Return a Kafka record with its decoded fact, which is None if the payload is malformed."""
     fact: Fact | None = None
     with contextlib.suppress(Rejected):
         fact = _CODEC.decode(record.payload)

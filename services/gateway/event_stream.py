@@ -1,7 +1,7 @@
-"""`GET /events`: the state changes of a user's own jobs as server-sent events, none missed and none twice after a reconnect.
+"""`GET /events`: the state changes of a user's own jobs as server-sent events, without loss or repetition after a reconnect.
 
-The id of an event is the reader's position in the topic (`event_cursor`): any gateway can go on from it. Some records before
-that position are read again: the relay may have sent one of them twice.
+The id of an event is a position in the topic (`event_cursor`), so that a client can continue at any gateway. Some records before that
+position are read again, to recognise repetitions. The relay (the part that publishes events from the database) may send a record twice.
 """
 
 import asyncio
@@ -27,16 +27,19 @@ from wms.errors import Rejected, Unavailable
 from wms.runtime import clock
 
 QUIET_SECONDS: Final = 15.0
-"""Seconds without an event after which the place is told, so that a connection that is dead is noticed."""
+"""After this many seconds without an event, the stream sends only its position, so that a dead connection is noticed."""
 CHECK_SECONDS: Final = 3.0
-"""Seconds after which it is looked whether the token of a stream was revoked or has expired. Revocations are known after a second."""
+"""How often, at least, a stream checks whether its token has expired or was revoked, in seconds. If so, the stream ends."""
 AT_ONCE: Final = 100
-"""The kept records that a stream looks through before other requests get a turn."""
+"""The number of records that a stream takes from memory before other tasks run."""
 AGAIN_SECONDS: Final = 1.0
 REACHED_SECONDS: Final = 5.0
-"""Seconds in which a gateway must have read as far as another one that told the last event."""
+"""How long, in seconds, a stream waits until this gateway has read up to the client's position.
+
+After that it sends `reset` and continues from the topic's end.
+"""
 SEEN_BEFORE: Final = 500
-"""The number of records of each partition before the position that are read again, to recognise repetitions."""
+"""The number of records in each partition before the client's position that are read again, to recognise repetitions."""
 STREAMS_OF_OWNER: Final = 50
 ID_HEADER: Final = "last-event-id"
 
@@ -52,17 +55,16 @@ EVENTS: Final = Operation(
 
 
 class EventStreams:
-    """The endpoint of streams of events."""
+    """The endpoint `GET /events`, which bounds the number of open streams of each owner."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
         self._open = Counter[str]()
 
     async def respond(self, request: Request) -> Response:
-        """Return the stream, which ends with the token, the gateway or the connection.
+        """Return the stream. It ends when the token expires or is revoked, the gateway shuts down, or the client disconnects.
 
-        Raise Rejected if the token may see no jobs, or if the last event's id is malformed. Raise TooMany if the owner has
-        too many streams.
+        Raise Rejected if the token may see no jobs, or `Last-Event-ID` is malformed. Raise TooMany if the owner has 50 streams open.
         """
         credential, principal = self._desk.admit_as(request)
         if scope(principal, "see").reach == "nothing":
@@ -94,7 +96,7 @@ class EventStreams:
 
 
 class EventStream:
-    """One stream of events from a position on; None: from now on."""
+    """One client's stream of events from the position `at` on; None: from the topic's end. `expires_at` ends it, in seconds since 1970."""
 
     def __init__(self, desk: Desk, principal: Principal, expires_at: float, at: EventCursor | None) -> None:
         self._gate = desk.gate
@@ -107,7 +109,7 @@ class EventStream:
         self._from = at
 
     def is_over(self) -> bool:
-        """Return whether the gateway ends, or the token has expired or was revoked."""
+        """Return whether the stream must end: the gateway shuts down, or the token has expired or was revoked."""
         return self._ending.is_set() or clock.timestamp() >= self._expires_at or self._is_revoked()
 
     def _is_revoked(self) -> bool:
@@ -118,7 +120,7 @@ class EventStream:
         return False
 
     async def pieces(self) -> AsyncIterator[bytes]:
-        """Yield server-sent events, encoded, until the stream is over."""
+        """Yield encoded server-sent events until the stream must end. A `reset` event says that events may have been lost."""
         end = await self._feed.end()
         if self._from is not None and self._from.cluster == end.cluster:
             # The gateway that told this place may have been somewhat ahead of this one.
@@ -140,7 +142,7 @@ class EventStream:
             place = self._at
 
     async def _caught_up(self, place: EventCursor) -> AsyncGenerator[Sequence[EventRecord], None]:
-        """Yield the records from the place on, some at a time, until there are no more."""
+        """Yield the existing records from `place` on, in batches, until the newest was yielded."""
         while not self._ending.is_set():
             if not self._feed.covers(place):
                 async with contextlib.aclosing(self._older_than_kept(place)) as older:
@@ -156,7 +158,7 @@ class EventStream:
             place = place.past_all(records)
 
     async def _older_than_kept(self, place: EventCursor) -> AsyncGenerator[Sequence[EventRecord], None]:
-        """Yield records that are in memory no more, until the next ones are."""
+        """Yield batches of records from the broker, until the following ones are in memory. If no broker answers, return after a second."""
         try:
             async with contextlib.aclosing(self._older.read(self._own.owner, place)) as older:
                 async for records in older:
@@ -168,7 +170,10 @@ class EventStream:
             await asyncio.sleep(AGAIN_SECONDS)
 
     async def _followed(self) -> AsyncGenerator[bytes, None]:
-        """Yield what comes, until something was missed. The place is told after a while without an event."""
+        """Yield new events as they come, until the follower misses some or the stream must end.
+
+        After `QUIET_SECONDS` without an event, yield the position.
+        """
         with self._feed.followers.following(self._own.owner) as follower:
             if self._feed.after(self._at):
                 return
@@ -190,7 +195,10 @@ class EventStream:
         return self._told(record)
 
     def _past(self, record: EventRecord) -> bytes:
-        """Return what is told of a record that came before; of those before the place, nothing: their moves are kept in mind."""
+        """Return the encoded event for an existing record; empty if it does not concern the user.
+
+        A record before the client's position is only remembered, to recognise its repetition.
+        """
         expected = self._at.offsets[record.partition]
         if record.offset < expected:
             self._pick(record)
@@ -214,7 +222,7 @@ class EventStream:
 
 
 def _block(event: str, data: bytes, at: EventCursor) -> bytes:
-    """Return one server-sent event, encoded. Without data it only tells the position."""
+    """Return one encoded server-sent event with the position `at` as its id. Without `event` and `data` it has the id alone."""
     name = f"event: {event}\n" if event else ""
     said = b"data: " + data + b"\n" if data else b""
     return f"id: {at}\n{name}".encode() + said + b"\n"

@@ -1,4 +1,4 @@
-"""The gate: verifies the token of a request, and refuses requests that come too often."""
+"""The gate: verifies the token of each request, and refuses requests over the rates of `RequestLimits`."""
 
 import hashlib
 from ipaddress import IPv6Address, ip_address
@@ -17,14 +17,17 @@ from wms.runtime import clock
 
 SCHEME = "bearer"
 KNOWN = 20_000
-"""The most tokens that are remembered as valid."""
+"""The most tokens whose digests are remembered as valid; when it is reached, the oldest quarter is forgotten.
+
+Requests with a remembered token do not count for their address.
+"""
 
 
 OF_PAYLOADS = "a payload reads its own job, and nothing else"
 
 
 class Gate:
-    """A gate that admits requests with a valid token, within the budgets of token, owner and address."""
+    """Admits requests that have a valid token and keep within the rates of their token, owner, pilot and client address."""
 
     def __init__(self, verifier: Verifier, limits: RequestLimits) -> None:
         self._verifier = verifier
@@ -34,14 +37,14 @@ class Gate:
         self._by_pilot = RequestBudget(limits.pilot_per_second, limits.pilot_burst)
         self._by_site_address = RequestBudget(limits.site_address_per_second, limits.site_address_burst)
         self._known: BoundedCache[bytes, None] = BoundedCache(KNOWN)
-        """The digests of tokens that were valid when they last came."""
+        """The SHA-256 digests of tokens that were valid when last used."""
         self.refused = 0
-        """The number of requests that were refused because they came too often."""
+        """The number of requests refused for exceeding a rate, since the start."""
 
     def admit(self, request: Request, *, payloads: bool = False) -> tuple[UserCredential, Principal]:
-        """Return the token of a request and the identity in it. Tokens of payloads are refused without `payloads`.
+        """Return the verified token of a request, and the principal that it names. With `payloads`, a payload's token is accepted too.
 
-        Raise Rejected if the token is missing, invalid or refused, and TooMany if a budget is spent.
+        Raise Rejected if the token is missing, invalid or not accepted, and TooMany if a rate is exceeded.
         """
         now = clock.timestamp()
         digest, credential, principal = self._identified(request, self._by_address, now)
@@ -52,10 +55,10 @@ class Gate:
         return credential, principal
 
     def admit_pilot(self, request: Request, pilot_id: str = "") -> tuple[UserCredential, Principal]:
-        """Return the token of a pilot's request, and the pilot. Pilots have budgets of their own, each and by their site's address.
+        """Return the verified token of a pilot's request, and the pilot. Pilots have rates of their own, for each pilot and for each client address.
 
-        Without `pilot_id` any pilot is admitted. Raise Rejected if the token is missing or invalid or another pilot's, and TooMany if a
-        budget is spent.
+        With `pilot_id` only that pilot is admitted. Raise Rejected if the token is missing, invalid or of anyone else, and TooMany if a
+        rate is exceeded.
         """
         now = clock.timestamp()
         _, credential, principal = self._identified(request, self._by_site_address, now)
@@ -63,7 +66,10 @@ class Gate:
         return credential, principal
 
     def admit_holder(self, request: Request) -> UserCredential:
-        """Return the token of a request from a pilot or from a payload, which has a budget for itself. The errors are those of pilots."""
+        """Return the verified token of a request by a pilot or a payload. A payload's requests count for its token, a pilot's for the pilot.
+
+        Raise Rejected if the token is missing, invalid or of another kind, and TooMany if a rate is exceeded.
+        """
         now = clock.timestamp()
         digest, credential, principal = self._identified(request, self._by_site_address, now)
         if principal.kind == "payload":
@@ -80,25 +86,28 @@ class Gate:
         self._spend(self._by_pilot, principal.pilot_id, "this pilot", now)
 
     def admit_secret(self, request: Request) -> None:
-        """Let a pilot's request in without a token. TooMany: the address has asked too often."""
+        """Admit a request by which a pilot exchanges its one-time secret for a token.
+
+        Raise TooMany if its client address exceeds the rate for pilots.
+        """
         self._spend(self._by_site_address, address_of(request), "this address", clock.timestamp())
 
     def check_kept(self, principal: Principal) -> None:
-        """Raise Rejected if the token of this principal, which was let in earlier, has been revoked since."""
+        """Raise Rejected if the token of this principal was revoked after it was admitted."""
         self._verifier.check_kept(principal)
 
     def admit_anyone(self, request: Request) -> None:
-        """Admit a request without looking at its token. Raise TooMany if its address has asked too often."""
+        """Admit a request without checking a token. Raise TooMany if its client address exceeds its rate."""
         self._spend(self._by_address, address_of(request), "this address", clock.timestamp())
 
     def _identified(
         self, request: Request, by_address: RequestBudget, now: float
     ) -> tuple[bytes, UserCredential, Principal]:
-        """Return the digest of a request's token, the token, and the identity in it.
+        """Return the digest of a request's token, the token, and the principal that it names.
 
-        The address's budget is spent before a signature is checked, which takes longest. A token that was valid before is admitted
-        without that budget, so that forged tokens keep nobody out who has the same address. Raise Rejected if the token is missing or
-        invalid, and TooMany if it is new and the address has asked too often.
+        A token not seen before counts for its address's rate, before its signature is verified, which costs the most time. A token that was
+        valid before does not, so forged tokens block no valid one from the same address. Raise Rejected if the token is missing or invalid,
+        and TooMany if it is new and the address exceeds its rate.
         """
         header = request.headers.get("authorization", "")
         digest = hashlib.sha256(header.partition(" ")[2].strip().encode("latin-1")).digest()
@@ -122,7 +131,7 @@ class Gate:
 
 
 def bearer(header: str) -> str:
-    """Return the token in an Authorization header. Raise Rejected if there is none, or if it cannot be one."""
+    """Return the bearer token in an `Authorization` header. Raise Rejected if there is none, or it is too long or not ASCII."""
     scheme, _, token = header.partition(" ")
     if scheme.lower() != SCHEME or not token:
         raise Rejected(
@@ -134,12 +143,12 @@ def bearer(header: str) -> str:
 
 
 def address_of(request: Request) -> str:
-    """Return the sender's address, as `network_of` does."""
+    """Return the client address of a request; for IPv6 its /64 network, and empty if it is unknown."""
     return network_of(request.client.host if request.client else "")
 
 
 def network_of(host: str) -> str:
-    """Return an address; of IPv6 the network of 64 bits, which one person has whole."""
+    """Return the address; for IPv6 its /64 network, since one person usually controls all of it. Other texts are returned unchanged."""
     try:
         address = ip_address(host)
     except ValueError:

@@ -1,4 +1,4 @@
-"""The HTTP server of the gateway as a loop of its host: it begins to listen with the host, and ends with it."""
+"""The HTTP server of the gateway, run as one of the loops of the service's process. It starts and ends with that process."""
 
 import asyncio
 import contextlib
@@ -16,15 +16,15 @@ from services.gateway.connection import ConnectionBounds
 log = structlog.get_logger()
 
 SPARE_FILES = 500
-"""How many files the gateway opens beside its connections."""
+"""How many open files the gateway allows itself beyond one for each connection."""
 HEADER_BYTES = 32_768
-"""The greatest size in bytes of a request's line and headers together."""
+"""The greatest size in bytes of a request's line and headers together; larger requests are refused."""
 GRACE_SECONDS = 3
-"""Seconds for which requests under way may go on when the gateway ends."""
+"""How long requests may still take when the gateway shuts down, in seconds; after that they are cancelled."""
 
 
 class HttpServer:
-    """A loop that serves an application over HTTP until it is cancelled."""
+    """Serves an ASGI application over HTTP or HTTPS with uvicorn, until `run` is cancelled."""
 
     name = "http"
 
@@ -36,7 +36,7 @@ class HttpServer:
         end: Callable[[], None],
         release: Callable[[], Awaitable[None]],
     ) -> None:
-        """`end` is called when the server is to end, `release` once it has ended."""
+        """Make a server that does not listen yet. It calls `end` when it begins to shut down, and `release` after it has ended."""
         # In Python, so that it can be bounded: headers in bytes by its parser, everything in time by `connection`.
         protocol: Any = bounds.protocol
         config = uvicorn.Config(
@@ -65,11 +65,11 @@ class HttpServer:
 
     @property
     def is_listening(self) -> bool:
-        """Whether the server accepts requests."""
+        """Whether the server accepts requests: it has started and does not shut down."""
         return self._server.started and not self._server.should_exit
 
     async def run(self) -> None:
-        """Serve until cancelled. Then requests under way are answered first."""
+        """Serve until cancelled. Then requests being handled have `GRACE_SECONDS` to complete."""
         allow_files(self._connections + SPARE_FILES)
         serving = asyncio.create_task(self._server.serve(), name="serve http")
         try:
@@ -84,7 +84,7 @@ class HttpServer:
 
 
 def allow_files(count: int) -> None:
-    """Let this process open so many files, if the system allows it; each connection is one."""
+    """Raise this process's limit on open files to `count`, or as far as the system allows. A lower result is logged."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     wanted = count if hard == resource.RLIM_INFINITY else min(count, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
@@ -94,7 +94,7 @@ def allow_files(count: int) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A server of uvicorn that leaves signals to its host."""
+    """A uvicorn server that installs no signal handlers, since the service's process has its own."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

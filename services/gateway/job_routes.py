@@ -1,4 +1,4 @@
-"""Routes of jobs: lists of jobs, one job in full, and orders on jobs."""
+"""Routes of jobs: lists and counts of jobs, one job in full, its output, and orders on jobs such as kill or hold."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -22,24 +22,27 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """The selection of the jobs that meet every given condition."""
 
     jobs: Words = ""
-    """Ids of jobs and ranges of ids: `7`, `100-200`, `1,5,9-12`."""
+    """Ids of jobs and ranges of ids: `7`, `100-200`, `1,5,9-12`; empty: no condition on ids."""
     owner: Name | None = None
     state: Words = ""
-    """States in any case, separated by commas; `ended` and `live` stand for all such states."""
+    """States in upper or lower case, separated by commas. `ended` and `live` stand for all final and all other states."""
     site: Name | None = None
     name: Name | None = None
     """A pattern with `*` and `?` for the names of jobs."""
     group: Name | None = None
-    """The job group."""
+    """The job group, a name that the submitter gave to jobs that belong together."""
     submission: Name | None = None
     """The id of one of your submissions."""
     since: datetime | None = None
     """The time, with its zone, since which a job must have been submitted or have changed its state."""
     everything: bool = False
-    """Whether to select every job within your reach. Lists do so without a condition, orders never."""
+    """Whether to select every job that the token may see or control.
+
+    For lists this is the default if no condition is given; orders need it explicitly.
+    """
 
     def selector(self) -> ordered.Selector:
-        """Return the selector of these jobs. Raise Rejected if a condition is malformed."""
+        """Return the selector message for these conditions; it selects no jobs if there are none. Raise Rejected if one is malformed."""
         if self.since is not None and self.since.tzinfo is None:
             raise Rejected("BAD_SELECTOR", "the time in `since` has no zone", "write 2026-01-31T12:00:00Z")
         chosen = select(
@@ -56,7 +59,7 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
         return normalised(chosen)
 
     def listed(self) -> ordered.Selector:
-        """Return the selector of these jobs for a list; without a condition, of every job within reach.
+        """Return the selector message for a list: without a condition, it selects every job that the token may see.
 
         Raise Rejected if a condition is malformed.
         """
@@ -68,13 +71,13 @@ NO_JOBS: Final = normalised(select())
 
 
 class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of the selected jobs.
+    """The parameters of a page of selected jobs.
 
-    A page that has an `after` is not the last one, even if it is short or empty.
+    The answer's `after` names where the next page begins; without it the page is the last, however short others are.
     """
 
     after: JobNumber | None = None
-    """The last id of the previous page, which that page has as its `after`."""
+    """The last job id of the previous page, which that page's answer has as its `after`; None: the first page."""
     newest: bool = False
     """Whether to list by descending ids."""
     limit: PageSize = 100
@@ -86,15 +89,15 @@ class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     """The parameters of counts of the selected jobs."""
 
     by_reason: bool = False
-    """Whether to count the jobs by reason too."""
+    """Whether to count the jobs also by the reason for their state."""
 
 
 class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of sweeps."""
+    """The parameters of a page of sweeps (job arrays: many jobs of one description)."""
 
     owner: Name | None = None
     state: Words = ""
-    """States, separated by commas. A sweep must have a job in one of them."""
+    """States of jobs, separated by commas. Only sweeps with at least one job in one of these states are listed."""
     group: Name | None = None
     since: datetime | None = None
     after: JobNumber | None = None
@@ -103,17 +106,17 @@ class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class OneJob(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of requests about one job."""
+    """The parameter in the path of requests about one job: its id."""
 
     job_id: JobNumber
 
 
 class LogPiece(OneJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a piece of a job's output."""
+    """The parameters of a request for part of a job's stdout or stderr: at most `limit` bytes."""
 
     stream: Literal["stdout", "stderr"] = "stdout"
     offset: Bytes | None = None
-    """The position of the first byte; None: the last bytes are returned."""
+    """The position of the first byte to return; None: return the last bytes."""
     limit: Annotated[int, msgspec.Meta(ge=1, le=65_536)] = 16_384
 
 
@@ -121,11 +124,14 @@ class JobOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     """The body of an order: an action on the selected jobs."""
 
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
-    """`stop_and_hold` stops running jobs too. `edit` changes requirements and the priority of jobs that wait or are held."""
+    """What to do. `hold` concerns jobs that no pilot has; `stop_and_hold` also stops and holds the others.
+
+    `edit` changes requirements and priority of waiting or held jobs.
+    """
     selection: JobSelection
     reason: Reason = ""
     changes: ordered.Changes = {}
-    """New values of fields of the description, by field, for `edit` and `reschedule`."""
+    """For `edit` and `reschedule`: new values of fields of the job description, by field name."""
 
 
 def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:

@@ -1,4 +1,4 @@
-"""Records of the topic of events that are in memory no more: read from the broker, by few at a time and one of an owner."""
+"""Reads job events that are no longer in memory from Kafka. Few streams read at a time, and only one of each owner."""
 
 import asyncio
 import contextlib
@@ -13,13 +13,13 @@ from wms.bus.kafka import Kafka, Reader
 from wms.bus.topics import Topic
 
 AT_ONCE: Final = 8
-"""The most readers that are open at a time."""
+"""The most Kafka readers of old events at a time; further streams wait for a free one."""
 READ_AT_ONCE: Final = 1_000
 POLL_SECONDS: Final = 1.0
 
 
 class OlderEvents:
-    """Reads older records; the records of one owner's streams are parsed in turns with those of others."""
+    """Reads old records of the topic of job events. Owners take turns in parsing, so one owner's backlog does not delay the others."""
 
     def __init__(self, kafka: Kafka, topic: Topic, turns: ParsingTurns) -> None:
         self._kafka = kafka
@@ -30,7 +30,10 @@ class OlderEvents:
         self._closing: set[asyncio.Task[None]] = set()
 
     async def read(self, owner: str, place: EventCursor) -> AsyncGenerator[list[EventRecord], None]:
-        """Yield the records from the place on, without end, some at a time. Unavailable: no broker answers."""
+        """Yield batches of records from `place` on, endlessly; a batch may be empty. It first waits for the owner's other stream and a free reader.
+
+        Raise Unavailable if no broker answers.
+        """
         lock = self._of_owner.setdefault(owner, asyncio.Lock())
         async with lock, self._gate, self._reader(place) as reader:
             while True:

@@ -19,7 +19,7 @@ OF_BODIES: Final = frozenset({408, 413, 415})
 
 
 def document(operations: Sequence[Operation]) -> Json:
-    """Return the OpenAPI document of the operations. The same operations give the same document."""
+    """Return the OpenAPI document that describes these operations. It depends on nothing but them and the version."""
     paths: dict[str, Json] = {}
     for each in operations:
         paths.setdefault(PREFIX + each.path, {})[each.method.lower()] = _operation(each)
@@ -122,7 +122,7 @@ def _parameter(each: Operation, name: str, schema: Json) -> Json:
 
 
 def _single(schema: Json) -> Json:
-    """Return the schema of a parameter that may be left out, but cannot be null."""
+    """Return the schema of an optional query parameter: without null and without its default, if null is allowed."""
     if "anyOf" not in schema:
         return schema
     (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]
@@ -166,7 +166,7 @@ def _problem(status: int) -> Json:
 
 
 def kinds_of(operations: Sequence[Operation]) -> list[Any]:
-    """Return the types of all bodies and answers of the operations, each once."""
+    """Return the types of all request and response bodies of the operations, without repetitions."""
     kinds: dict[str, Any] = {repr(ProblemDetails): ProblemDetails}
     for each in operations:
         kinds.update({repr(kind): kind for kind in (each.body, each.answer) if kind is not None})

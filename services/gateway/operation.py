@@ -1,6 +1,6 @@
-"""Operations: what the gateway serves under a method and a path, with the types of its parameters, body and answer.
+"""Operations: what the gateway serves under a method and a path, with the types of parameters, request body and response.
 
-The application serves all operations, `docs/openapi.json` describes them, and the tests of authorisation try each of them.
+The application serves exactly these operations, and `docs/openapi.json` is generated from them. The tests of authorisation try each one.
 """
 
 from typing import Any, Final, Literal
@@ -18,30 +18,30 @@ class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):
-    """An operation of the HTTP API: method, path, and the types of its input and output."""
+    """An operation of the HTTP API: method, path, and the types of its parameters, request body and response."""
 
     method: Method
     path: str
-    """The path after the prefix, with names of parameters in braces."""
+    """The path after the prefix `/api/v1`, with names of parameters in braces."""
     summary: str
     answer: Any
-    """The type of the response's body; None for a body that is not JSON."""
+    """The type of the response's JSON body; None for a body that is not JSON."""
     answer_type: str = JSON_TYPE
-    """The media type of the response."""
+    """The media type of a successful response."""
     status: int = 200
     parameters: type[msgspec.Struct] = NoParameters
-    """The type of the parameters, each a single value. Those named in the path come from there, others from the query string."""
+    """The struct type of the parameters, each a single value. Parameters named in `path` come from there, all others from the query string."""
     body: Any = None
-    """The type of the request's body; None for a request without one."""
+    """The type of the request's body; None if the request has no body."""
     body_types: tuple[str, ...] = (JSON_TYPE,)
     is_public: bool = False
     """Whether the operation is served without a token."""
     for_payloads: bool = False
-    """Whether the token of a payload is admitted, for its own job."""
+    """Whether a payload's token is accepted, for requests about its own job."""
     goes_on: bool = False
-    """Whether the operation's stream goes on from the event that a header names."""
+    """Whether the response is a stream that continues after the event in the header `Last-Event-ID`."""
 
     @property
     def in_path(self) -> frozenset[str]:
-        """The names of the parameters in the path."""
+        """The names of the parameters in `path`."""
         return frozenset(part[1:-1] for part in self.path.split("/") if part.startswith("{"))

@@ -1,6 +1,7 @@
-"""The stream of one pilot's orders: a bounded queue, and the response that writes it as server-sent events.
+"""The stream of orders to one pilot: a bounded queue, and the response that writes it as server-sent events.
 
-A pilot that does not read loses its stream. It then connects again and asks again, so that nothing needs to be kept for it.
+The stream of a pilot that does not read is closed. The pilot then reconnects and repeats its requests, so the gateway stores nothing for
+it.
 """
 
 import asyncio
@@ -20,20 +21,20 @@ from wms.runtime import clock
 log = structlog.get_logger()
 
 QUIET_SECONDS: Final = 15.0
-"""Seconds without an order after which a line shows the pilot that the stream lives."""
+"""After this many seconds without an order, an empty comment is written, so that the pilot sees that the stream is alive."""
 WRITE_SECONDS: Final = 20.0
-"""Seconds within which a pilot must read what was written."""
+"""How long a pilot may take to read what was written, in seconds; after that its connection is cut."""
 STREAM_BYTES: Final = 4 * 1024 * 1024
-"""The most bytes of orders that wait for one pilot. The largest offers have several parts of a megabyte."""
+"""The most bytes of orders in one pilot's queue; one more order ends its stream. The largest job offers take several megabytes."""
 ALL_BYTES: Final = 256 * 1024 * 1024
-"""The most bytes of orders that wait for all pilots of a gateway."""
+"""The most bytes of orders in the queues of all pilots of a gateway. An order beyond it ends the stream of its pilot."""
 ALIVE: Final = b":\n\n"
 UNREAD: Final = "the pilot does not read its orders"
-"""Why a stream ends whose pilot has left too much unread."""
+"""The reason with which a stream ends if its pilot leaves too many bytes unread."""
 
 
 class WaitingBytes:
-    """How many bytes of orders wait for all pilots together."""
+    """The number of bytes of orders in all pilots' queues (`now`), and their limit (`most`)."""
 
     def __init__(self, most: int = ALL_BYTES) -> None:
         self.most = most
@@ -41,14 +42,14 @@ class WaitingBytes:
 
 
 class OrderStream:
-    """The orders that wait for one pilot."""
+    """The queue of orders for one pilot. It counts its bytes in `waiting`, which all pilots share, and holds at most `most` bytes."""
 
     def __init__(self, pilot_id: str, waiting: WaitingBytes, most: int = STREAM_BYTES) -> None:
         self.pilot_id = pilot_id
         self.on_end: Callable[[OrderStream], None] = lambda _: None
-        """A function that is called once when the stream ends."""
+        """A function that is called once, with this stream, when the stream ends."""
         self.ended = ""
-        """Why the stream ended, as a sentence; empty while it is open."""
+        """The reason why the stream ended; empty while it is open."""
         self._waiting = waiting
         self._most = most
         self._orders = deque[bytes]()
@@ -56,7 +57,7 @@ class OrderStream:
         self._news = asyncio.Event()
 
     def put(self, order: bytes) -> None:
-        """Append an order, as it was signed. The stream ends if the pilot has left too much unread."""
+        """Append an order, as the service signed it. If a byte limit would be exceeded, end the stream instead. After the end do nothing."""
         if self.ended:
             return
         if self._bytes + len(order) > self._most or self._waiting.now + len(order) > self._waiting.most:
@@ -67,7 +68,7 @@ class OrderStream:
         self._news.set()
 
     def end(self, reason: str) -> None:
-        """End the stream and drop what waits. `reason` is logged; a second call has no effect."""
+        """End the stream and discard the queued orders. `reason` is logged; a second call has no effect."""
         if not self.ended:
             self.ended = reason
             self._orders.clear()
@@ -76,7 +77,7 @@ class OrderStream:
             self.on_end(self)
 
     async def next(self, seconds: float) -> list[bytes]:
-        """Return the waiting orders; empty if none came within `seconds`, or once the stream has ended."""
+        """Remove and return the queued orders, waiting at most `seconds` for one. Empty if none came, or once the stream has ended."""
         if not (self._orders or self.ended):
             self._news.clear()
             with contextlib.suppress(TimeoutError):
@@ -93,7 +94,10 @@ class OrderStream:
 
 
 class OrderStreamResponse(Response):
-    """Writes a stream until it ends, its token expires, or `check` raises Rejected because the token was revoked."""
+    """A response that writes a stream of orders as server-sent events.
+
+    It ends with the stream, at `expires_at` (seconds since 1970), or when `check` raises Rejected because the token was revoked.
+    """
 
     def __init__(self, stream: OrderStream, expires_at: float, check: Callable[[], None]) -> None:
         super().__init__(
@@ -105,7 +109,7 @@ class OrderStreamResponse(Response):
         self._check = check
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        """Write the stream. A pilot that does not read in time is cut off."""
+        """Write the stream until it ends. If the pilot does not read within `WRITE_SECONDS`, cut the connection."""
         connection: BoundedConnection = scope[KEY]
         connection.bound_send_buffer()
         listening = asyncio.create_task(self._listen(receive), name="listen")

@@ -1,4 +1,4 @@
-"""Filters facts about jobs: only state changes of one user's jobs remain, and each only once."""
+"""Filters job events for one user: keeps the state changes of the user's own jobs, and drops repetitions."""
 
 from msgspec.structs import replace
 
@@ -7,23 +7,26 @@ from wms.bounded_cache import BoundedCache
 from wms.messages.events import ElementState, Fact, JobEvent, JobsMoved, JobsQueued, SweepMoved, WaitReason
 
 JOBS = 50_000
-"""The greatest number of jobs of a user for which sent state changes are remembered."""
+"""The most jobs of a user whose passed state changes are remembered.
+
+When it is reached, the oldest quarter is forgotten, and its repetitions may pass.
+"""
 SEQ_LIMIT = 4_096
-"""The number of a state change of a job from which on repetitions are not recognised."""
+"""From this sequence number on, state changes of a job are passed without a check for repetition."""
 
 
 class OwnEvents:
-    """A filter for state changes of one user's own jobs. A repetition is recognised by its job and its `seq`."""
+    """A filter that passes each state change of one user's own jobs once. A repetition has the same job id and the same sequence number `seq`."""
 
     def __init__(self, principal: Principal) -> None:
         self.owner = principal.owner
         self._principal = principal
         self._moves: BoundedCache[int, int] = BoundedCache(JOBS)
-        """The state changes that passed, by job: a number whose bit `seq` is set."""
+        """The state changes that passed, by job id: an integer in which bit `seq` is set for each."""
         self._ranges: BoundedCache[tuple[int, int, int], None] = BoundedCache(JOBS)
 
     def pick(self, fact: Fact) -> Fact | None:
-        """Return the part of the fact that is the user's own and new; None if nothing is left."""
+        """Return the fact, or the part of it that is about the user's jobs and did not pass before. None if nothing of it is."""
         match fact:
             case JobEvent():
                 return fact if self._is_new(fact) else None
@@ -55,7 +58,7 @@ class OwnEvents:
 
 
 def owners(fact: Fact | None) -> set[str]:
-    """Return the owners whose moves a fact tells."""
+    """Return the owners of the jobs whose state changes a fact reports; empty for None and for facts about other things."""
     match fact:
         case JobEvent() | JobsQueued() | SweepMoved():
             return {fact.owner}

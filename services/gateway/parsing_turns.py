@@ -1,6 +1,6 @@
-"""Turns of owners at what takes the gateway long: one part at a time, and next is the owner who has used the least time.
+"""Fair turns for long computations, such as parsing: one at a time, next the owner who has used the least time.
 
-Between two parts all other requests go on, so that whoever sends much delays others by one part at most.
+Other requests are handled between two turns. So an owner who sends much delays others by one turn at most.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from wms.fairness import levelled
 
 
 class ParsingTurns:
-    """Whose turn it is. The seconds that owners used are forgotten once nobody waits."""
+    """Grants turns to owners. The seconds that each has used are reset once nobody waits."""
 
     def __init__(self) -> None:
         self._is_taken = False
@@ -22,7 +22,7 @@ class ParsingTurns:
 
     @asynccontextmanager
     async def turn(self, owner: str) -> AsyncIterator[None]:
-        """Wait for a turn of the owner, which lasts as long as the body takes."""
+        """Wait for a turn of the owner, and hold it for the `async with` block, whose duration counts as used."""
         await self._wait(owner)
         began = time.monotonic()
         try:
@@ -45,7 +45,7 @@ class ParsingTurns:
             raise
 
     def _give_on(self) -> None:
-        """Give the turn to the next who waits and was not cancelled."""
+        """Pass the turn to the waiting owner who has used the least time, skipping cancelled waiters. If none waits, the turn is free."""
         while self._waiting:
             self._used = levelled(self._used, self._waiting, 0.0)
             owner = min(self._waiting, key=lambda each: (self._used[each], each))

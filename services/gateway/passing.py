@@ -1,4 +1,4 @@
-"""Messages of the clients' protocol, which the gateway passes on unchanged: `wms.client` uses them over HTTPS."""
+"""Endpoints that forward queries and commands of `wms.client` to the services, for clients that use HTTPS instead of Kafka."""
 
 from typing import Any, Final
 
@@ -14,10 +14,10 @@ from wms.messages.wire import PAYLOAD_LIMIT
 
 
 class PassingTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a message that is passed on."""
+    """The parameters, in the query string, of a forwarded query or command."""
 
     in_order: bool = True
-    """Whether the message is handled after all earlier messages of the user."""
+    """Whether the service handles the message only after all earlier messages of the same user."""
 
 
 QUERIES: Final = Operation(
@@ -41,7 +41,7 @@ _TOPICS: Final = {QUERIES.path: queries.TOPIC, COMMANDS.path: commands.TOPIC}
 
 
 class Passing:
-    """The endpoint of messages to one topic."""
+    """The endpoint that forwards messages to one topic: that of queries or that of commands."""
 
     def __init__(self, operation: Operation, desk: Desk) -> None:
         self._topic = _TOPICS[operation.path]
@@ -49,9 +49,9 @@ class Passing:
         self._for_payloads = operation.for_payloads
 
     async def respond(self, request: Request) -> Response:
-        """Return the response with the service's answer to the message in the body.
+        """Forward the message in the body to its topic, and return the response with the service's reply.
 
-        Raise Rejected if the message is malformed or refused, Unavailable if no answer comes in time.
+        Raise Rejected if the message is malformed or refused, and Unavailable if no reply comes in time.
         """
         settings = self._desk.settings
         credential = self._desk.admit(request, payloads=self._for_payloads)

@@ -1,4 +1,4 @@
-"""`POST /pilots/{pilot_id}/credential`: the exchange of a pilot's one-time secret for its token and key, which the gateway cannot read."""
+"""`POST /pilots/{pilot_id}/credential`: exchanges a pilot's one-time secret for its token and key. The gateway can read neither."""
 
 from typing import Annotated, Final
 
@@ -18,7 +18,7 @@ BODY_LIMIT: Final = 2_000
 
 
 class SecretProof(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The proof that a pilot has its secret, for one exchange."""
+    """The body of an exchange: its id, and the proof that the pilot knows its one-time secret. The proof does not reveal the secret."""
 
     exchange_id: ExchangeId
     proof: Annotated[str, msgspec.Meta(min_length=1, max_length=100)]
@@ -36,13 +36,16 @@ EXCHANGE: Final = Operation(
 
 
 class PilotCredentials:
-    """The endpoint."""
+    """The endpoint of exchanges of pilots' secrets. It needs no token, since the pilot has none yet."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the encrypted credential. Rejected: a service refuses the exchange."""
+        """Return the pilot's token and key, encrypted for the pilot.
+
+        Raise Rejected if a service refuses the exchange, Unavailable if none answers in time, and TooMany if too many are pending.
+        """
         self._desk.gate.admit_secret(request)
         given = received.parameters(request, OnePilot)
         settings = self._desk.settings

@@ -1,6 +1,6 @@
-"""Passes exchanges of pilots' secrets on to the services, and their answers back. Neither can be read or made here.
+"""Forwards exchanges of pilots' secrets to the services, and returns the answers. The gateway can neither read nor forge them.
 
-The answers come on one topic, which every gateway reads: an answer that nobody here waits for is another gateway's.
+All gateways read the answers from one topic, and each ignores answers that none of its requests waits for.
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from wms.messages.pilot_exchange import ANSWERS_TOPIC, TOPIC, ExchangeAnswer, Se
 from wms.messages.wire import Codec, encode
 
 AGAIN_SECONDS: Final = 5.0
-"""Seconds without an answer after which an exchange is sent again."""
+"""After this many seconds without an answer, an exchange is sent again."""
 AFRESH_SECONDS: Final = 1.0
 WAITING_LIMIT: Final = 5_000
-"""The most exchanges that wait for an answer at a time."""
+"""The most exchanges that may wait for an answer at a time; further ones are refused with TooMany."""
 
 _CODEC: Codec[ExchangeAnswer] = Codec(ExchangeAnswer)
 
 
 class ExchangeAnswers:
-    """Sends exchanges and waits for their answers. `run` reads these."""
+    """Sends exchanges of pilots' secrets and waits for their answers, which `run` reads."""
 
     name = "exchanges"
 
@@ -37,14 +37,17 @@ class ExchangeAnswers:
         self._waiting: defaultdict[tuple[str, str], list[asyncio.Future[ExchangeAnswer]]] = defaultdict(list)
 
     async def run(self) -> None:
-        """Read answers until cancelled."""
+        """Read answers from Kafka until cancelled; after an error of the broker, start again a second later."""
         while True:
             with contextlib.suppress(Unavailable):
                 await self._read()
             await asyncio.sleep(AFRESH_SECONDS)
 
     async def ask(self, exchange: SecretExchange, seconds: float) -> ExchangeAnswer:
-        """Send an exchange, again and again, and return the answer. Raise Unavailable if none comes within `seconds`."""
+        """Send an exchange, repeatedly, and return the answer.
+
+        Raise Unavailable if none comes within `seconds`, and TooMany if 5,000 exchanges wait already.
+        """
         if len(self._waiting) >= WAITING_LIMIT:
             raise TooMany("too many pilots begin at once", AGAIN_SECONDS)
         key = exchange.pilot_id, exchange.exchange_id

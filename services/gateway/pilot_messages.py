@@ -1,4 +1,4 @@
-"""`POST /pilots/{pilot_id}/messages`: what a pilot says, passed on under its token, so that the services check it as ever."""
+"""`POST /pilots/{pilot_id}/messages`: forwards a pilot's messages under its token, so that services check them like messages over Kafka."""
 
 import asyncio
 from typing import Annotated, Any, Final
@@ -26,11 +26,11 @@ class PilotMessageBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     """Messages of one pilot, in their order: match requests, reports, and parts of payloads' output."""
 
     messages: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=MESSAGES_LIMIT)]
-    """Each as the pilot would send it to the topics `wms.match.requests` and `wms.job.reports`."""
+    """The messages as JSON, each as a pilot would send it to the topics `wms.match.requests` and `wms.job.reports` directly."""
 
 
 class TakenMessages(msgspec.Struct, frozen=True, kw_only=True):
-    """The messages are stored for the services."""
+    """The body of the response once Kafka has stored the messages: `taken` is their number."""
 
     taken: int
 
@@ -48,13 +48,16 @@ _CODEC: Final[Codec[MatchRequest | Report | Peeked]] = Codec(MatchRequest | Repo
 
 
 class PilotMessages:
-    """The endpoint."""
+    """The endpoint that accepts batches of messages from one pilot."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Send the messages in their order, and return once Kafka has stored them."""
+        """Send the messages to Kafka in their order, and return once all are stored.
+
+        Raise Rejected if one is malformed or of another pilot, and Unavailable if Kafka may not have stored one.
+        """
         given = received.parameters(request, OnePilot)
         credential, principal = self._desk.admit_pilot(request, given.pilot_id)
         seconds = self._desk.settings.read_seconds
@@ -71,7 +74,7 @@ class PilotMessages:
 
 
 def _with_topics(batch: PilotMessageBatch, pilot_id: str) -> list[tuple[str, bytes]]:
-    """Return the messages, each after its topic. Raise Rejected if the services could not read one, or if it is another pilot's."""
+    """Return the messages of a batch, each as a pair of topic and payload. Raise Rejected if one is malformed or of another pilot."""
     found: list[tuple[str, bytes]] = []
     for each in map(bytes, batch.messages):
         message: Any = _CODEC.decode(each)

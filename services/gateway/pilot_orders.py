@@ -1,4 +1,4 @@
-"""`GET /pilots/{pilot_id}/orders`: the orders to one pilot, as server-sent events, for as long as it stays connected."""
+"""`GET /pilots/{pilot_id}/orders`: the orders to one pilot as server-sent events, while it stays connected."""
 
 from typing import Final
 
@@ -22,13 +22,16 @@ ORDERS: Final = Operation(
 
 
 class AttachedPilots:
-    """The endpoint."""
+    """The endpoint by which a pilot attaches: it opens the stream of its orders."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the stream, which ends with the token, the gateway or the connection."""
+        """Return the stream of the pilot's orders. It ends when the token expires or is revoked, the gateway shuts down, or the pilot disconnects.
+
+        Raise Rejected if the token is not that pilot's, and Unavailable if its site's orders cannot be read.
+        """
         given = received.parameters(request, OnePilot)
         credential, principal = self._desk.admit_pilot(request, given.pilot_id)
         stream = await self._desk.pilots.inboxes.attach(principal)

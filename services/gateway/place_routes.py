@@ -1,4 +1,4 @@
-"""Routes of sites, task queues, pilots, plans and reservations."""
+"""Routes of sites, task queues, pilots, the planner's decisions, orders of private pilots, and reservations of CPUs."""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -20,7 +20,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """The parameters of a page of a list."""
 
     after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
-    """The number of entries to skip. The answer's `after` is this number for the next page."""
+    """The number of list entries to skip. The answer's `after` is the value for the next page."""
     limit: PageSize = asked.PAGE_LIMIT
 
 
@@ -28,18 +28,18 @@ class PilotPage(Page, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters of a page of pilots."""
 
     ended: bool = False
-    """Whether to list ended pilots too, after those that have not ended."""
+    """Whether to list also pilots that have ended, after all others."""
 
 
 class OneSite(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of requests about one site, or one of its computing elements."""
+    """The parameters of requests about one site; with `ce`, about that computing element of it."""
 
     site: Name
     ce: Name = ""
 
 
 class OnePilot(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of requests about one pilot."""
+    """The parameter in the path of requests about one pilot: its id."""
 
     pilot_id: PilotName
 
@@ -52,15 +52,15 @@ class ReservationList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     site: Name = ""
     ce: Name = ""
     state: Words = ""
-    """States, separated by commas. Empty: those in which CPUs are or may become reserved."""
+    """States of reservations, separated by commas. Empty: the states in which CPUs are reserved or may become so."""
     after_time: datetime | None = None
-    """The end of the previous page: `at` of its `after`. `after_id` completes it."""
+    """With `after_id`, where the page begins: the `at` of the previous answer's `after`. None: the first page."""
     after_id: Name = ""
     limit: PageSize = 100
 
 
 class SiteOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of an operator's order on a site, or on one of its computing elements."""
+    """The body of an operator's order on a site, or on its computing element `ce`: the action and the reason."""
 
     action: Literal["ban", "unban", "drain", "test", "forget"]
     ce: Name = ""
@@ -68,7 +68,10 @@ class SiteOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PilotsOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of an order of private pilots, which run your jobs, or with `group_wide` those of your group."""
+    """The body of an order of `count` private pilots, which run only your jobs, or with `group_wide` those of your group.
+
+    Pilots that were not sent within `within_seconds` are cancelled.
+    """
 
     count: Annotated[int, msgspec.Meta(ge=1, le=ordered.ORDERED_AT_ONCE)] = 1
     site: Name = ""
@@ -78,13 +81,13 @@ class PilotsOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class OrderToDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of the withdrawal of one order of private pilots."""
+    """The parameter in the path: the number of the order of private pilots to withdraw."""
 
     order: JobNumber
 
 
 def paged(kind: type[asked.PagedQuery], sender: Requester, given: Page) -> asked.PagedQuery:
-    """Return the query of this kind for a page of a list."""
+    """Return a query of the type `kind` for the page that `given` describes, with the sender's ids."""
     return kind(query_id=sender.id, client=sender.client, after=given.after, limit=given.limit)
 
 

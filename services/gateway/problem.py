@@ -1,4 +1,4 @@
-"""Problem details (RFC 9457): the error of a request, its places, and its remedy."""
+"""Problem details (RFC 9457): the response to a failed request, with a code, a text, a remedy and each single fault."""
 
 from typing import Final
 
@@ -9,7 +9,7 @@ from wms.errors import Rejected, Unavailable, WmsError
 
 MEDIA_TYPE: Final = "application/problem+json"
 AGAIN_SECONDS: Final = 2
-"""Seconds after which to repeat a request for which a service was not available."""
+"""The value of `Retry-After`, in seconds, if a service was not available, or a limit names no time."""
 
 STATUS: Final = {
     "NO_TOKEN": 401,
@@ -37,10 +37,10 @@ STATUS: Final = {
     "TOO_MANY_REQUESTS": 429,
     "TOO_FAST": 429,
 }
-"""The HTTP statuses of refusals by code. `status_of` knows the others."""
+"""The HTTP status for each code of a refusal. `status_of` derives the status of codes that are absent here."""
 UNPROCESSABLE: Final = 422
 STATUSES: Final = (401, 403, 404, 408, 409, 413, 415, 422, 429, 503)
-"""The HTTP statuses with which a route may answer besides success."""
+"""The HTTP error statuses that the OpenAPI document lists for operations."""
 
 TITLES: Final = {
     401: "Not authenticated",
@@ -59,22 +59,22 @@ TITLES: Final = {
 
 
 class ProblemDetails(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The problem details of a request that failed."""
+    """The body of an error response: problem details as in RFC 9457, with a code, a remedy and single faults."""
 
     title: str
     status: int
     code: Word
-    """The code of the error, for programs. It stays the same in all versions."""
+    """The code of the error, for programs to test. It does not change between versions."""
     detail: str
     remedy: str = ""
-    """What would help; empty if nothing is known."""
+    """What the client can do about the error; empty if nothing is known."""
     places: tuple[str, ...] = ()
-    """The errors of the request, one text for each, with its place."""
+    """The single faults of the request: each text says where the fault is, and what it is."""
     type: str = "about:blank"
 
 
 class TooMany(Rejected):
-    """The error of a request that came too often, and may succeed after `seconds`."""
+    """The request exceeds a rate or a limit, and may succeed after `seconds`. Its status is 429."""
 
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__("TOO_MANY_REQUESTS", message, f"ask again after {seconds:.1f} s")
@@ -82,7 +82,7 @@ class TooMany(Rejected):
 
 
 def status_of(code: str) -> int:
-    """Return the HTTP status for the code of a refusal."""
+    """Return the HTTP status for the code of a refusal; 422 for a code that no rule names."""
     if code in STATUS:
         return STATUS[code]
     if code.startswith("TOKEN_"):
@@ -93,7 +93,7 @@ def status_of(code: str) -> int:
 
 
 def problem_of(fault: WmsError) -> ProblemDetails:
-    """Return the problem details of an error."""
+    """Return the problem details of an error: of Rejected with its code and remedy, of any other with status 503."""
     if isinstance(fault, Rejected):
         status = status_of(fault.code)
         return ProblemDetails(
@@ -111,7 +111,7 @@ def problem_of(fault: WmsError) -> ProblemDetails:
 
 
 def headers_of(fault: WmsError, status: int) -> dict[str, str]:
-    """Return the HTTP headers that go with an error: `Retry-After`, or `WWW-Authenticate` for a missing token."""
+    """Return the response headers for an error: `Retry-After` for 429 and 503, `WWW-Authenticate` for 401, otherwise none."""
     if isinstance(fault, TooMany):
         return {"Retry-After": str(max(1, round(fault.seconds + 0.5)))}
     if status in (429, 503):

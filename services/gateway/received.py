@@ -1,4 +1,4 @@
-"""Reads the parameters and the body of a request, which are bounded before they are parsed."""
+"""Reads the parameters and the body of a request. The body's size and its time are limited before it is parsed."""
 
 import asyncio
 import time
@@ -16,16 +16,16 @@ from wms.messages.wire import PAYLOAD_LIMIT
 
 ID_HEADER = "idempotency-key"
 LEAST_RATE = 1_000
-"""The bytes of a body that must come in a second, after what was allowed at first."""
+"""The lowest rate in bytes per second at which a body must arrive, once the time allowed at first is used."""
 _PARSE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 P = TypeVar("P", bound=msgspec.Struct)
 
 
 def request_id(request: Request) -> str:
-    """Return the id under which a request takes effect once: that in its header, else a new one.
+    """Return the id under which a request takes effect at most once: the header `Idempotency-Key`, or else a new id.
 
-    Raise Rejected if the id in the header is malformed.
+    Raise Rejected if the header is malformed.
     """
     said = request.headers.get(ID_HEADER)
     if said is None:
@@ -35,9 +35,9 @@ def request_id(request: Request) -> str:
 
 
 def parameters(request: Request, kind: type[P]) -> P:
-    """Return the parameters in path and query as a struct of the type `kind`.
+    """Return the parameters of the path and the query string as a struct of the type `kind`.
 
-    Raise Rejected if one is unknown, given twice, or of the wrong type.
+    Raise Rejected if one is unknown, missing, given twice, or of the wrong type.
     """
     table: dict[str, Any] = {}
     for name, value in (*request.path_params.items(), *request.query_params.multi_items()):
@@ -51,19 +51,16 @@ def parameters(request: Request, kind: type[P]) -> P:
 
 
 async def body(request: Request, route: Route, seconds: float) -> Any:
-    """Return the parsed body of a route's request. Raise Rejected if it is too large, too slow or malformed.
+    """Return the JSON body of a route's request, decoded as the route's type.
 
-    Each piece of it must come within `seconds`.
+    Raise Rejected if it is too large, malformed or of another media type, or arrives too slowly. `seconds` limits each wait for more of it.
     """
     require_type(request, *route.body_types)
     return _parsed(await whole(request, PAYLOAD_LIMIT, seconds), route.body)
 
 
 async def decoded(request: Request, kind: type[P], limit: int, seconds: float) -> P:
-    """Return the parsed JSON body of at most `limit` bytes, which must come within `seconds` as a whole.
-
-    Rejected: it is too large, too slow or malformed.
-    """
+    """Return the JSON body, decoded as `kind`. Raise Rejected if it is malformed, is over `limit` bytes, or is not complete within `seconds`."""
     require_type(request, JSON_TYPE)
     try:
         async with asyncio.timeout(seconds):
@@ -97,10 +94,7 @@ def require_type(request: Request, *types: str) -> str:
 
 
 async def whole(request: Request, limit: int, seconds: float) -> bytes:
-    """Return the body of a request.
-
-    Raise Rejected if it has more than `limit` bytes, or a piece does not come within `seconds`.
-    """
+    """Return the body of a request as bytes. Raise Rejected if it is over `limit` bytes, or a wait for more of it exceeds `seconds`."""
     said = request.headers.get("content-length", "")
     if said.isdecimal() and int(said[:20]) > limit:
         raise _too_large(limit)
@@ -113,9 +107,9 @@ async def whole(request: Request, limit: int, seconds: float) -> bytes:
 
 
 async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
-    """Yield the body as it comes.
+    """Yield pieces of the body as they arrive. Raise Rejected if the client disconnects, or lets the server wait too long.
 
-    Rejected: the sender went away, or was waited for longer than `seconds`, and a second more for each LEAST_RATE bytes that came.
+    It has `seconds` to use up, and regains one second for each `LEAST_RATE` bytes.
     """
     stream = request.stream()
     left = seconds

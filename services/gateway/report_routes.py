@@ -1,4 +1,4 @@
-"""Routes of reports: who asks, how things go, and what was used."""
+"""Routes of reports: the identity and rights of the sender, the progress of jobs, the state of the system, and resource usage."""
 
 from datetime import datetime
 from typing import Annotated, Final, get_args
@@ -15,18 +15,18 @@ from wms.messages import replies
 
 
 class ProgressList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The most groups and arrays to return."""
+    """The parameter of a progress report: the most job groups and job arrays to return."""
 
     limit: Annotated[int, msgspec.Meta(ge=1, le=asked.PAGE_LIMIT)] = 100
 
 
 class UsageSum(Page, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A page of sums of usage."""
+    """The parameters of a page of sums of what attempts used."""
 
     by: Words = ""
-    """What to sum up by, separated by commas: vo, group, owner, site, month, day. Without any all is one sum."""
+    """What to group the sums by, separated by commas: vo, group, owner, site, month, day. Empty: one sum of everything."""
     since: datetime
-    """The time, with its zone, since which attempts must have ended; it is extended to a whole hour."""
+    """Only attempts that ended at or after this time, which must have a zone. It is rounded down to the full hour."""
     until: datetime | None = None
 
 

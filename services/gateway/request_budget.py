@@ -1,6 +1,6 @@
-"""Budgets of requests: how many one token, owner or address may make a second, and at once after a pause.
+"""Request rates: how many requests one token, owner, pilot or address may make per second, and at once after a pause.
 
-The rule is the generic cell rate algorithm: for each key one time is kept, at which its bucket would be full again.
+The algorithm is GCRA (generic cell rate algorithm): for each key it stores only the time at which its burst is available in full again.
 """
 
 from collections.abc import Hashable
@@ -8,11 +8,11 @@ from collections.abc import Hashable
 from wms.bounded_cache import BoundedCache
 
 KEYS = 20_000
-"""The greatest number of keys that are remembered. Those seen longest ago are forgotten first, and begin anew."""
+"""The most keys that are remembered. When it is reached, the quarter unused for longest is forgotten; those keys have their full burst again."""
 
 
 class RequestBudget:
-    """A budget for each key: `per_second` requests, and `burst` at once after a pause."""
+    """Limits the requests of each key to a rate of `per_second`, and to `burst` at once after a pause."""
 
     def __init__(self, per_second: float, burst: float) -> None:
         self._cost = 1.0 / per_second
@@ -20,9 +20,9 @@ class RequestBudget:
         self._full_at: BoundedCache[Hashable, float] = BoundedCache(KEYS)
 
     def spend(self, key: Hashable, now: float) -> float:
-        """Spend one request of the key at `now` (in seconds), and return 0.
+        """Count one request of the key at `now` (in seconds), and return 0.0.
 
-        If the budget is spent, return after how many seconds to ask again.
+        If the rate is exceeded, count nothing, and return after how many seconds the next request is allowed.
         """
         full_at = max(now, self._full_at.get(key, now)) + self._cost
         if (wait := full_at - now - self._room) > 0:

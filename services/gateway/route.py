@@ -1,4 +1,4 @@
-"""Routes: operations whose request becomes one message to a service, and whose response is the service's answer."""
+"""Routes: operations whose request becomes one message to a service, and whose response is the service's reply."""
 
 from collections.abc import Callable
 from typing import Any
@@ -17,14 +17,14 @@ class Requester(msgspec.Struct, frozen=True):
 
 
 class Route(Operation, frozen=True, kw_only=True):
-    """An operation that asks a service one question, or gives one order."""
+    """An operation that sends a service one query or command, and responds with its reply."""
 
     message: Callable[..., msgspec.Struct]
-    """Returns the message for a Requester, the parameters and, if the route has one, the body."""
+    """A function that returns the message to send, for a Requester, the parameters and, if the route has one, the body."""
     reply: type[msgspec.Struct] | None = None
-    """The type of the service's answer, if the response is only a part of it; None if it is the whole."""
+    """The type of the service's reply, if the response shows only a part of it; None: the same as `answer`."""
     view: Callable[[Any], Any] | None = None
-    """Returns the part of the service's answer that the response shows; None: the whole."""
+    """A function that returns the part of the service's reply to show; None: the whole reply."""
 
     @property
     def topic(self) -> str:

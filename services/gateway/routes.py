@@ -1,4 +1,4 @@
-"""The list of all operations of the gateway, and of those that are routes."""
+"""The list of all operations of the gateway, and the list of those that are routes (one message to a service)."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Routes of shares of groups, limits, and how well predictions came true."""
+"""Routes of fair shares of groups, limits on jobs, and the accuracy of the broker's predictions."""
 
 from typing import Final, Literal
 
@@ -15,14 +15,14 @@ from wms.messages.limits import Key, Kind, Limit
 
 
 class OneGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of requests about one group of a VO."""
+    """The parameters in the path of requests about one group: its VO (virtual organisation) and its name."""
 
     vo: GivenName
     group: GivenName
 
 
 class ShareSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body with new values of a group's share. Absent values stay as they are."""
+    """The body with new values of a group's fair share. Values that are absent stay as they are."""
 
     job_share: ShareOfGroup | None = None
     job_sharing: bool | None = None
@@ -31,7 +31,7 @@ class ShareSetting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class LimitDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body that names a limit to lift; with `reset` the configured limit holds again."""
+    """The body that names a limit to lift, by its kind and key. With `reset`, the limit of the configuration file applies again instead."""
 
     kind: Kind
     key: Key
@@ -39,7 +39,7 @@ class LimitDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class PredictionTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a table of predictions: whether by site, by predictor or by both."""
+    """The parameter of a table of predictions: `by` says whether its rows are by site, by predictor or by both."""
 
     by: Literal["site", "predictor", "both"] = "both"
 

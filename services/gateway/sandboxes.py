@@ -1,4 +1,4 @@
-"""Sandboxes through the gateway: input archives of submissions, and outputs of jobs that the user may see in full."""
+"""Sandboxes (archives of files) for users: uploads of inputs for submissions, and downloads of outputs of jobs that the user may see."""
 
 import asyncio
 import tempfile
@@ -44,7 +44,7 @@ OUTPUT: Final = Operation(
 
 
 class SandboxTransfers:
-    """The endpoints of sandboxes."""
+    """The endpoints by which users upload input archives and download output archives."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
@@ -52,7 +52,7 @@ class SandboxTransfers:
     async def upload(self, request: Request) -> Response:
         """Store the archive in the body under its digest, and return the reference to it. Equal archives are stored once.
 
-        Raise Rejected if the token may submit no jobs, or if the archive is too large.
+        Raise Rejected if the token may submit no jobs, the archive is too large or slow, or the gateway has no store.
         """
         _, principal = self._desk.admit_as(request)
         if scope(principal, "submit").reach == "nothing":
@@ -64,7 +64,10 @@ class SandboxTransfers:
         )
 
     async def output(self, request: Request) -> Response:
-        """Return the output archive of a job, or a range of its bytes. Raise Rejected if the job has none, or may not be seen."""
+        """Return a job's output archive, or the byte range that the request asks for; status 304 if the client has it.
+
+        Raise Rejected if the job has no output, the user may not see it, or the gateway has no store.
+        """
         settings = self._desk.settings
         credential = self._desk.admit(request)
         given = received.parameters(request, OneJob)
@@ -81,7 +84,7 @@ class SandboxTransfers:
 
 
 def opened(desk: Desk) -> SandboxStore:
-    """Return the gateway's sandbox store. Rejected: it has none."""
+    """Return the gateway's sandbox store. Raise Rejected (NO_STORE) if none is configured."""
     if desk.store is None:
         raise Rejected(
             "NO_STORE", "this gateway has no sandbox store", "its operators set url in [sandboxes]"
@@ -90,7 +93,10 @@ def opened(desk: Desk) -> SandboxStore:
 
 
 async def kept(request: Request, store: SandboxStore, seconds: float) -> SandboxRef:
-    """Store the body of a request, each piece of which must come within `seconds`. Rejected: it is too large or too slow."""
+    """Store the body of a request, and return the reference to it. Raise Rejected if it exceeds the store's size limit, or arrives too slowly.
+
+    `seconds` limits each wait for more of it.
+    """
     with tempfile.NamedTemporaryFile(prefix="wms-upload-") as file:
         size = 0
         async for piece in received.pieces(request, seconds):
@@ -103,9 +109,9 @@ async def kept(request: Request, store: SandboxStore, seconds: float) -> Sandbox
 
 
 async def archive(desk: Desk, request: Request, digest: str, name: str) -> Response:
-    """Return an object of the store as a response, of which ranges may be asked for. `name` is the file name that it proposes.
+    """Return a response with the stored object of this digest, or the byte range that the request asks for. `name` is the suggested file name.
 
-    If the request prefers that and the store has signed URLs, the response sends the client there.
+    If the request has `Prefer: redirect` and the store signs URLs, return a redirect to a signed URL.
     """
     store = opened(desk)
     if request.headers.get("Prefer") == PREFERENCE:

@@ -1,4 +1,4 @@
-"""Assembles the gateway: its loops and their parts."""
+"""Assembles the gateway: makes its loops and the objects that they share."""
 
 from services.gateway.application import application
 from services.gateway.asking import Desk, PilotDesk
@@ -20,7 +20,7 @@ from wms.transfer import open_store
 
 
 async def build(host: Host, config: Config) -> None:
-    """Make the loops of the gateway and add them to the host."""
+    """Make the loops of the gateway from its configuration, and add them to the host (the process that runs them)."""
     settings = config.gateway
     callers = Callers(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))

@@ -1,6 +1,7 @@
-"""Reads the inboxes of sites whose pilots are attached, each once, and passes every order untouched to the pilot that it is for.
+"""Reads the inboxes of sites (topics with orders to a site's pilots), one reader for each site with attached pilots.
 
-The gateway does not verify orders: only their pilots have the keys. What nobody is attached for is dropped, as pilots ask again.
+Each order is passed unchanged to the pilot in its key. The gateway does not verify orders, since only pilots have the keys. Orders for
+pilots that are not attached are dropped, as pilots repeat their requests.
 """
 
 import asyncio
@@ -18,15 +19,15 @@ from wms.errors import Rejected, Unavailable
 log = structlog.get_logger()
 
 OPEN_SECONDS: Final = 15.0
-"""Seconds within which a site's inbox must be open for a pilot that attaches."""
+"""How long a pilot that attaches waits until its site's inbox is being read, in seconds; after that its request fails with status 503."""
 POLL_SECONDS: Final = 1.0
 READ_AT_ONCE: Final = 1_000
 IDLE_SECONDS: Final = 60.0
-"""Seconds without a pilot after which a site's inbox is closed."""
+"""How long a site's inbox is still read after its last pilot has detached, in seconds."""
 
 
 class SiteInboxes:
-    """The inboxes of the sites whose pilots are attached to this gateway. `run` reads them."""
+    """The inboxes of all sites that have pilots attached to this gateway. `run` reads them."""
 
     name = "site inboxes"
 
@@ -38,24 +39,24 @@ class SiteInboxes:
 
     @property
     def sites(self) -> int:
-        """How many inboxes are read."""
+        """The number of sites whose inboxes are read."""
         return len(self._inboxes)
 
     @property
     def pilots(self) -> int:
-        """How many pilots are attached."""
+        """The number of pilots that are attached to this gateway."""
         return sum(len(each.streams) for each in self._inboxes.values())
 
     async def run(self) -> None:
-        """Read the inboxes of sites as pilots attach, until cancelled."""
+        """Read the inbox of each site from its first attached pilot on, until cancelled."""
         async with asyncio.TaskGroup() as group:
             while True:
                 group.create_task(self._read(await self._opened.get()))
 
     async def attach(self, principal: Principal) -> OrderStream:
-        """Return a stream of all orders that are sent to this pilot from now on. An earlier stream of the pilot ends.
+        """Return a stream of all orders that are sent to this pilot from now on, and end its earlier stream.
 
-        Raise Unavailable if the site's inbox cannot be read.
+        Raise Unavailable if the site's inbox cannot be read within `OPEN_SECONDS`.
         """
         assert principal.site is not None, "a pilot's token names its site"
         assert principal.pilot_id is not None, "and the pilot"
@@ -72,12 +73,15 @@ class SiteInboxes:
         return stream
 
     def hurry(self, site: str) -> None:
-        """Look for orders to this site's pilots without a pause, because one of them expects an answer."""
+        """End the pause of this site's reader and make the next ones short, because a pilot expects an answer.
+
+        Do nothing if no pilot of the site is attached.
+        """
         if (inbox := self._inboxes.get(site)) is not None:
             inbox.hurry()
 
     def end(self) -> None:
-        """End all streams, so that their pilots connect to another gateway."""
+        """End the streams of all pilots, which then connect to another gateway."""
         for inbox in self._inboxes.values():
             inbox.end("the gateway ends")
 
@@ -99,19 +103,19 @@ class SiteInboxes:
 
 
 class SiteInbox:
-    """The inbox of one site, and the streams of its attached pilots."""
+    """The inbox of one site, and the streams of its attached pilots by pilot id."""
 
     def __init__(self, kafka: Kafka, site: str) -> None:
         self.site = site
         self.streams: dict[bytes, OrderStream] = {}
         self.is_read = asyncio.Event()
-        """Set once all further orders are read, or once the inbox cannot be read and its streams have ended."""
+        """Set once the reader is at the inbox's end, so that all later orders are read. Also set if reading failed; then all streams have ended."""
         self._kafka = kafka
         self._reader: Reader | None = None
         self._left_at = time.monotonic()
 
     def attach(self, stream: OrderStream) -> None:
-        """Pass the pilot's orders to this stream, in place of an earlier one."""
+        """Pass the pilot's orders to this stream from now on, and end an earlier stream of the pilot."""
         key = stream.pilot_id.encode()
         if (earlier := self.streams.get(key)) is not None:
             earlier.end("the pilot opened another stream")
@@ -125,18 +129,18 @@ class SiteInbox:
             self._left_at = time.monotonic()
 
     def hurry(self) -> None:
-        """Read again without a pause."""
+        """End the reader's present pause and make the next ones short. Do nothing while the inbox is not open."""
         if self._reader is not None:
             self._reader.hurry()
 
     def end(self, reason: str) -> None:
-        """End all streams."""
+        """End all streams of this site for this reason, and wake pilots that wait to attach."""
         for stream in list(self.streams.values()):
             stream.end(reason)
         self.is_read.set()
 
     async def read(self) -> None:
-        """Read the inbox until no pilot has been attached for a while. Raise Unavailable or Rejected if it cannot be read."""
+        """Read the inbox until no pilot has been attached for `IDLE_SECONDS`. Raise Unavailable or Rejected if it cannot be read."""
         topic = site_inbox_of(self.site)
         await self._kafka.ensure([topic])
         self._reader = reader = await self._kafka.reader(topic.name)

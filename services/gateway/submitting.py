@@ -1,4 +1,4 @@
-"""Submissions: one job, a list of jobs, or a stream of lines that is never held whole in memory."""
+"""`POST /jobs`: submits one job, a list of jobs, or a stream of one job a line. A stream is never in memory as a whole."""
 
 import asyncio
 from collections import deque
@@ -22,18 +22,18 @@ from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 
 JSON_LIMIT: Final = 8 * 1024 * 1024
-"""The most bytes of a submission that is no stream."""
+"""The most bytes of a JSON submission; larger ones are refused. Streams of lines have no such limit."""
 SMALL_BYTES: Final = 65_536
-"""The bytes up to which a submission is read at once, without waiting for a turn."""
+"""A JSON submission of at most this many bytes is parsed at once; a larger one waits for its owner's turn (`ParsingTurns`)."""
 LINE_LIMIT: Final = 900_000
-"""The greatest size in bytes of a line: what fits into one message."""
+"""The most bytes of a line; longer ones are refused, since a line must fit into one Kafka message."""
 LINES: Final = 1_000
-"""The number of lines of a stream that are submitted together."""
+"""The most lines of a stream that are submitted together, as one part."""
 PART_BYTES: Final = 2_000_000
 AT_ONCE: Final = 4
-"""The number of parts of a stream that may wait for their answers at a time."""
+"""The most parts of a stream that wait for replies at a time; only then are further lines read."""
 TOLD_LIMIT: Final = 100
-"""The greatest number of warnings, and of jobs that could run nowhere, that the answer to a stream names."""
+"""The most warnings in the answer to a stream, and the most jobs in it that could run nowhere. Further ones are left out."""
 LINES_TYPE: Final = "application/x-ndjson"
 
 Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
@@ -42,12 +42,12 @@ _decoder = msgspec.json.Decoder(JobDescription)
 
 
 class SubmissionTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a submission."""
+    """The parameters, in the query string, of a submission."""
 
     strict: bool = False
-    """Whether to refuse all jobs if some job could run nowhere now; of a stream, all jobs of a part."""
+    """Whether to refuse all jobs if one of them could run nowhere now. In a stream of lines this applies to each part of up to 1,000 lines."""
     hold: bool = False
-    """Whether the jobs are Held until they are released."""
+    """Whether the jobs start in the state Held, and wait until they are released."""
 
 
 SUBMIT: Final = Operation(
@@ -63,15 +63,15 @@ SUBMIT: Final = Operation(
 
 
 class Submitting:
-    """The endpoint of submissions."""
+    """The endpoint that submits jobs."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
-        """Return the response with the ids of the jobs, once all are accepted and durable.
+        """Return the response with the ids of the jobs, once all are accepted and stored durably.
 
-        Raise Rejected if the submission is malformed or refused, Unavailable if no answer comes in time.
+        Raise Rejected if the submission is malformed or refused, and Unavailable if no reply comes in time.
         """
         settings = self._desk.settings
         credential = self._desk.admit(request)
@@ -89,12 +89,12 @@ class Submitting:
 
 
 class SubmissionStream:
-    """One submission in parts, each under an id of its own, so that the whole can be sent again."""
+    """One submission, sent to the job manager in parts with ids of their own. So a client may repeat the whole without submitting a job twice."""
 
     def __init__(
         self, channel: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionTerms
     ) -> None:
-        """`turn` waits for a turn of the user, in which what was sent is read."""
+        """Make a submission with the id `name`. `seconds` limits the wait for each reply; `turn` waits for the owner's turn to parse."""
         self._channel = channel
         self._seconds = seconds
         self._turn = turn
@@ -102,7 +102,7 @@ class SubmissionStream:
         self._terms = terms
 
     async def submit(self, raw: bytes) -> Submission:
-        """Submit the jobs of a JSON document."""
+        """Submit the jobs of the JSON document `raw`. Raise Rejected if it is malformed or refused, and Unavailable if no reply comes in time."""
         if len(raw) <= SMALL_BYTES:
             whole = self._messages_of(raw)
         else:
@@ -121,7 +121,10 @@ class SubmissionStream:
         return await send(self._channel, self._seconds, whole, name, strict=self._terms.strict)
 
     async def take(self, parts: AsyncIterator["Lines"]) -> Submission:
-        """Submit the parts as they come, a few at a time. A fault tells how much was taken before it."""
+        """Submit the parts as they come, at most `AT_ONCE` at a time, and return the result for all.
+
+        If one fails, raise its error, with the number of jobs that were submitted nevertheless.
+        """
         under_way = deque[asyncio.Task[Submission]]()
         taken: list[Submission] = []
         try:
@@ -156,17 +159,17 @@ class SubmissionStream:
 
 
 class Lines(msgspec.Struct, frozen=True):
-    """The lines that are submitted together."""
+    """A part of a stream: lines that are submitted together."""
 
     number: int
-    """Their place among such parts, from 0 on."""
+    """The number of this part in the stream, from 0 on."""
     before: int
-    """How many lines came before."""
+    """The number of lines in all earlier parts, blank lines not counted."""
     lines: list[bytes]
 
 
 async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Lines]:
-    """Yield the lines of a stream, many at a time. Rejected: a line is too long."""
+    """Yield the lines of a stream in parts of at most `LINES` lines and about 2 MB. Raise Rejected if a line exceeds `LINE_LIMIT`."""
     part = Lines(0, 0, [])
     size = 0
     async for line in lines_of(pieces):
@@ -180,7 +183,7 @@ async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Lines]:
 
 
 async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the lines of a stream that are not blank. Raise Rejected if a line is longer than LINE_LIMIT."""
+    """Yield the lines of a stream, without blank ones. Raise Rejected if a line exceeds `LINE_LIMIT`."""
     rest = b""
     async for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
@@ -196,7 +199,10 @@ async def lines_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
 
 
 def descriptions(lines: Sequence[bytes], before: int) -> list[JobDescription]:
-    """Return the descriptions of these lines, `before` of which came earlier. Rejected: with each fault of a line."""
+    """Return the job descriptions in these lines. `before` is the number of earlier lines, for error messages.
+
+    Raise Rejected, with the number and the faults of the line, if one is malformed.
+    """
     return [each for number, line in enumerate(lines, before + 1) for each in _read(line, number)]
 
 
@@ -214,7 +220,10 @@ def _read(line: bytes, number: int) -> Sequence[JobDescription]:
 
 
 def merged(name: str, taken: Sequence[Submission]) -> Submission:
-    """Return one submission for its parts, under the id `name`. Ranges of ids that follow each other are joined."""
+    """Return one submission with the id `name` that combines its parts.
+
+    Consecutive ranges of job ids are joined, and warnings are cut to `TOLD_LIMIT`.
+    """
     return Submission(
         id=name,
         ids=_ranges([each for part in taken for each in part.ids]),
@@ -225,7 +234,7 @@ def merged(name: str, taken: Sequence[Submission]) -> Submission:
 
 
 def _ranges(ids: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """Join ranges of ids that follow each other, and keep their order, which is that of the descriptions."""
+    """Return the ranges of job ids with consecutive ones joined, in the order of the job descriptions."""
     found: list[tuple[int, int]] = []
     for low, high in ids:
         if found and found[-1][1] + 1 == low:

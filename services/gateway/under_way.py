@@ -1,4 +1,4 @@
-"""The requests under way: how many one owner may have at a time, from the check of the token to the last byte of the answer."""
+"""Limits how many requests of one owner are handled at a time, from the token's check to the response's end."""
 
 from collections import Counter
 
@@ -9,39 +9,39 @@ from services.gateway.problem import TooMany
 
 AGAIN_SECONDS = 1.0
 OWNER = "wms.owner"
-"""Where a request keeps whose it is."""
+"""The key in a request's ASGI scope under which the owner of a counted request is stored."""
 
 
 class UnderWay:
-    """Counts the requests of each owner, at most `most` at a time."""
+    """Counts the requests of each owner that are being handled, and refuses those beyond `most`."""
 
     def __init__(self, most: int) -> None:
         self._most = most
         self._count = Counter[str]()
 
     def enter(self, request: Request, owner: str) -> None:
-        """Count a request in, until its answer has ended. TooMany: the owner has as many under way as may be."""
+        """Count a request of the owner, and mark it as counted in its scope. Raise TooMany if the owner has `most` requests already."""
         if self._count[owner] >= self._most:
             raise TooMany(f"{self._most} requests of this user are under way", AGAIN_SECONDS)
         self._count[owner] += 1
         request.scope[OWNER] = owner
 
     def leave(self, owner: str) -> None:
-        """Count a request out."""
+        """Count a request of the owner as ended."""
         self._count[owner] -= 1
         if not self._count[owner]:
             del self._count[owner]
 
 
 class UnderWayMiddleware:
-    """Counts a request out once its answer has ended, however it ends."""
+    """ASGI middleware that counts a request as ended once its response has ended, also by an error or a disconnect."""
 
     def __init__(self, app: ASGIApp, under_way: UnderWay) -> None:
         self._app = app
         self._under_way = under_way
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request."""
+        """Run the application; then count the request as ended, if it was counted."""
         try:
             await self._app(scope, receive, send)
         finally:
