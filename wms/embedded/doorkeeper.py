@@ -1,7 +1,8 @@
-"""The doorkeeper: a process in a Kafka broker's network namespace that connects clients, by passing TCP sockets over Unix sockets.
+"""The doorkeeper: a process in the Kafka broker's network namespace that connects clients from outside, by passing them TCP sockets.
 
-`python doorkeeper.py --port=PORT PATH...` enables the loopback device of the namespace, listens on each path, and ends with its parent. It
-imports the standard library alone, so that it starts fast: the start of the broker waits for it.
+`python doorkeeper.py --port=PORT PATH...` enables the namespace's loopback device and listens on a Unix socket at each PATH. To each client
+it sends a TCP socket that is connected to the broker's PORT. It ends with its parent. It imports only the standard library, so that it
+starts fast.
 """
 
 import argparse
@@ -25,7 +26,7 @@ _PR_SET_PDEATHSIG = 1
 
 
 def raise_loopback() -> None:
-    """Enable the loopback device of this process's network namespace, which is off at first. Raise OSError if that is forbidden."""
+    """Enable the loopback device of this process's network namespace, which is disabled in a new one. Raise OSError if that is forbidden."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as each:
         request = bytearray(struct.pack("16sh14x", b"lo", 0))
         fcntl.ioctl(each, _SIOCGIFFLAGS, request)
@@ -35,7 +36,7 @@ def raise_loopback() -> None:
 
 
 def listen(path: Path) -> socket.socket:
-    """Return a Unix socket that listens at the path. A file that is there is replaced."""
+    """Return a non-blocking Unix socket that listens at this path, and replace an existing file there."""
     path.unlink(missing_ok=True)
     listening = socket.socket(socket.AF_UNIX)
     listening.bind(str(path))
@@ -47,7 +48,7 @@ def listen(path: Path) -> socket.socket:
 
 
 async def serve(listening: socket.socket, port: int) -> None:
-    """Send each process that connects to `listening` a TCP socket that is connected to the broker's `port`, until cancelled."""
+    """For each client of the Unix socket `listening`, connect to the broker's TCP `port`, and send the client that socket. Run until cancelled."""
     loop = asyncio.get_running_loop()
     calls: set[asyncio.Task[None]] = set()
     while True:
@@ -79,7 +80,7 @@ async def _run(paths: list[Path], port: int) -> None:
 
 
 def main() -> None:
-    """Run the doorkeeper until its parent ends."""
+    """Run the doorkeeper, with the options of the command line, until its parent ends."""
     parser = argparse.ArgumentParser(prog="doorkeeper", description=main.__doc__)
     parser.add_argument("--port", type=int, default=9092, help="the broker's port on the loopback")
     parser.add_argument("--try", dest="only_try", action="store_true", help="only make the loopback work")

@@ -1,16 +1,16 @@
-"""Finds processes that hang: they run, but show no sign of life for too long."""
+"""Finds hung processes: they run, but their sign of life, such as a heartbeat, has not changed for too long."""
 
 from collections.abc import Hashable, Mapping
 
 HUNG_AFTER_SECONDS = 15.0
 BLIND_SECONDS = 5.0
-"""How many seconds may pass between two checks. After a longer pause all signs count as new, since the machine may have slept."""
+"""The longest pause between two checks, in seconds. After a longer one earlier signs are forgotten, since the machine may have been suspended."""
 
 
 class HangDetector:
-    """Compares each process's sign of life with those of earlier checks. It hangs if the sign is the same for `hung_after` seconds.
+    """Finds processes whose sign of life is the same in all checks for `hung_after` seconds.
 
-    A sign is any value that changes while the process works. No clock is read.
+    A sign is any value that changes while the process works. The detector reads no clock: each check gets the time.
     """
 
     def __init__(self, hung_after: float = HUNG_AFTER_SECONDS) -> None:
@@ -19,9 +19,10 @@ class HangDetector:
         self._looked_at: float | None = None
 
     def look(self, signs: Mapping[str, Hashable], now: float) -> list[str]:
-        """Store the present signs, by name of the process. Return the names of those that hang now, each once.
+        """Compare the signs of life, by process name, with those of earlier checks. Return the names of processes that hang.
 
-        `now` is in monotonic seconds.
+        A process is named once, and then only after another `hung_after` seconds. `now` is the time of the check, in seconds of a monotonic
+        clock.
         """
         if self._looked_at is None or now - self._looked_at > BLIND_SECONDS:
             self._signs = {}

@@ -1,4 +1,4 @@
-"""The keys and tokens of a system on one machine. Only the user who starts the system can read them."""
+"""The signing keys and tokens of a system on one machine. Only the user who starts the system can read their files."""
 
 import asyncio
 import getpass
@@ -15,22 +15,22 @@ LIFETIME_SECONDS = 12 * 3_600.0
 
 
 async def renew_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write new tokens of `lifetime_seconds` each, long before the last ones expire, until cancelled. Their users read the files anew."""
+    """Write new tokens, valid for `lifetime_seconds`, each time a third of that has passed, until cancelled. Programs read the token files again."""
     while True:
         await asyncio.sleep(lifetime_seconds / 3)
         await asyncio.to_thread(write_tokens, layout, lifetime_seconds)
 
 
 def ensure_identity(layout: Layout, lifetime_seconds: float = LIFETIME_SECONDS) -> None:
-    """Make the missing signing keys of the system, and write new tokens that are valid for `lifetime_seconds`."""
+    """Create the system's signing keys if they are missing, and write new tokens that are valid for `lifetime_seconds`."""
     generate_keys(layout.keys)
     write_tokens(layout, lifetime_seconds)
 
 
 def write_tokens(layout: Layout, lifetime_seconds: float) -> None:
-    """Write two new tokens: one for the user, with all rights in this system, and one for the advertiser of the site.
+    """Write two new tokens, valid for `lifetime_seconds`: the user's, with all rights in this system, and the advertiser's.
 
-    They are valid for `lifetime_seconds` seconds.
+    The advertiser is the service that publishes this machine's offers of resources.
     """
     # All rights over all jobs, since it is this user's own system.
     user = Claims(

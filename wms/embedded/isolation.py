@@ -1,4 +1,4 @@
-"""Network namespaces of Linux: a program that listens in one can be reached only from inside it."""
+"""Linux network namespaces: a server that listens in one can be reached only by processes inside it."""
 
 import functools
 import os
@@ -14,22 +14,22 @@ _DOORKEEPER = Path(__file__).with_name("doorkeeper.py")
 
 
 class NetworkIsolation(msgspec.Struct, frozen=True):
-    """How network namespaces are made and entered on this machine, as beginnings of command lines."""
+    """A method to create and enter network namespaces: the beginnings of the command lines that do it (`make`, `enter`)."""
 
     make: tuple[str, ...]
     enter: tuple[str, ...]
 
     def doorkeeper(self, port: int, paths: Sequence[Path]) -> list[str]:
-        """Return the command line that makes a namespace and runs the doorkeeper in it.
+        """Return the command line that creates a network namespace and runs the doorkeeper in it.
 
-        It listens on the Unix sockets `paths` and connects to `port` in the namespace.
+        The doorkeeper (`doorkeeper.py`) listens on the Unix sockets `paths`, and connects clients to the TCP port `port` in the namespace.
         """
         # By its file, since importing the package takes longer than its start.
         program = [sys.executable, "-I", "-S", str(_DOORKEEPER), f"--port={port}", *map(str, paths)]
         return [*self.make, "--", *program]
 
     def beside(self, pid: int, argv: Sequence[str]) -> list[str]:
-        """Return the command line that runs `argv` in the network namespace of the process `pid`."""
+        """Return the command line that runs the program `argv` in the network namespace of the process `pid`."""
         return ["nsenter", f"--target={pid}", *self.enter, "--", *argv]
 
 
@@ -44,7 +44,7 @@ _WAYS = (
 
 @functools.cache
 def isolation() -> NetworkIsolation | None:
-    """Return how network namespaces are made on this machine; None if it does not allow any."""
+    """Return the first method to create network namespaces that works on this machine; None if none does. The result is cached."""
     if sys.platform != "linux" or shutil.which("nsenter") is None:
         return None
     ways = _WAYS if os.geteuid() == 0 else _WAYS[:1]

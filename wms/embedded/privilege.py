@@ -1,8 +1,8 @@
-"""Runs Postgres as another user if this process is root, since Postgres refuses to run as root.
+"""Chooses the user that runs Postgres if this process is root, since Postgres refuses to run as root. There are two methods, tried in turn.
 
-There are two methods, tried in turn. The first is a user namespace in which root appears as another user: no file changes its owner. The
-second applies if the kernel or a container forbids the first. It is a real other user with the capability to reach files below directories
-that are closed to it. The cluster then belongs to that user.
+The first is a user namespace in which root appears as another user; no file changes its owner. The second is for machines where the kernel
+or a container forbids the first. It is another real user, with the capability to reach files below closed directories. The database cluster
+then belongs to that user.
 """
 
 import contextlib
@@ -23,7 +23,7 @@ _CAPS = "+dac_override,+dac_read_search"
 
 
 class Guise(enum.Enum):
-    """As whom Postgres runs: as this user, as another in a user namespace, or as really another user."""
+    """The user that runs Postgres: this process's own, another in a user namespace, or another real user of the machine."""
 
     SELF = "self"
     NAMESPACE = "namespace"
@@ -32,7 +32,7 @@ class Guise(enum.Enum):
 
 @functools.cache
 def guise() -> Guise:
-    """Return as whom Postgres can be run on this machine: the first kind of user that works. Raise Rejected if none does."""
+    """Return the kind of user that can run Postgres on this machine, the first that works. Raise Rejected if none does. The result is cached."""
     if os.geteuid() != 0:
         return Guise.SELF
     for each in (Guise.NAMESPACE, Guise.OTHER):
@@ -46,14 +46,14 @@ def guise() -> Guise:
 
 
 def works(each: Guise) -> bool:
-    """Return whether programs can be run as this kind of user on this machine. It tries a harmless one."""
+    """Return whether this machine can run programs as this kind of user. The command `true` is run as a test."""
     return _runs(command(each, ["true"], death_signal="KILL"))
 
 
 def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]:
-    """Return the command line that runs `argv` as this kind of user.
+    """Return the command line that runs the program `argv` as this kind of user.
 
-    `death_signal`, such as "QUIT", is the signal that the program gets when its parent dies.
+    `death_signal`, such as "QUIT", is sent to the program when its parent dies; only `Guise.OTHER` needs it here.
     """
     match each:
         case Guise.SELF:
@@ -79,7 +79,10 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
 
 
 def give(each: Guise, directory: Path) -> None:
-    """Make the user as whom Postgres runs in this way the owner of a directory and all below it, unless it is."""
+    """Make the user that runs Postgres under this guise the owner of the directory and everything in it.
+
+    Do nothing if that user owns the directory already.
+    """
     owner = _spare_id() if each is Guise.OTHER else os.geteuid()
     if directory.stat().st_uid == owner:
         return

@@ -1,4 +1,4 @@
-"""A child process that ends with its parent, has a log file, and can be stopped in order or killed."""
+"""Child processes that end with their parent, write a log file, and can be stopped gracefully or killed."""
 
 import asyncio
 import asyncio.subprocess
@@ -24,7 +24,10 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def _tie(parent: int, death_signal: int) -> Callable[[], None]:
-    """Return a function for the child to run before exec: it requests `death_signal` for the time when the process `parent` dies."""
+    """Return a function for the child to run before exec. It makes the kernel send `death_signal` when the parent dies.
+
+    If the process `parent` is dead already, the child exits with status 1.
+    """
 
     def before_exec() -> None:
         if sys.platform == "linux":
@@ -36,7 +39,7 @@ def _tie(parent: int, death_signal: int) -> Callable[[], None]:
 
 
 class Child:
-    """A child process in a session of its own, whose output is appended to a log file."""
+    """A child process in a session of its own. Its standard output and error are appended to a log file."""
 
     def __init__(self, process: asyncio.subprocess.Process, log_path: Path) -> None:
         self._process = process
@@ -52,10 +55,10 @@ class Child:
         cwd: Path | None = None,
         death_signal: signal.Signals = signal.SIGKILL,
     ) -> Self:
-        """Start the program `argv`. `env` is its whole environment; None: that of this process. Raise OSError if it cannot be started.
+        """Start the program `argv` in the directory `cwd`. `env` is its whole environment; None: that of this process.
 
-        Call it from a thread that lives as long as the program, since Linux sends `death_signal` at the end of the *thread* that forked. A
-        large log file is first renamed to `NAME.1`.
+        Call it from a thread that lives as long as the program, since Linux sends `death_signal` when the *thread* that forked ends. A log
+        file over 32 MiB is first renamed to `NAME.1`. Raise OSError if the program cannot be started.
         """
         with _open_log(log_path) as log:
             process = await asyncio.create_subprocess_exec(
@@ -72,21 +75,21 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """The process id. Once the process has ended, another may have it."""
+        """The process id. After the process has ended, the id may belong to another process."""
         return self._process.pid
 
     @property
     def returncode(self) -> int | None:
-        """The exit code, or the negative number of the signal that ended the process; None while it runs."""
+        """The exit code, or minus the number of the signal that ended the process; None while it runs."""
         return self._process.returncode
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended, as far as asyncio knows."""
+        """Whether the process is running, as far as asyncio has noticed."""
         return self._process.returncode is None
 
     async def wait(self) -> int:
-        """Wait for the end of the process. Return the exit code, or the negative number of the signal that ended it."""
+        """Wait for the end of the process. Return its exit code, or minus the number of the signal that ended it."""
         return await self._process.wait()
 
     def send(self, sig: signal.Signals) -> None:
@@ -99,9 +102,9 @@ class Child:
     async def stop(
         self, *, grace: float, signals: Sequence[signal.Signals] = (signal.SIGTERM, signal.SIGKILL)
     ) -> int:
-        """Send `signals` in turn, and wait `grace` seconds after each, until the process ends. Return its exit code.
+        """Send `signals` in turn until the process ends. Return its exit code, or minus the number of the signal that ended it.
 
-        The wait after the last signal has no limit.
+        After each signal but the last it waits `grace` seconds; after the last without a limit.
         """
         for sig in signals[:-1]:
             if not self.running:
@@ -132,7 +135,7 @@ def _open_log(path: Path) -> Iterator[int]:
 
 
 def tail(path: Path, lines: int = 15) -> str:
-    """Return the last `lines` lines of a text file, at most 64 KiB; empty if the file does not exist."""
+    """Return the last `lines` lines of a text file, from its last 64 KiB; empty if the file does not exist."""
     try:
         with path.open("rb") as file:
             file.seek(max(0, path.stat().st_size - 65_536))
@@ -143,7 +146,7 @@ def tail(path: Path, lines: int = 15) -> str:
 
 
 def is_free(port: int) -> bool:
-    """Return whether a server could listen on this port of 127.0.0.1 now."""
+    """Return whether a server could listen on this TCP port of 127.0.0.1 now."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -154,7 +157,10 @@ def is_free(port: int) -> bool:
 
 
 def free_port() -> int:
-    """Return a port of 127.0.0.1 on which nobody listens. It is not reserved. Raise OSError if none is found."""
+    """Return a random TCP port of 127.0.0.1, from 20000 to 31999, on which nobody listens. It is not reserved for the caller.
+
+    Raise OSError if 200 attempts find none.
+    """
     for _ in range(200):
         port = secrets.choice(PORTS)
         if is_free(port):

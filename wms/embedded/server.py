@@ -1,4 +1,4 @@
-"""Servers as child processes: each can be started, awaited, stopped, killed, and started again."""
+"""Servers as child processes with a data directory: they can be started, awaited, stopped, killed and started again."""
 
 import abc
 import asyncio
@@ -20,7 +20,7 @@ LOOPBACK = "127.0.0.1"
 
 
 class Server(abc.ABC):
-    """A server that runs as a child process, with a data directory. Only one object in one process may run it at a time.
+    """The base class of servers that run as a child process with a data directory. A lock allows one object in one process to run it.
 
     It may be started again after `stop`, `kill` or a crash; its port and its durable data stay.
     """
@@ -33,18 +33,18 @@ class Server(abc.ABC):
         self.name = name
         self.ready_within = ready_within
         self.environment: dict[str, str] = {}
-        """Environment variables that the process gets beside those of this process. The supervisor adds the system's id."""
+        """Environment variables of the process, in addition to inherited ones. The supervisor adds the system's id."""
         self._lock = DirectoryLock(self.data_dir / "lock")
         self._child: Child | None = None
 
     @property
     def log_path(self) -> Path:
-        """The file to which the server's output is appended."""
+        """The file to which the server's standard output and error are appended."""
         return self.data_dir / f"{self.name}.log"
 
     @property
     def running(self) -> bool:
-        """Whether the server's process has not ended."""
+        """Whether the server's process is running, as far as asyncio has noticed."""
         return self._child is not None and self._child.running
 
     @property
@@ -53,7 +53,10 @@ class Server(abc.ABC):
         return self._child.pid if self._child is not None and self._child.running else None
 
     async def start(self) -> None:
-        """Start the server and wait until it is ready. Raise Rejected if its directory is in use, Unavailable if it fails."""
+        """Start the server and wait until it is ready. Raise Rejected if another process uses its directory.
+
+        Raise Unavailable if it ends early or is not ready in time; then it is killed.
+        """
         assert not self.running, f"{self.name} runs already"
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
@@ -66,9 +69,9 @@ class Server(abc.ABC):
             raise
 
     async def wait_ready(self, timeout: float | None = None) -> None:
-        """Wait until the server is ready, for `timeout` seconds or by default `ready_within`.
+        """Wait until the server is ready, at most `timeout` seconds; None: `ready_within` seconds.
 
-        Raise Unavailable, with the end of the log, if the server ends or the time passes first.
+        Raise Unavailable, with the end of the log, if the server ends first or the time is over.
         """
         limit = self.ready_within if timeout is None else timeout
         deadline = time.monotonic() + limit
@@ -82,18 +85,18 @@ class Server(abc.ABC):
             pause = min(pause * 1.5, 0.1)
 
     async def wait(self) -> int:
-        """Wait for the end of the process. Return the exit code, or the negative number of the signal that ended it."""
+        """Wait for the end of the process. Return its exit code, or minus the number of the signal that ended it."""
         assert self._child is not None, f"{self.name} was never started"
         return await self._child.wait()
 
     async def stop(self) -> None:
-        """Stop the server, by force if it does not end, and release its directory."""
+        """Stop the server by `stop_signals`, with `stop_grace` seconds between them, and release the directory's lock."""
         if self._child is not None:
             await self._child.stop(grace=self.stop_grace, signals=self.stop_signals)
         self._lock.release()
 
     async def kill(self) -> None:
-        """Kill the process with SIGKILL and wait for its end. The directory stays locked for the next start."""
+        """Kill the process with SIGKILL and wait for its end. The directory stays locked, so that this object can start it again."""
         if self._child is not None:
             self._child.send(signal.SIGKILL)
             await self._child.wait()
@@ -113,7 +116,7 @@ class Server(abc.ABC):
 
     @abc.abstractmethod
     async def _is_ready(self) -> bool:
-        """Return whether the server takes requests. It is called again and again during the start."""
+        """Return whether the server accepts requests. `wait_ready` calls it repeatedly."""
 
     def _complaint(self, what: str) -> str:
         end = self._child.log_tail() if self._child is not None else ""
@@ -121,7 +124,7 @@ class Server(abc.ABC):
 
 
 class KafkaServer(Server):
-    """A Kafka broker that runs as a child process and listens on one port of 127.0.0.1."""
+    """A Kafka broker as a child process. Unless a subclass isolates it, it listens on one TCP port of 127.0.0.1."""
 
     port: int
 
@@ -132,20 +135,23 @@ class KafkaServer(Server):
 
     @property
     def access(self) -> Table:
-        """How clients connect to the broker, as a table of a configuration file."""
+        """The settings by which clients connect to the broker, as a table of a configuration file."""
         return {"bootstrap": self.bootstrap}
 
     async def open_stream(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-        """Open a connection to the broker without sending anything. Raise OSError if that fails."""
+        """Open a connection to the broker without sending anything. Return its reader and writer. Raise OSError if that fails."""
         return await asyncio.open_connection(LOOPBACK, self.port)
 
     @abc.abstractmethod
     async def wipe(self) -> None:
-        """Remove all topics and the cluster's id. The broker must not run."""
+        """Remove all topics and the cluster's id. The broker must not be running."""
 
 
 class Program(Server):
-    """Any other program as a server. It is ready once `ready` returns true; without `ready`, as soon as it runs."""
+    """A server that runs any program `argv`, with `env` added to its environment.
+
+    It is ready once the function `ready` returns true; without `ready`, as soon as it runs.
+    """
 
     def __init__(
         self,
@@ -172,9 +178,9 @@ class Program(Server):
 
 
 def settle_port(data_dir: Path, wanted: int, name: str = "port") -> int:
-    """Return the port for a server, and store one that was chosen in the file `name` of `data_dir`.
+    """Return the TCP port for a server: `wanted`, if it is not 0. For 0, return the port stored in the file `name` of `data_dir` if it is free.
 
-    It is `wanted`; for 0 the port stored before if it is free, else any free port.
+    Otherwise choose a free port and store it there.
     """
     if wanted:
         return wanted

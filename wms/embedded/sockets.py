@@ -1,4 +1,4 @@
-"""Directories for Unix sockets: closed to other users, with paths that are short enough for the kernel."""
+"""Directories for Unix sockets: closed to other users, with paths short enough for the kernel's limit."""
 
 import os
 import shutil
@@ -10,18 +10,18 @@ from typing import Final
 from wms.errors import Rejected
 
 PATH_LIMIT: Final = 107
-"""How many bytes the path of a Unix socket may have on Linux."""
+"""The greatest length in bytes of a Unix socket's path on Linux."""
 NAME_ROOM: Final = 28
-"""How many bytes of that path are kept free for the name of the socket."""
+"""The bytes of `PATH_LIMIT` that are kept free for a slash and the socket's file name."""
 _POINTER = "sockets"
 _SHORT_DIRECTORIES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - only for a fresh directory of mode 0700
 
 
 def socket_directory(data_dir: Path) -> Path:
-    """Return a directory of mode 0700 for the sockets of the server in `data_dir`, the same at each start. It is made if missing.
+    """Return the directory of mode 0700 for the sockets of the server in `data_dir`; it is created if missing.
 
     It is below `data_dir` if the path is short enough. Otherwise it is in a directory for temporary files, and a file in `data_dir` holds
-    its path. Raise Rejected if other users may use the directory, or no path is short enough.
+    its path. So it stays the same until it is removed. Raise Rejected if other users may use the directory, or no path is short enough.
     """
     own = data_dir / "run"
     if _is_short(own):
@@ -32,7 +32,7 @@ def socket_directory(data_dir: Path) -> Path:
 
 
 def remove_socket_directory(data_dir: Path) -> None:
-    """Remove the socket directory of the server in `data_dir` if it is outside of that; otherwise do nothing."""
+    """Remove the socket directory of the server in `data_dir`, if it is outside `data_dir`; otherwise do nothing."""
     place = _known(data_dir / _POINTER)
     if place is not None:
         shutil.rmtree(place, ignore_errors=True)
@@ -62,7 +62,10 @@ def _fresh(pointer: Path) -> Path:
 
 
 def _temporary_directory() -> str:
-    """Return a directory for temporary files whose path is short enough for a socket: the usual one if possible."""
+    """Return a directory for temporary files whose path is short enough for a socket, preferably the system's default.
+
+    Raise Rejected if there is none.
+    """
     for each in (tempfile.gettempdir(), *_SHORT_DIRECTORIES):
         if _is_short(Path(each, "wms-12345678")) and os.access(each, os.W_OK | os.X_OK):
             return each

@@ -1,4 +1,4 @@
-"""The supervisor: starts servers again when they die, with a growing pause if they die at once, and writes a state file."""
+"""The supervisor: restarts servers when they die, with a growing pause if that happens repeatedly, and writes a state file."""
 
 import asyncio
 import contextlib
@@ -27,11 +27,14 @@ CALM = 10.0
 SWEEP_GRACE = 2.0
 RECORD_SECONDS = 2.0
 STALE_AFTER_SECONDS = 10.0
-"""If a state file is older than this, in seconds, its supervisor hangs or cannot write."""
+"""If a state file is older than this, in seconds, its supervisor hangs, has died or cannot write."""
 
 
 class ChildState(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of one server. `starts` counts its starts; `last_exit` is an exit code, or the negative number of a signal."""
+    """The state of one server. `starts` counts its starts. `last_exit` is its last exit code, or minus the number of the signal that ended it.
+
+    `pid` is None while it does not run.
+    """
 
     pid: int | None = None
     starts: int = 0
@@ -41,19 +44,19 @@ class ChildState(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SupervisorState(msgspec.Struct, frozen=True, kw_only=True):
-    """What the state file holds: the supervisor's pid, and the state of each server in the order of their starts."""
+    """The contents of the state file: the supervisor's pid, the system's id, and the state of each server, in the order of their starts."""
 
     pid: int
     system: str
     children: dict[str, ChildState]
     written_at: float = 0.0
-    """When the file was written, in seconds since 1970."""
+    """The time when the file was written, in seconds since 1970."""
     failing: dict[str, str] = {}
-    """The supervisor's own loops that failed lately, each with its last error."""
+    """The last error of each of the supervisor's own loops that failed within the last 30 s, by name of the loop."""
 
 
 class Supervisor:
-    """Runs the servers of one data directory and starts them again when they die. Each directory has one supervisor at a time."""
+    """Runs the servers of one data directory, and restarts them when they die. A lock allows one supervisor for each directory."""
 
     def __init__(self, data_dir: Path) -> None:
         self.data_dir = Path(data_dir).absolute()
@@ -64,9 +67,9 @@ class Supervisor:
         self.loops = RestartedLoops()
 
     async def open(self) -> None:
-        """Lock the data directory, and end processes that an earlier run left. Call it first.
+        """Lock the data directory, and end processes that an earlier run left. This must be the first call.
 
-        Raise Rejected if another supervisor has the lock.
+        Raise Rejected if another supervisor holds the lock.
         """
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
         self._lock.acquire()
@@ -76,10 +79,7 @@ class Supervisor:
         self.loops.start("record", self._record_on)
 
     async def add(self, server: Server) -> None:
-        """Start a server, wait until it is ready, and start it again from now on when it dies.
-
-        If the first start fails, its error is raised.
-        """
+        """Start a server and wait until it is ready; from then on restart it whenever it dies. If this first start fails, raise its error."""
         assert self._lock.held, "open() comes first"
         assert server.name not in self._servers, server.name
         self._servers[server.name] = server
@@ -99,21 +99,21 @@ class Supervisor:
         )
 
     async def restart(self, name: str, why: str) -> None:
-        """Kill a server, by name, that does not work, so that it is started again. `why` goes into the log and the state."""
+        """Kill the server of this name, because it does not work; it is then restarted. `why` goes into the log and the state file."""
         log.warning("server.killed", server=name, why=why)
         self._note(name, last_error=why)
         await self._servers[name].kill()
 
     def pid_of(self, name: str) -> int | None:
-        """Return the process id of a server, by name; None while it does not run."""
+        """Return the process id of the server of this name; None while it is not running."""
         return self._servers[name].pid
 
     def log_tail(self, name: str) -> str:
-        """Return the last lines of a server's log, by the server's name."""
+        """Return the last 15 lines of the log of the server of this name."""
         return tail(self._servers[name].log_path)
 
     async def close(self) -> None:
-        """Stop all servers, the last started first. Then end all other processes of the system, and unlock the directory."""
+        """Stop all servers, the last started first. Then end all other processes of the system, and unlock the data directory."""
         for name, server in reversed(self._servers.items()):
             await self.loops.stop(f"keep {name}")
             with contextlib.suppress(ProcessLookupError):
@@ -141,7 +141,7 @@ class Supervisor:
             pause = await self._restart(server, pause)
 
     async def _restart(self, server: Server, pause: float) -> float:
-        """Try to start a server until that succeeds. Return the pause in seconds to make before it is next started."""
+        """Start a server that has died, after `pause` seconds, and again until that succeeds. Return the pause to make before the next restart."""
         while True:
             await asyncio.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE)
@@ -163,7 +163,7 @@ class Supervisor:
             self._record()
 
     def _record(self) -> None:
-        """Write the state file. A failure, as on a full disk, is only logged, because servers must be started all the same."""
+        """Write the state file. A failure, such as a full disk, is only logged, since servers must be restarted nevertheless."""
         try:
             write_secret(
                 self.data_dir / STATE_FILE, msgspec.json.encode(self.state()).decode(), durable=False
@@ -173,7 +173,7 @@ class Supervisor:
 
 
 def read_state(data_dir: Path) -> SupervisorState | None:
-    """Return the state that the supervisor of a data directory wrote last; None if there is no state file."""
+    """Return the state in a data directory's state file, as its supervisor last wrote it; None if there is no such file."""
     with contextlib.suppress(FileNotFoundError):
         return msgspec.json.decode((data_dir / STATE_FILE).read_bytes(), type=SupervisorState)
     return None

@@ -1,4 +1,4 @@
-"""Ends processes that an earlier run of a system left. Each has the system's id in its environment."""
+"""Ends processes that an earlier run of a system left. They are recognised by the system's id in their environment."""
 
 import asyncio
 import contextlib
@@ -14,12 +14,12 @@ VARIABLE = "WMS_SYSTEM"
 
 
 def system_id(data_dir: Path) -> str:
-    """Return the id of the system in a data directory. It is the same at each run, and differs between directories."""
+    """Return the id of the system in this data directory: a digest of the path, so that it is the same at each run."""
     return hashlib.sha256(os.fsencode(data_dir.resolve())).hexdigest()[:16]
 
 
 def members(system: str) -> list[psutil.Process]:
-    """Return the living processes with this system's id in their environment, except this process and its ancestors."""
+    """Return the running processes with this system's id in their environment, without this process and its ancestors."""
     own = psutil.Process()
     kept = {own.pid, *(parent.pid for parent in own.parents())}
     return [each for each in psutil.process_iter() if each.pid not in kept and _belongs(each, system)]
@@ -32,9 +32,9 @@ def _belongs(process: psutil.Process, system: str) -> bool:
 
 
 async def sweep(system: str, *, grace: float) -> int:
-    """End all processes of a system by SIGTERM, and by SIGKILL after `grace` seconds. Return how many there were.
+    """End all processes of a system: by SIGTERM, and after `grace` seconds by SIGKILL. Return how many were found at first.
 
-    A process may start another just before its end, so the search is repeated until none is left.
+    A process may start another just before its end, so the search is repeated, at most 20 times, until none is left.
     """
     found = await asyncio.to_thread(members, system)
     count = len(found)
@@ -50,9 +50,9 @@ async def sweep(system: str, *, grace: float) -> int:
 
 
 async def survivors(processes: Sequence[psutil.Process], *, within: float) -> list[psutil.Process]:
-    """Wait until all these processes have ended, at most `within` seconds. Return those that have not.
+    """Wait until all these processes have ended, at most `within` seconds. Return those that are still running.
 
-    A zombie counts as ended, since it may stay for ever if the init of a container reaps no processes.
+    A zombie counts as ended, since in a container it may never be reaped.
     """
     deadline = time.monotonic() + within
     while (left := [each for each in processes if _lives(each)]) and time.monotonic() < deadline:  # noqa: ASYNC110 - no event

@@ -1,4 +1,4 @@
-"""A whole system on one machine: its servers, schema, keys and services, kept running until it is stopped."""
+"""A complete system on one machine: its servers, schema, keys and services, which are kept running until it is stopped."""
 
 import asyncio
 import contextlib
@@ -40,11 +40,12 @@ BROKER_LOOK_SECONDS = 10.0
 
 
 class System:
-    """A whole system with its data in `data_dir`, which ends with this process. Use `start` and `stop`, or `async with`.
+    """A complete system with its data in `data_dir`, which ends with this process. Use `start` and `stop`, or `async with`.
 
-    `kafka` is "embedded", "loopback" (embedded, and open to every user of the machine), "apache", or HOST:PORT of a running broker.
-    `postgres` is "embedded" or a URL. `slots` is how many payloads run at a time (default: one a core). `pilots` are settings of the pilot
-    submitter. With `pilots_over_https` the pilots use the gateway alone. `token_seconds` is how long tokens are valid. `durable=False` is for tests.
+    `kafka` is "embedded", "loopback" (embedded, but open to every user of the machine), "apache", or HOST:PORT of a running broker.
+    `postgres` is "embedded" or a URL. `slots` is how many payloads run at a time (None: one for each CPU). `services` are the names of the
+    services to run. `pilots` are settings of the service `pilot_submitter`. With `pilots_over_https` the pilots use only the gateway.
+    `token_seconds` is how long tokens are valid. `durable=False` is for tests: a crash of the machine may lose data.
     """
 
     def __init__(
@@ -76,9 +77,9 @@ class System:
         self._token_seconds = token_seconds
 
     async def start(self) -> None:
-        """Start all processes and wait for a heartbeat of each service.
+        """Start all processes and wait until each service has sent a heartbeat.
 
-        If it raises Rejected or Unavailable, all processes are stopped again.
+        If that fails, stop all processes again and raise the error: Rejected or Unavailable.
         """
         await self.supervisor.open()
         # The directory may have existed before, open to others.
@@ -111,14 +112,14 @@ class System:
         self._watch(self.facts)
 
     async def stop(self) -> None:
-        """Stop the pilots on this machine, the services and the servers, in this order."""
+        """Stop the pilots on this machine, then the services and the servers. Pilots first return their jobs."""
         for loop in ("renew tokens", "bound the broker", "watch"):
             await self.supervisor.loops.stop(loop)
         await self._drain_pilots()
         await self.supervisor.close()
 
     def _watch(self, facts: Facts) -> None:
-        """Start the loop that looks for processes that run but do not work."""
+        """Start the loops that look for hung processes, and for an embedded broker that uses too much memory."""
         watch = SystemWatch(
             self.supervisor,
             facts.postgres_url,
@@ -131,7 +132,7 @@ class System:
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
-        """Tell the pilots to return their jobs and end, while the job manager still runs, and wait for some seconds."""
+        """Tell the pilots to return their jobs and end, while the job manager still runs. Wait at most `PILOTS_END_WITHIN` seconds."""
         if self.facts is None:
             return
         dispatcher = LocalDispatcher(self.layout.pilots, (), {})
@@ -151,9 +152,9 @@ class System:
         await told.wait()
 
     async def wait_beating(self) -> None:
-        """Wait until each service, as it runs now, has sent a heartbeat.
+        """Wait until each running service process has sent a heartbeat to the database.
 
-        Raise Unavailable, with the end of a log, if one does not within 60 seconds.
+        Raise Unavailable, with the end of a log, if a service dies repeatedly or sends none within 60 seconds.
         """
         assert self.facts is not None, "start() comes first"
         deadline = time.monotonic() + SERVICES_READY_WITHIN
@@ -166,7 +167,7 @@ class System:
             await db.close()
 
     def state(self) -> SupervisorState:
-        """Return the state of the system's servers and services."""
+        """Return the present state of the system's servers and services, as the state file has it."""
         return self.supervisor.state()
 
     async def __aenter__(self) -> Self:
@@ -186,7 +187,10 @@ class System:
         return await self.postgres.ensure_database("wms")
 
     async def _start_kafka(self, chosen: str) -> Table:
-        """Start the chosen Kafka broker, unless it runs elsewhere. Return how clients connect to it."""
+        """Start the chosen Kafka broker, unless it runs elsewhere. Return the settings by which clients connect to it.
+
+        Raise Rejected if `chosen` is no known value, and Unavailable if the broker fails to start.
+        """
         match chosen:
             case "embedded":
                 self.broker = Broker(self.layout.server("broker"), isolate=isolation())
@@ -208,7 +212,7 @@ class System:
         return {**told, "idempotent": False, "fetch_wait_ms": 0} if isinstance(self.broker, Broker) else told
 
     def _gateway_port(self) -> int:
-        """Return the gateway's port, the same at each start if it is free."""
+        """Return a free port for the gateway, the same at each start if possible."""
         directory = self.layout.service("gateway")
         for each in (directory.parent, directory):
             each.mkdir(mode=0o700, exist_ok=True)
@@ -216,12 +220,15 @@ class System:
 
     @property
     def gateway_url(self) -> str:
-        """The address of the gateway, which every user of this machine can reach with a token; empty without one."""
+        """The base URL of the gateway, which any user of this machine can reach but needs a token to use.
+
+        Empty before the start, or if the system has no gateway.
+        """
         return self.facts.gateway_url if self.facts and "gateway" in self._services else ""
 
     @property
     def exposed(self) -> str:
-        """What other users of this machine can reach of the system, as a sentence; empty if nothing."""
+        """A warning about what other users of this machine can reach without a token; empty if nothing."""
         if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
             return "every user of this machine can reach the broker, read all messages and forge replies"
         return ""
@@ -249,7 +256,7 @@ class System:
 
 
 async def down(data_dir: Path, *, within: float = 60.0) -> bool:
-    """Stop the system in `data_dir`, which another process runs, and wait for its end. Return whether one was running.
+    """Stop the system in `data_dir`, which another process runs, by SIGTERM, and wait until that process has ended. Return False if none was running.
 
     Raise Unavailable if it does not end within `within` seconds.
     """

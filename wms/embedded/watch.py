@@ -1,4 +1,4 @@
-"""Watches the processes of a system, and has those restarted that hang: stopped, deadlocked, or without their loops."""
+"""Watches the processes of a system and kills those that hang (stopped, deadlocked or with dead loops), so that they are restarted."""
 
 import asyncio
 import struct
@@ -16,17 +16,17 @@ from wms.embedded.supervisor import Supervisor
 LOOK_SECONDS = 2.0
 ANSWER_SECONDS = 2.5
 _API_VERSIONS = struct.pack(">ihhih", 10, 18, 0, 1, -1)
-"""An ApiVersions request, which every Kafka broker answers.
+"""An ApiVersions request of the Kafka protocol, which every broker answers.
 
-Its fields are size, key, version, correlation id, and no client id.
+Its fields are size, API key, version, correlation id, and a null client id.
 """
 
 
 class SystemWatch:
-    """Looks for signs of life: heartbeats of services, and answers of Postgres and the Kafka broker.
+    """Checks signs of life: heartbeats of services in the database, and answers of Postgres and the Kafka broker.
 
-    A process without any for `hung_after` seconds is killed, and the supervisor starts it again. `postgres` says whether Postgres is
-    embedded.
+    A process without a new sign for `hung_after` seconds is killed, and the supervisor restarts it. `postgres` says whether the system runs
+    Postgres itself. `broker` is the Kafka broker that it runs; None: it runs elsewhere.
     """
 
     def __init__(
@@ -49,13 +49,13 @@ class SystemWatch:
         self._answers = {"postgres": 0, "broker": 0}
 
     async def run(self) -> None:
-        """Look for processes that hang, every few seconds, until cancelled."""
+        """Check all processes every two seconds, until cancelled."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             await self.look()
 
     async def look(self) -> None:
-        """Look once, and kill the processes that hang. The supervisor starts them again."""
+        """Check all processes once, and kill those that hang. The supervisor then restarts them."""
         services, _ = await asyncio.gather(self._look_at_postgres(), self._look_at_broker())
         signs: dict[str, Hashable] = {**services, **self._servers()}
         for name in self._detector.look(signs, time.monotonic()):
@@ -63,7 +63,10 @@ class SystemWatch:
             await self._supervisor.restart(name, why)
 
     def _servers(self) -> dict[str, Hashable]:
-        """Return how often each embedded server has answered, with its pid. Servers that do not run are absent."""
+        """Return, for each running server (Postgres, broker), its pid and how often it has answered.
+
+        Servers that are not running or run elsewhere are absent.
+        """
         names = [("postgres", "postgres")] if self._watches_postgres else []
         names += [("broker", self._broker.name)] if self._broker is not None else []
         return {
@@ -73,7 +76,7 @@ class SystemWatch:
         }
 
     async def _look_at_postgres(self) -> dict[str, Hashable]:
-        """Return the last heartbeat of each service; empty while Postgres does not answer."""
+        """Return, by service, its pid and the time of its last heartbeat; empty if Postgres does not answer in time or refuses."""
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 beats = await self._heartbeats()
@@ -101,9 +104,9 @@ class SystemWatch:
 
 
 async def answers(broker: KafkaServer) -> bool:
-    """Return whether a Kafka broker on this machine answers a request, or refuses the connection.
+    """Return whether a Kafka broker on this machine responds: it answers a request, or refuses or closes the connection.
 
-    It is false if the broker takes a request and sends nothing.
+    False if it accepts a connection and sends nothing within 2.5 s.
     """
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
