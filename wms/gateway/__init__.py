@@ -1,1 +1,1 @@
-"""What all clients of a gateway share: checks of its address, and the errors that its refusals mean."""
+"""What all HTTP clients of a gateway share: checks of its URL, downloads of sandboxes, and the errors that its responses mean."""

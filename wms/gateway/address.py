@@ -1,4 +1,4 @@
-"""The address of a gateway, which gets a token with each request, and the variables of the environment that name them."""
+"""Checks the URL of a gateway, to which a client sends its token, and names the environment variables for URL and token."""
 
 from ipaddress import ip_address
 from typing import Final
@@ -7,19 +7,19 @@ from urllib.parse import urlsplit
 from wms.errors import Rejected
 
 PREFIX: Final = "/api/v1"
-"""Where the paths of the gateway's interface begin, after its address."""
+"""The path, after the gateway's base URL, with which the paths of all operations begin."""
 TOKEN_VARIABLE: Final = "WMS_TOKEN"  # noqa: S105 - a name
-"""The environment variable with the path of the token's file."""
+"""The environment variable with the path of the file that contains the user's token."""
 URL_VARIABLE: Final = "WMS_URL"
-"""The environment variable with the address of a gateway, which takes precedence over a data directory's settings."""
+"""The environment variable with the base URL of a gateway. If set, it overrides the settings in a data directory."""
 AUTHORITIES_VARIABLE: Final = "WMS_AUTHORITIES"
-"""The environment variable with the path of the certificates of authorities that the gateway's certificate is checked with."""
+"""The environment variable with the path of a PEM file of certificate authorities, against which the gateway's certificate is verified."""
 
 
 def checked_url(url: str) -> str:
-    """Return the gateway's address without a slash at its end.
+    """Return the gateway's base URL without trailing slashes.
 
-    Raise Rejected (BAD_GATEWAY) if it is no http or https URL, or is http to another machine than this one.
+    Raise Rejected (BAD_GATEWAY) if it is not an http or https URL with a host, or is plain http to another machine.
     """
     try:
         parts = urlsplit(url)

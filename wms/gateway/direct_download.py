@@ -1,6 +1,6 @@
-"""Downloads through a gateway that may come from its store directly: the gateway then answers with a signed URL of the store.
+"""Downloads of sandboxes through a gateway, which may redirect the client to a signed URL of its store.
 
-A client asks for that by `Prefer: redirect`. Its token goes to the gateway alone, never to the store.
+A client allows that by the header `Prefer: redirect`. Its token is sent only to the gateway, never to the store.
 """
 
 from collections.abc import AsyncIterator, Mapping
@@ -15,17 +15,18 @@ if TYPE_CHECKING:  # clients without a gateway need no HTTP client
 
 REDIRECTED: Final = 307
 PREFERENCE: Final = "redirect"
-"""The value of the header `Prefer` by which a client says that it follows a signed URL."""
+"""The value of the header `Prefer` by which a client says that it follows a redirect to a signed URL."""
 
 
 @asynccontextmanager
 async def download(
     session: "aiohttp.ClientSession", url: str, headers: Mapping[str, str], timeout: "aiohttp.ClientTimeout"
 ) -> "AsyncIterator[aiohttp.ClientResponse]":
-    """Open a download, for an `async with` block: the gateway's answer, or that of the store to which the gateway sends the caller.
+    """Open a download for an `async with` block. Yield the response of the gateway, or of the store to which it redirects.
 
-    `headers` have the token. `timeout` is that of each of the two requests. Raise Unavailable if the store does not send the object: its URL may have expired, so that the gateway is to
-    be asked anew. Raise Rejected if the store's URL is none, or is without TLS and not on this machine.
+    `headers` include the token, which the store does not get. `timeout` applies to each of the two requests. Raise Unavailable if the store
+    does not send the object. Its signed URL may have expired, so ask the gateway again. Raise Rejected if the redirect names no URL, or one
+    without TLS on another machine.
     """
     wanted = {**headers, "Prefer": PREFERENCE}
     async with session.get(url, headers=wanted, timeout=timeout, allow_redirects=False) as answer:

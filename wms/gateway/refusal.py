@@ -1,4 +1,4 @@
-"""Turns a gateway's refusal of a request into the error that the service raised."""
+"""Turns a gateway's error response into the exception that the service had raised."""
 
 import contextlib
 from typing import Final
@@ -8,11 +8,11 @@ import msgspec
 from wms.errors import Rejected, Unavailable
 
 AGAIN: Final = frozenset({408, 429, 500, 502, 503, 504})
-"""HTTP statuses after which the same request may succeed later. A gateway may answer them, or a proxy before it."""
+"""The HTTP statuses, of the gateway or of a proxy before it, after which the same request may succeed later."""
 
 
 class RefusedRequest(msgspec.Struct, frozen=True):
-    """The JSON body of a gateway's answer to a refused request: code, text, remedy, and the places of the faults."""
+    """The JSON body of a gateway's error response: code, text, remedy, and the single faults of the request (`places`)."""
 
     code: str
     detail: str = ""
@@ -21,9 +21,9 @@ class RefusedRequest(msgspec.Struct, frozen=True):
 
 
 def refusal(status: int, read: bytes) -> Rejected | Unavailable:
-    """Return the error that a gateway's answer means: Unavailable if the same request may succeed later, else Rejected.
+    """Return the error that a gateway's response means: Unavailable if the same request may succeed later, otherwise Rejected.
 
-    `status` is the HTTP status, and `read` the body of the answer.
+    `status` is the HTTP status, and `read` the body of the response, which need not be JSON.
     """
     said = RefusedRequest(code="")
     with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
