@@ -1,1 +1,1 @@
-"""The gateway: the HTTPS entrance for users. It has no rights of its own and passes each user's token on to the services."""
+"""The gateway: the system's HTTPS API for users and pilots. It has no rights of its own; services check each request by the sender's token."""

@@ -1,4 +1,4 @@
-"""The configuration file of the gateway."""
+"""The gateway's configuration file: its tables, their settings, and the defaults."""
 
 from ipaddress import ip_address
 from typing import Annotated

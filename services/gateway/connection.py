@@ -30,7 +30,7 @@ class ConnectionBounds:
     def __init__(self, settings: GatewaySettings) -> None:
         self.read_seconds = settings.read_seconds
         self.write_seconds = settings.write_seconds
-        # Behind a proxy all come from one address.
+        # Behind a proxy all connections have the proxy's address.
         self.of_address = None if settings.behind_proxy else settings.address_connections
         self.open = Counter[str]()
         self.cut = 0

@@ -84,7 +84,7 @@ class EventFollowers:
             each.miss()
 
     def wake(self) -> None:
-        """Wake every follower, as at the end of the gateway."""
+        """Wake every follower, so that its stream can check whether it must end."""
         for each in self._all():
             each.wake()
 

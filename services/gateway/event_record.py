@@ -13,7 +13,10 @@ _CODEC: Codec[Fact] = Codec(Fact, rules=False)
 
 
 class EventRecord(msgspec.Struct, frozen=True):
-    """A record of the topic of job events: its position, its size in bytes, and its decoded fact; None if it cannot be decoded."""
+    """A record of the topic of job events: its position, its size in bytes, and its fact.
+
+    A fact is the decoded message, such as a state change; None if it cannot be decoded.
+    """
 
     partition: int
     offset: int
@@ -22,7 +25,7 @@ class EventRecord(msgspec.Struct, frozen=True):
 
 
 def parsed(record: Message) -> EventRecord:
-    """Return a Kafka record with its decoded fact, which is None if the payload is malformed."""
+    """Return a Kafka record with its decoded message as `fact`, which is None if the payload is malformed."""
     fact: Fact | None = None
     with contextlib.suppress(Rejected):
         fact = _CODEC.decode(record.payload)

@@ -123,7 +123,7 @@ class EventStream:
         """Yield encoded server-sent events until the stream must end. A `reset` event says that events may have been lost."""
         end = await self._feed.end()
         if self._from is not None and self._from.cluster == end.cluster:
-            # The gateway that told this place may have been somewhat ahead of this one.
+            # The gateway that sent this position may have read further than this one.
             end = await self._feed.reached(self._from, REACHED_SECONDS)
         if self._from is not None and not self._from.is_before(end):
             yield _block("reset", b'{"reason":"the broker has begun anew"}', end)

@@ -37,7 +37,7 @@ class HttpServer:
         release: Callable[[], Awaitable[None]],
     ) -> None:
         """Make a server that does not listen yet. It calls `end` when it begins to shut down, and `release` after it has ended."""
-        # In Python, so that it can be bounded: headers in bytes by its parser, everything in time by `connection`.
+        # The parser in Python, since it limits the headers' bytes, and `connection` can limit all times.
         protocol: Any = bounds.protocol
         config = uvicorn.Config(
             application,

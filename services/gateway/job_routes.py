@@ -19,7 +19,7 @@ PageSize = Annotated[int, msgspec.Meta(ge=1, le=asked.PAGE_LIMIT)]
 
 
 class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The selection of the jobs that meet every given condition."""
+    """Conditions that select jobs: a job must meet every condition that is given. Conditions left out do not matter."""
 
     jobs: Words = ""
     """Ids of jobs and ranges of ids: `7`, `100-200`, `1,5,9-12`; empty: no condition on ids."""
@@ -28,13 +28,13 @@ class JobSelection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     """States in upper or lower case, separated by commas. `ended` and `live` stand for all final and all other states."""
     site: Name | None = None
     name: Name | None = None
-    """A pattern with `*` and `?` for the names of jobs."""
+    """A pattern for the names of jobs, in which `*` stands for any text and `?` for one character."""
     group: Name | None = None
     """The job group, a name that the submitter gave to jobs that belong together."""
     submission: Name | None = None
-    """The id of one of your submissions."""
+    """The id of a submission by the sender of the request: only jobs of it."""
     since: datetime | None = None
-    """The time, with its zone, since which a job must have been submitted or have changed its state."""
+    """Only jobs that were submitted or changed their state at or after this time, which must have a zone."""
     everything: bool = False
     """Whether to select every job that the token may see or control.
 
@@ -71,22 +71,19 @@ NO_JOBS: Final = normalised(select())
 
 
 class JobList(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of selected jobs.
-
-    The answer's `after` names where the next page begins; without it the page is the last, however short others are.
-    """
+    """The parameters of a page of selected jobs. A page whose answer has no `after` is the last; any other page may be short or even empty."""
 
     after: JobNumber | None = None
     """The last job id of the previous page, which that page's answer has as its `after`; None: the first page."""
     newest: bool = False
-    """Whether to list by descending ids."""
+    """Whether to list the newest jobs first, that is by descending ids."""
     limit: PageSize = 100
     alone: bool = False
     """Whether to list only jobs that belong to no sweep."""
 
 
 class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of counts of the selected jobs."""
+    """The parameters of a request for the number of selected jobs in each state."""
 
     by_reason: bool = False
     """Whether to count the jobs also by the reason for their state."""
@@ -121,7 +118,7 @@ class LogPiece(OneJob, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class JobOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The body of an order: an action on the selected jobs."""
+    """The body of an order: an action, the selected jobs, and the reason, which goes into the jobs' histories."""
 
     action: Literal["kill", "hold", "stop_and_hold", "release", "reschedule", "remove", "edit"]
     """What to do. `hold` concerns jobs that no pilot has; `stop_and_hold` also stops and holds the others.

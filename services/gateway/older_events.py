@@ -49,6 +49,6 @@ class OlderEvents:
             reader.assign(dict(enumerate(place.offsets)))
             yield reader
         finally:
-            # In a task of its own: a stream whose reader went away is cancelled, and would not be let wait here.
+            # In a task of its own: if the client disconnected, this task is cancelled and could not wait here.
             self._closing.add(task := asyncio.create_task(reader.close()))
             task.add_done_callback(self._closing.discard)

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document of all operations, made from the structs of requests and answers."""
+"""Generates the OpenAPI 3.1 document of all operations from the struct types of their parameters, bodies and responses."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -15,7 +15,7 @@ from wms.gateway.address import PREFIX
 Json = dict[str, Any]
 REF: Final = "#/components/schemas/{name}"
 OF_BODIES: Final = frozenset({408, 413, 415})
-"""HTTP statuses that only requests with a body get."""
+"""The HTTP error statuses that only requests with a body can get: body too slow, too large, or of a wrong media type."""
 
 
 def document(operations: Sequence[Operation]) -> Json:
@@ -122,7 +122,7 @@ def _parameter(each: Operation, name: str, schema: Json) -> Json:
 
 
 def _single(schema: Json) -> Json:
-    """Return the schema of an optional query parameter: without null and without its default, if null is allowed."""
+    """Return the schema of a query parameter. If it allows null, leave out null and the default, since a parameter cannot be null."""
     if "anyOf" not in schema:
         return schema
     (kind,) = [each for each in schema["anyOf"] if each != {"type": "null"}]

@@ -14,7 +14,7 @@ CREATED: Final = 201
 
 
 class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The parameters of a request that has none."""
+    """The parameter type of operations without parameters. Any parameter in the request is refused."""
 
 
 class Operation(msgspec.Struct, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ class OwnEvents:
         self._ranges: BoundedCache[tuple[int, int, int], None] = BoundedCache(JOBS)
 
     def pick(self, fact: Fact) -> Fact | None:
-        """Return the fact, or the part of it that is about the user's jobs and did not pass before. None if nothing of it is."""
+        """Return the fact (a decoded job event), or the part of it about the user's jobs that did not pass before; None if nothing is left."""
         match fact:
             case JobEvent():
                 return fact if self._is_new(fact) else None
@@ -58,7 +58,7 @@ class OwnEvents:
 
 
 def owners(fact: Fact | None) -> set[str]:
-    """Return the owners of the jobs whose state changes a fact reports; empty for None and for facts about other things."""
+    """Return the owners of the jobs whose state changes a fact (a decoded job event) reports. Empty for None and for other facts."""
     match fact:
         case JobEvent() | JobsQueued() | SweepMoved():
             return {fact.owner}

@@ -23,7 +23,7 @@ BODY_LIMIT: Final = PAYLOAD_LIMIT + 10_000
 
 
 class PilotMessageBatch(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Messages of one pilot, in their order: match requests, reports, and parts of payloads' output."""
+    """The body of the request: 1 to 100 messages of one pilot, in their order. They are match requests, reports, and parts of payloads' output."""
 
     messages: Annotated[tuple[msgspec.Raw, ...], msgspec.Meta(min_length=1, max_length=MESSAGES_LIMIT)]
     """The messages as JSON, each as a pilot would send it to the topics `wms.match.requests` and `wms.job.reports` directly."""

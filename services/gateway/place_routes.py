@@ -1,4 +1,7 @@
-"""Routes of sites, task queues, pilots, the planner's decisions, orders of private pilots, and reservations of CPUs."""
+"""Routes of sites, task queues, pilots, orders of private pilots, reservations of CPUs, and the planner's decisions.
+
+The planner decides how many pilots are sent to each computing element.
+"""
 
 from datetime import datetime
 from typing import Annotated, Final, Literal
@@ -17,7 +20,7 @@ from wms.messages import replies
 
 
 class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of a list."""
+    """The parameters of a page of a list: where it begins, and the most entries to return."""
 
     after: Annotated[int, msgspec.Meta(ge=0, le=10_000_000)] = 0
     """The number of list entries to skip. The answer's `after` is the value for the next page."""
@@ -25,7 +28,7 @@ class Page(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class PilotPage(Page, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters of a page of pilots."""
+    """The parameters of a page of the list of pilots."""
 
     ended: bool = False
     """Whether to list also pilots that have ended, after all others."""
@@ -87,7 +90,7 @@ class OrderToDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 def paged(kind: type[asked.PagedQuery], sender: Requester, given: Page) -> asked.PagedQuery:
-    """Return a query of the type `kind` for the page that `given` describes, with the sender's ids."""
+    """Return a query of the type `kind` for the page that `given` describes, with the request's id and the client's id."""
     return kind(query_id=sender.id, client=sender.client, after=given.after, limit=given.limit)
 
 

@@ -107,9 +107,9 @@ async def whole(request: Request, limit: int, seconds: float) -> bytes:
 
 
 async def pieces(request: Request, seconds: float) -> AsyncIterator[bytes]:
-    """Yield pieces of the body as they arrive. Raise Rejected if the client disconnects, or lets the server wait too long.
+    """Yield pieces of the body as they arrive. Raise Rejected if the client disconnects or is too slow.
 
-    It has `seconds` to use up, and regains one second for each `LEAST_RATE` bytes.
+    The server waits `seconds` in all, and one second more for each `LEAST_RATE` bytes that arrive, but never over `seconds` at once.
     """
     stream = request.stream()
     left = seconds

@@ -10,7 +10,7 @@ from wms.messages import commands, queries
 
 
 class Requester(msgspec.Struct, frozen=True):
-    """The sender of a message: the id of its request, and the id of the client that gets the answer."""
+    """The sender of a message: the id of the request, and the id of the client to which the reply is addressed."""
 
     id: str
     client: str

@@ -1,4 +1,4 @@
-"""Assembles the gateway: makes its loops and the objects that they share."""
+"""Assembles the gateway: makes its loops (tasks that run until the end) and the objects that they share."""
 
 from services.gateway.application import application
 from services.gateway.asking import Desk, PilotDesk

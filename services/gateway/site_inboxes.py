@@ -97,7 +97,7 @@ class SiteInboxes:
         except (Unavailable, Rejected) as error:
             log.warning("inbox of a site not read", site=inbox.site, error=error.message)
         finally:
-            # From here on another pilot opens the inbox anew.
+            # The next pilot that attaches opens the inbox again.
             del self._inboxes[inbox.site]
             inbox.end("the site's inbox cannot be read")
 
@@ -156,7 +156,7 @@ class SiteInbox:
 
     def _pass_on(self, message: Message) -> None:
         stream = self.streams.get(message.key or b"")
-        # An order of the services is one line; whatever is more is none, and would break the stream.
+        # Services write an order as one line. Anything longer is no order, and would break the format of the stream.
         if stream is not None and b"\n" not in message.payload and b"\r" not in message.payload:
             self.hurry()
             stream.put(message.payload)

@@ -130,7 +130,7 @@ class SubmissionStream:
         try:
             await self._take(parts, under_way, taken)
         except WmsError as fault:
-            # The others may have been taken, and the answer is to tell how much was.
+            # Other parts may have been accepted, and the error must say how many jobs were.
             rest = await asyncio.gather(*under_way, return_exceptions=True)
             taken += [each for each in rest if isinstance(each, Submission)]
             raise _partly(fault, self._name, taken) from None
@@ -210,7 +210,7 @@ def _read(line: bytes, number: int) -> Sequence[JobDescription]:
     try:
         return (_decoder.decode(line),)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        # The reader of documents is slower, and tells each fault with its place.
+        # `read_json` is slower, but reports each fault with its place.
         try:
             return read_json(line, LINE_LIMIT)
         except Rejected as fault:
