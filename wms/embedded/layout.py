@@ -27,7 +27,7 @@ SERVICES = (
     "resource_broker",
     "gateway",
 )
-"""The services that `wms up` runs, in the order in which they start."""
+"""The services that the command `wms up` runs, in the order in which they start."""
 
 
 class Layout(msgspec.Struct, frozen=True):
@@ -57,7 +57,7 @@ class Layout(msgspec.Struct, frozen=True):
 
     @property
     def user_token(self) -> Path:
-        """The file with the token of the user who runs the system."""
+        """The file with the token of the user who runs the system, which has all rights in it."""
         return self.root / "tokens" / "user.token"
 
     @property

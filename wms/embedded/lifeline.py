@@ -31,7 +31,7 @@ class Lifeline:
         raise Unavailable(f"nobody holds {lock_path}: the system is not up")
 
     def fileno(self) -> int:
-        """Return the file descriptor of the handle, which becomes readable once the process has ended."""
+        """Return the pidfd, which becomes readable once the watched process has ended. So `select` accepts this object."""
         return self._fd
 
     @property

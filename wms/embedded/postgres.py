@@ -41,7 +41,7 @@ BUFFERS_BOUNDS = 128 << 20, 2 << 30
 # For two cores and some GiB that the rest of the system shares; `settings` overrides each.
 TUNING: Mapping[str, str] = {
     "max_connections": "200",
-    # For who keeps the system up; services find theirs as tools have no more than TOOLS_CONNECTIONS.
+    # For the role of the owner, by which the system is watched. TOOLS_CONNECTIONS keeps connections free for services.
     "superuser_reserved_connections": "10",
     "authentication_timeout": "15s",
     "effective_cache_size": "2GB",

@@ -79,10 +79,7 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
 
 
 def give(each: Guise, directory: Path) -> None:
-    """Make the user that runs Postgres under this guise the owner of the directory and everything in it.
-
-    Do nothing if that user owns the directory already.
-    """
+    """Make the user of this kind the owner of the directory and everything in it. Do nothing if that user owns the directory already."""
     owner = _spare_id() if each is Guise.OTHER else os.geteuid()
     if directory.stat().st_uid == owner:
         return

@@ -117,7 +117,7 @@ class Child:
         return await self.wait()
 
     def log_tail(self, lines: int = 15) -> str:
-        """Return the last `lines` lines of the process's log."""
+        """Return the last `lines` lines of the process's log file, from its last 64 KiB."""
         return tail(self.log_path, lines)
 
 

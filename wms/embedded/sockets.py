@@ -45,7 +45,7 @@ def _known(pointer: Path) -> Path | None:
         found = place.lstat()
     except (FileNotFoundError, UnicodeDecodeError):
         return None
-    # Root may have given it to the user as whom a server runs.
+    # If this process is root, the directory may belong to the user that runs the server.
     ours = os.geteuid() in (0, found.st_uid)
     if not stat.S_ISDIR(found.st_mode) or not ours or found.st_mode & 0o077:
         raise Rejected(

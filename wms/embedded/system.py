@@ -82,7 +82,7 @@ class System:
         If that fails, stop all processes again and raise the error: Rejected or Unavailable.
         """
         await self.supervisor.open()
-        # The directory may have existed before, open to others.
+        # The directory may have existed before with a mode that lets other users in.
         self.layout.root.chmod(0o700)
         try:
             ensure_identity(self.layout, self._token_seconds)
@@ -144,7 +144,7 @@ class System:
             alive = await dispatcher.alive()
 
     async def until_told(self) -> None:
-        """Wait until this process gets SIGTERM or SIGINT."""
+        """Wait until this process gets SIGTERM or SIGINT. Both signals then no longer end the process by themselves."""
         told = asyncio.Event()
         loop = asyncio.get_running_loop()
         for sig in (signal.SIGTERM, signal.SIGINT):
