@@ -1,6 +1,7 @@
-"""Envelopes of signed messages: bounded decoding, and the message authentication codes (MACs) in them.
+"""Envelopes of signed messages: decoding them with a size limit, and their message authentication codes (MACs).
 
-A code is HMAC-SHA256 in base64 over parts that are separated by a NUL byte. Only the last part may contain a NUL byte.
+A code is HMAC-SHA256 in base64 over several byte strings, such as topic and content. A NUL byte separates one from the next.
+Only the last one may contain a NUL byte.
 """
 
 import hmac
@@ -14,28 +15,28 @@ from wms.bounds import Word
 from wms.errors import Rejected
 
 SECRETS_LIMIT: Final = 2
-"""How many secrets of the services may be in use at a time."""
+"""The most secrets that the services may have in use at a time, and so the most codes in a message. More are refused."""
 ENVELOPE_BYTES: Final = 256
-"""How many bytes an envelope may add to a message's content."""
+"""The most bytes that an envelope may add to a message's content. A larger message is refused before it is decoded."""
 
 Macs: TypeAlias = Annotated[tuple[Word, ...], msgspec.Meta(max_length=SECRETS_LIMIT)]
-"""The authentication codes of a message: one for each secret in use, the newest first."""
+"""The authentication codes of a message: one for each of the services' secrets in use, the newest first."""
 
 E = TypeVar("E", bound=msgspec.Struct)
 
 
 class Envelopes(Generic[E]):
-    """Decodes signed messages of one type of envelope. It does not verify them."""
+    """Decodes signed messages of one type of envelope: the struct with content and codes. It does not verify the codes."""
 
     def __init__(self, envelope: type[E], code: str) -> None:
-        """Take the struct of the envelope. Malformed messages raise Rejected with the error code `code`."""
+        """Decode messages into the struct `envelope`. `code` is the error code of the Rejected that malformed messages raise."""
         self._decoder = msgspec.json.Decoder(envelope)
         self._code = code
 
     def read(self, payload: bytes, limit: int) -> E:
-        """Return the envelope of a message, not yet verified. Its content may have `limit` bytes.
+        """Return the envelope of a message, not yet verified. The content in it may have at most `limit` bytes.
 
-        Raise Rejected if the message is too large, or is no such envelope.
+        Raise Rejected if the message is more than ENVELOPE_BYTES larger than that, or cannot be decoded as such an envelope.
         """
         if len(payload) > limit + ENVELOPE_BYTES:
             raise self.forged("it is too large")
@@ -50,22 +51,28 @@ class Envelopes(Generic[E]):
 
 
 def begin(key: bytes, *parts: bytes) -> hmac.HMAC:
-    """Return an HMAC with `key` that has hashed the given parts, each followed by a NUL byte.
+    """Return an HMAC-SHA256 object with `key` that has hashed the given parts, each followed by a NUL byte.
 
-    It is copied for each message, because a new HMAC costs more than hashing a message.
+    `mac` copies the object for each message, because a new HMAC costs more than hashing a message.
     """
     return hmac.new(key, b"".join(part + b"\0" for part in parts), "sha256")
 
 
 def mac(begun: hmac.HMAC, content: bytes) -> bytes:
-    """Return the authentication code, in base64, over the parts that `begun` has hashed and over `content`. `begun` is not changed."""
+    """Return the authentication code, in base64, over the parts that `begun` has hashed and over `content`.
+
+    `begun` is the result of `begin`; it is not changed.
+    """
     code = begun.copy()
     code.update(content)
     return b2a_base64(code.digest(), newline=False)
 
 
 def is_among(good: bytes, macs: Sequence[str]) -> bool:
-    """Return whether the code `good` is one of the codes in a message. The comparison takes constant time, so that it reveals nothing."""
+    """Return whether the right code `good` is among the first SECRETS_LIMIT of `macs`, the codes in a message.
+
+    Each comparison takes constant time, so that the duration reveals nothing of the right code.
+    """
     # Each code is compared; a message with more codes than we have secrets is not ours.
     equal = [hmac.compare_digest(good, each.encode()) for each in macs[:SECRETS_LIMIT]]
     return any(equal)

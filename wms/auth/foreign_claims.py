@@ -1,4 +1,7 @@
-"""Reads the claims of trusted issuers' tokens, by the WLCG profile, SciTokens or plain OpenID, and makes principals of them."""
+"""Reads the claims in tokens of trusted issuers (other systems), and makes principals of them: users of this system.
+
+Three forms of claims are read: the WLCG profile, SciTokens and plain OpenID.
+"""
 
 import hashlib
 from collections.abc import Mapping
@@ -23,11 +26,11 @@ SCOPED: Final[Mapping[str, tuple[Action, ...]]] = {
     "compute.modify": ("hold", "stop_and_hold", "release", "reschedule", "edit"),
     "compute.cancel": ("kill", "remove"),
 }
-"""The actions that each capability (a scope such as `compute.create`) in a token permits."""
+"""The actions that each capability in a token permits. A capability is a scope of the token such as `compute.create`."""
 
 
 class ForeignClaims(msgspec.Struct, frozen=True, kw_only=True):
-    """The claims that are read of a token of a trusted issuer, which is another system."""
+    """The claims that are read from the token of a trusted issuer (another system), by their names in the token."""
 
     iss: Name
     sub: GivenName
@@ -44,12 +47,15 @@ class ForeignClaims(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def scopes(self) -> frozenset[str]:
-        """The token's scopes. Issuers write them as one text or as a list."""
+        """The token's scopes. Issuers write them as one text, separated by spaces, or as a list."""
         return frozenset(self.scope.split() if isinstance(self.scope, str) else self.scope)
 
 
 def fault(claims: ForeignClaims, issuer: TrustedIssuer) -> str:
-    """Return how the claims break the issuer's profile, or for whom else they are, as a sentence; empty if they are right."""
+    """Return why the claims are refused, as a sentence; empty if they are right.
+
+    Refused are claims for no audience of this system, and those without the version that the issuer's profile demands.
+    """
     meant_for = {claims.aud} if isinstance(claims.aud, str) else set(claims.aud)
     if meant_for.isdisjoint(issuer.audiences):
         return "it is meant for somebody else"
@@ -63,9 +69,11 @@ def fault(claims: ForeignClaims, issuer: TrustedIssuer) -> str:
 def principal(
     claims: ForeignClaims, issuer: TrustedIssuer, body: Mapping[str, Any], signed: bytes
 ) -> Principal:
-    """Return the user whom the verified claims name. `body` has all claims; `signed` is the part of the token that is signed.
+    """Return the user whom the claims of a token name, after its signature was verified. VO, group and rights come from the issuer's rules.
 
-    Raise Rejected (TOKEN_INVALID) if the claims break the profile, or if no rule of the issuer fits them.
+    `body` has all claims of the token. `signed` is the token without its signature: its hash is the token's id if there is no
+    `jti`. Raise Rejected (TOKEN_INVALID) if the claims break the profile, if no rule of the issuer fits them, or if the
+    owner's name is too long or not printable.
     """
     if why := fault(claims, issuer):
         raise _refused(why)
@@ -93,7 +101,8 @@ def principal(
 def permitted(scopes: frozenset[str], issuer: TrustedIssuer) -> frozenset[str] | None:
     """Return the only actions that a token with these scopes permits; None if it is limited by its group and rights alone.
 
-    A SciToken permits what its capabilities name and nothing else. Other tokens are limited so only if they have a capability.
+    A SciToken permits what its capabilities (scopes that begin with `compute`) name, and nothing else. Tokens of other
+    profiles are limited in this way only if they have a capability.
     """
     capabilities = {each for each in scopes if each.partition(".")[0] == "compute"}
     if not capabilities and issuer.profile != "scitokens":

@@ -1,4 +1,7 @@
-"""Verifies tokens of trusted issuers, which are users' tokens. They are signed with ES256 or RS256 by a key that the issuer publishes."""
+"""Verifies tokens of trusted issuers (other systems). Their bearers are users.
+
+The tokens are signed with ES256 or RS256 by a key that the issuer publishes.
+"""
 
 import base64
 import re
@@ -15,9 +18,12 @@ from wms.bounds import Name
 from wms.errors import Rejected
 
 LIFETIME_LIMIT: Final = 31 * 86_400
-"""How many seconds a token may be valid. No revocation needs to be kept for longer."""
+"""The longest time in seconds from a token's issue to its expiry. A longer-lived token is refused.
+
+So no revocation needs to be stored for longer.
+"""
 UNREADABLE: Final = (jwt.PyJWTError, msgspec.ValidationError, ValueError, TypeError, RecursionError)
-"""The errors that reading a malformed token may raise."""
+"""The classes of errors that reading a malformed token may raise."""
 
 _FORM = re.compile(r"[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+")
 _OPTIONS: Any = {
@@ -36,12 +42,15 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 class VerifiedToken(msgspec.Struct, frozen=True):
-    """A token whose signature is valid: who bears it, from when it is valid in seconds since 1970, and the key that signed it."""
+    """A token whose signature is valid: its bearer, when its validity begins, and the key that signed it.
+
+    `not_before` is in seconds since 1970.
+    """
 
     principal: Principal
     not_before: float
     key: IssuerKey | None = None
-    """The key of the trusted issuer; None for a token of this system, or of an issuer in its file of keys."""
+    """The trusted issuer's key that verified the token. None for tokens of this system, of payloads, and of issuers in the key file."""
 
 
 class _Issued(msgspec.Struct):
@@ -49,7 +58,7 @@ class _Issued(msgspec.Struct):
 
 
 def issuer_in(text: str) -> str:
-    """Return the issuer that a token names, without verifying it; empty if the token cannot be read."""
+    """Return the claim `iss` of a token, without verifying the token; empty if it cannot be read."""
     try:
         payload = text.split(".")[1]
         body = base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4))
@@ -59,10 +68,11 @@ def issuer_in(text: str) -> str:
 
 
 def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
-    """Verify the signature of the token `text` by a key of the trusted issuer, and return what it says.
+    """Verify a token's signature by a key of the trusted issuer. Return its bearer, start of validity and key.
 
-    The caller checks its times, and whether the key is still trusted. Raise Rejected (TOKEN_INVALID) if the signature is
-    wrong. Raise Rejected (TOKEN_KEY_UNKNOWN) if the key is unknown: then the issuer's keys are to be fetched.
+    `issuer` is the issuer's URL. The caller checks the token's times, and whether the key is still trusted. Raise Rejected
+    (TOKEN_INVALID) if the signature or the claims are wrong. Raise Rejected (TOKEN_KEY_UNKNOWN) if `keys` has no such key;
+    the issuer's keys are then fetched soon.
     """
     if not _FORM.fullmatch(text):
         raise _invalid("it is no token")
@@ -79,7 +89,11 @@ def verified(text: str, issuer: str, keys: IssuerKeys) -> VerifiedToken:
 
 
 def _key_name(text: str) -> str:
-    """Return the id of the key that a token's header names. Raise Rejected for a header with another algorithm or without a key."""
+    """Return the id of the key (`kid`) in a token's header.
+
+    Raise Rejected (TOKEN_INVALID) if the header has no key id, a critical extension, or an algorithm other than ES256 and
+    RS256.
+    """
     try:
         header = jwt.get_unverified_header(text)
     except UNREADABLE:

@@ -1,8 +1,9 @@
-"""The public keys of trusted issuers: which are trusted now, and which issuers' keys are to be fetched again.
+"""The public keys of trusted issuers (other systems): which are trusted now, and which issuers' keys are to be fetched again.
 
-Nothing is fetched here. A token whose key is unknown is refused at once, and its issuer is marked, so that another task fetches its keys.
-How often that happens is bounded, since anybody can invent names of keys. Keys that an issuer no longer publishes are dropped. While it
-cannot be reached its keys stay, for a bounded time.
+This module fetches nothing. A token whose key is unknown is refused at once, and its issuer is marked, so that another task
+fetches its keys. How often that happens is limited, since anybody can send tokens with invented key ids. Keys that an issuer
+no longer publishes are dropped. While an issuer cannot be reached, its known keys stay trusted for `trusted_seconds` of its
+configuration.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,15 +20,21 @@ from wms.errors import Rejected
 ALGORITHMS: Final = ("ES256", "RS256")
 KEYS_LIMIT: Final = 100
 AGAIN_SECONDS: Final = 10.0
-"""How many seconds pass at least between two fetches of an issuer's keys because of an unknown key."""
+"""The least number of seconds between two fetches of one issuer's keys, if tokens with unknown keys ask for them.
+
+Fetches at the regular interval, `refresh_seconds`, are not limited by it.
+"""
 RETRY_SECONDS: Final = (5.0, 10.0, 20.0, 40.0, 60.0)
-"""The pauses after fetches that failed one after another, in seconds. The last one repeats."""
+"""Seconds until the next fetch of an issuer's keys, after one, two, three, ... failures in a row. The last value repeats."""
 RSA_BITS: Final = range(2_048, 8_193)
-"""The sizes of RSA keys that are accepted, in bits. Smaller keys are weak, larger ones slow."""
+"""The sizes of RSA keys that are accepted, in bits: 2048 to 8192. Keys of other sizes are left out, as weak or slow."""
 
 
 class PublishedKey(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A JSON Web Key (RFC 7517) as issuers publish it. Further members are ignored."""
+    """A public JSON Web Key (RFC 7517) as an issuer publishes it. Other members of the key are ignored.
+
+    `x` and `y` are of EC keys, `n` and `e` of RSA keys.
+    """
 
     kty: Word = ""
     kid: Line = ""
@@ -47,7 +54,10 @@ class PublishedKeys(msgspec.Struct, frozen=True):
 
 
 class IssuerKey(msgspec.Struct, frozen=True, eq=False):
-    """A trusted public key: whose it is, how it was published, and the algorithm of the signatures that it verifies."""
+    """A trusted public key: its issuer, its published form, and the algorithm (ES256 or RS256) of the signatures that it verifies.
+
+    `public` is the key object for PyJWT.
+    """
 
     issuer: TrustedIssuer
     published: PublishedKey
@@ -56,21 +66,27 @@ class IssuerKey(msgspec.Struct, frozen=True, eq=False):
 
 
 class KeyStanding(msgspec.Struct):
-    """What is known of the keys of one issuer. Times are in seconds since 1970."""
+    """The keys of one issuer and the state of fetching them: last success, last try, next try, failures in a row.
+
+    Times are in seconds since 1970. `trouble` says why the last fetch failed; it is empty after a success.
+    """
 
     keys: dict[str, IssuerKey] = msgspec.field(default_factory=dict)
     looked_at: float | None = None
-    """When the keys were last fetched; None if they never were."""
+    """When the keys were last fetched with success; None if they never were."""
     tried_at: float | None = None
     next_at: float = 0.0
     failures: int = 0
     trouble: str = "not looked at yet"
     is_wanted: bool = False
-    """Whether a token came whose key is unknown, since the keys were last fetched."""
+    """Whether, since the last successful fetch, a token came whose key id is not among `keys`."""
 
 
 class IssuerKeys:
-    """The public keys of all trusted issuers, by the URL of the issuer."""
+    """The public keys of all trusted issuers, by the issuer's URL. Raise Rejected (CONFIG_INVALID) for two issuers with one URL.
+
+    An object is true if it has an issuer; `url in keys` says whether that issuer is trusted.
+    """
 
     def __init__(self, issuers: Sequence[TrustedIssuer] = ()) -> None:
         self._issuers = {each.url: each for each in issuers}
@@ -87,9 +103,10 @@ class IssuerKeys:
         return url in self._issuers
 
     def find(self, url: str, kid: str) -> IssuerKey:
-        """Return the key with the id `kid` of the issuer with this URL. If it is unknown, the issuer's keys are soon due.
+        """Return the key with the id `kid` of the trusted issuer with this URL.
 
-        Raise Rejected (TOKEN_KEY_UNKNOWN) if the key is not known, or not yet.
+        Raise Rejected (TOKEN_KEY_UNKNOWN) if no such key was fetched. The issuer's keys then become due for a fetch, at most
+        every AGAIN_SECONDS.
         """
         standing = self._standing[url]
         if (found := standing.keys.get(kid)) is None:
@@ -102,9 +119,10 @@ class IssuerKeys:
         return found
 
     def check(self, key: IssuerKey, now: float) -> None:
-        """Raise Rejected if a key is not trusted any more at `now`.
+        """Raise Rejected if a key that verified a token is not trusted any more at `now`, in seconds since 1970.
 
-        The code is TOKEN_KEY_WITHDRAWN if its issuer no longer publishes it, or ISSUER_SILENT if the keys were fetched too long ago.
+        The code is TOKEN_KEY_WITHDRAWN if the last fetched keys of its issuer lack it. It is ISSUER_SILENT if that fetch was
+        `trusted_seconds` ago or more.
         """
         standing = self._standing[key.issuer.url]
         if standing.keys.get(key.published.kid) is not key:
@@ -113,13 +131,16 @@ class IssuerKeys:
             raise Rejected("ISSUER_SILENT", "its issuer has not answered for too long", "try again later")
 
     def due(self, now: float) -> list[TrustedIssuer]:
-        """Return the issuers whose keys are to be fetched at `now`."""
+        """Return the issuers whose keys are to be fetched at `now`, in seconds since 1970.
+
+        An issuer is due at its regular interval, after a pause that follows a failure, or if a token had an unknown key.
+        """
         return [self._issuers[url] for url, each in self._standing.items() if _is_due(each, now)]
 
     def take(self, issuer: TrustedIssuer, jwks: bytes, now: float) -> None:
-        """Replace the keys of an issuer by those of a JSON Web Key Set (JSON) that was fetched at `now`.
+        """Replace the keys of an issuer by those in `jwks`, a JSON Web Key Set in JSON, fetched at `now` (seconds since 1970).
 
-        Raise Rejected (KEYS_INVALID), and change nothing, if it has no usable key.
+        Raise Rejected (KEYS_INVALID) if the set cannot be read or has no usable key. The known keys then stay.
         """
         try:
             published = msgspec.json.decode(jwks, type=PublishedKeys).keys
@@ -134,7 +155,10 @@ class IssuerKeys:
         standing.failures, standing.trouble, standing.is_wanted = 0, "", False
 
     def failed(self, issuer: TrustedIssuer, why: str, now: float) -> None:
-        """Store that the keys of an issuer could not be fetched, and why. The known keys stay."""
+        """Record that fetching an issuer's keys failed at `now` (seconds since 1970), and why. The next try follows after a pause.
+
+        The known keys stay.
+        """
         standing = self._standing[issuer.url]
         pause = RETRY_SECONDS[min(standing.failures, len(RETRY_SECONDS) - 1)]
         standing.tried_at, standing.next_at = now, now + min(pause, issuer.refresh_seconds)
@@ -142,7 +166,11 @@ class IssuerKeys:
         standing.trouble = why
 
     def health(self, now: float) -> dict[str, dict[str, Any]]:
-        """Return, for each issuer's URL: the number of `keys`, the `age_seconds` since they were fetched, and the last `trouble`."""
+        """Return, for each issuer's URL: the number of `keys`, the `age_seconds` since their last successful fetch, and `trouble`.
+
+        `age_seconds` is None if no fetch has succeeded. `trouble` says why the last fetch failed, and is empty if it
+        succeeded. `now` is in seconds since 1970.
+        """
         return {
             url: {
                 "keys": len(each.keys),
@@ -161,9 +189,10 @@ def _is_due(standing: KeyStanding, now: float) -> bool:
 def _usable(
     issuer: TrustedIssuer, published: Sequence[PublishedKey], before: Mapping[str, IssuerKey]
 ) -> dict[str, IssuerKey]:
-    """Return the published keys that can be used, by id. One that did not change is the same object as before.
+    """Return the published keys that this system can use, by key id. Keys without an id, or that share one, are left out.
 
-    Keys that share an id are left out.
+    Usable are keys for signatures with ES256, or with RS256 and a size in RSA_BITS. A key that is the same as in `before`
+    keeps its object: tokens that it verified stay valid.
     """
     kids = [each.kid for each in published]
     found: dict[str, IssuerKey] = {}

@@ -1,4 +1,7 @@
-"""The keys with which this system signs tokens: one for each kind of token, so that the key for pilots cannot sign users' tokens."""
+"""The private keys with which this system signs tokens, and the public keys that verify them.
+
+Users and services, pilots, and sites have a key each. So the key for pilots cannot sign users' tokens.
+"""
 
 import base64
 import contextlib
@@ -25,11 +28,15 @@ KINDS: Final[Mapping[str, tuple[Kind, ...]]] = {
     "pilots.pem": ("pilot",),
     "sites.pem": ("site",),
 }
-"""The kinds of token that each key file may sign, by file name."""
+"""The kinds of bearers for whom each key file may sign tokens, by file name."""
 
 
 class PublicKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A JSON Web Key (RFC 7517) that verifies tokens, with the name of its issuer. `wms_kinds` are the kinds of token it may sign."""
+    """A public JSON Web Key (RFC 7517) that verifies tokens, with two members of this system's own.
+
+    `wms_kinds` are the kinds of bearers for whom the key may sign tokens. `wms_issuer` names the issuer that has the private
+    key.
+    """
 
     kty: Word
     crv: Word
@@ -49,7 +56,7 @@ class KeySet(msgspec.Struct, frozen=True):
 
 
 class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A private key that signs tokens, with its key id and the kinds of token that it may sign."""
+    """A private key that signs tokens, its key id, and the kinds of bearers for whom it may sign."""
 
     kid: str
     kinds: tuple[Kind, ...]
@@ -60,9 +67,10 @@ class SigningKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def generate_keys(directory: Path) -> None:
-    """Create the missing private keys in a directory, readable by their owner alone, and write their public keys to `jwks.json`.
+    """Create the missing private keys and secrets in a directory, readable by their owner alone. Write `jwks.json` with the public keys.
 
-    The function may be repeated, also by two processes at once: an existing key is never replaced.
+    It may be called again, also by two processes at once: an existing key is never replaced. Raise Rejected (KEY_EXPOSED or
+    KEY_UNREADABLE) if an existing key cannot be used.
     """
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in KINDS:
@@ -77,7 +85,7 @@ def generate_keys(directory: Path) -> None:
 
 
 def load_key(path: Path, kinds: tuple[Kind, ...] | None = None) -> SigningKey:
-    """Read the private key in a file. Without `kinds`, the file's name determines the kinds of token that it may sign.
+    """Read the private key in a PEM file. It may sign tokens for bearers of these `kinds`; None: those that KINDS has for the file's name.
 
     Raise Rejected if users other than the owner may read or write the file (KEY_EXPOSED), or if it has no usable P-256 key
     (KEY_UNREADABLE).
@@ -126,7 +134,7 @@ def _coordinates(private: ec.EllipticCurvePrivateKey) -> tuple[str, str]:
 
 
 def _name(private: ec.EllipticCurvePrivateKey) -> str:
-    """Return the key's thumbprint (RFC 7638), which is its key id."""
+    """Return the key id of a key: its thumbprint in base64 (RFC 7638)."""
     x, y = _coordinates(private)
     members = f'{{"crv":"P-256","kty":"EC","x":"{x}","y":"{y}"}}'
     return _base64(hashlib.sha256(members.encode()).digest())

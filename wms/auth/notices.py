@@ -1,6 +1,7 @@
-"""Notices: messages between services, signed with a key that only services have.
+"""Notices: messages that services send each other over Kafka, signed with a key that only services have.
 
-A notice is accepted once and within a few minutes. So whoever can write to Kafka without the key can neither forge nor replay one.
+A notice is accepted once, and only within NOTICE_SECONDS of its signing. So somebody who can write to Kafka without the key
+can neither forge nor replay one.
 """
 
 import hmac
@@ -14,13 +15,19 @@ from wms.auth.orders import OrderKeys
 from wms.errors import Rejected
 
 NOTICE_SECONDS: Final = 300.0
-"""How old a notice may be, in seconds, and how much the clocks of two services may differ."""
+"""The largest difference, in seconds, between the time in a notice and the receiver's clock. Beyond it the notice is refused.
+
+It bounds the age of notices, and how far the clocks of two services may differ.
+"""
 SEEN_LIMIT: Final = 200_000
-"""How many accepted notices are remembered, so that none is accepted twice. Beyond, the older half is forgotten."""
+"""The most accepted notices in the newer of the two sets that are remembered against replay.
+
+When that set is full or old, it becomes the older set, and the previous older set is forgotten.
+"""
 
 
 class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A message between services with its signature: authentication codes, time and content."""
+    """The signed form of a notice, as it is sent over Kafka: authentication codes, time and content."""
 
     macs: Macs
     """The authentication codes over topic, time and content."""
@@ -33,7 +40,10 @@ _ENVELOPES: Final = Envelopes(SignedNotice, "NOTICE_FORGED")
 
 
 class Notices:
-    """Signs and verifies notices, the messages between services. `now` is a function that returns the time in seconds since 1970."""
+    """Signs and verifies notices, the messages between services. `keys` has the services' secrets.
+
+    `now` is a function that returns the time in seconds since 1970.
+    """
 
     def __init__(self, keys: OrderKeys, now: Callable[[], float]) -> None:
         self._keys = keys.of_services()
@@ -43,16 +53,17 @@ class Notices:
         self._turned_at = 0.0
 
     def sign(self, topic: str, notice: bytes) -> bytes:
-        """Return the message to send on this topic: `notice`, a JSON document, with its signature."""
+        """Return the signed form of `notice`, a JSON document, to be sent on this Kafka topic."""
         at = int(self._now() * 1_000)
         macs = b'","'.join([mac(each, notice) for each in self._begun(topic, at)])
         return b'{"macs":["%b"],"at":%d,"notice":%b}' % (macs, at, notice)
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the content of a signed message on this topic, once for each message. It may have at most `limit` bytes.
+        """Return the content of a signed notice that came on this topic. Each notice is accepted once.
 
-        Raise Rejected if no service signed the message (NOTICE_FORGED), or if it is too old or was verified before
-        (NOTICE_STALE).
+        The content may have at most `limit` bytes. Raise Rejected if the message is too large or no service signed it for
+        this topic (NOTICE_FORGED). Raise Rejected if its time is more than NOTICE_SECONDS from now, or if it was accepted
+        before (NOTICE_STALE).
         """
         signed = _ENVELOPES.read(payload, limit)
         # The time is checked before the codes, so that old messages cost little.
@@ -62,16 +73,20 @@ class Notices:
         return signed.notice
 
     def authentic(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the content of a signed message on this topic, of any age and as often as asked.
+        """Return the content of a signed notice that came on this topic, whatever its age, and also if it was accepted before.
 
-        It may have at most `limit` bytes. Raise Rejected (NOTICE_FORGED) if no service signed the message.
+        The content may have at most `limit` bytes. Raise Rejected (NOTICE_FORGED) if it is larger, or if no service signed
+        the message for this topic.
         """
         signed = _ENVELOPES.read(payload, limit)
         self._good(signed, topic)
         return signed.notice
 
     def _good(self, signed: SignedNotice, topic: str) -> bytes:
-        """Return the code by one of the services' keys that the notice has, of the newest if it has several. Raise Rejected if it has none."""
+        """Return the right authentication code of a notice by the newest of the services' keys with which it is signed.
+
+        Raise Rejected (NOTICE_FORGED) if it is signed with none of these keys.
+        """
         for each in self._begun(topic, signed.at):
             if is_among(good := mac(each, bytes(signed.notice)), signed.macs):
                 return good

@@ -1,8 +1,8 @@
-"""Keys of pilots: services sign their orders to a pilot with its key, and its job agent obeys signed orders only.
+"""Keys of pilots: services sign their orders (messages to a pilot) with the pilot's key. Its job agent obeys signed orders only.
 
-A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. The key travels beside the pilot's token
-and signs only orders to that pilot. Two secrets may be in use at a time. The older one serves pilots that were sent before the newer one
-existed, until the last of them has ended.
+A pilot's key is HMAC-SHA256(secret of the services, pilot id), so that no table of keys is needed. The key travels beside the
+pilot's token and signs only orders to that pilot. Two secrets may be in use at a time. The older one serves pilots that were
+sent before the newer one existed, until the last of them has ended.
 """
 
 import base64
@@ -25,18 +25,18 @@ ORDERS_KEY: Final = "orders.key"
 SECRET_BYTES: Final = 32
 _NONCE_BYTES = 12
 _SERVICES = "\0services"
-"""The name from which the key between services is derived. No pilot can have it."""
+"""The text, in place of a pilot id, from which the key for messages between services is derived. No pilot has this id."""
 _EXCHANGE = "\0exchange\0"
-"""What precedes the pilot's id in the name from which its one-time secret is derived. No pilot can have such a name."""
+"""The prefix of the pilot id in the text from which the pilot's one-time secret is derived. No pilot's id begins with it."""
 _FILE_LIMIT = 4_096
 PILOTS_KEPT: Final = 16_384
-"""For how many pilots partly computed HMACs are cached. Each takes about 1 KiB."""
+"""The most pilots whose keys and partly computed HMACs are cached, about 1 KiB each. Beyond it the least recently used are dropped."""
 
 
 def read_secret(path: Path, limit: int) -> bytes:
-    """Return the content of a secret file, at most `limit` bytes. Raise OSError if it cannot be read.
+    """Return the content of a secret file, cut to at most `limit` bytes. Raise OSError if it cannot be read.
 
-    Raise Rejected (KEY_EXPOSED) if users other than the owner may read or write the file.
+    Raise Rejected (KEY_EXPOSED) if users other than the owner may read, write or execute the file.
     """
     with path.open("rb") as file:
         # The open file is checked, so that it cannot be replaced between check and use.
@@ -50,10 +50,13 @@ def read_secret(path: Path, limit: int) -> bytes:
 
 
 class SignedOrder(msgspec.Struct, frozen=True, kw_only=True, gc=False):
-    """A message to a pilot in its site's inbox: the order, and the codes that prove that a service sent it."""
+    """A signed order as it is sent in the inbox of the pilot's site (the Kafka topic for all pilots there).
+
+    It has the order, and the authentication codes that prove that a service sent it.
+    """
 
     macs: Macs
-    """The authentication codes over topic, message key and order, made with the pilot's key."""
+    """The authentication codes over topic, message key and order: one for each key that the pilot may have, the newest first."""
     order: msgspec.Raw
 
 
@@ -61,7 +64,10 @@ _ENVELOPES: Final = Envelopes(SignedOrder, "ORDER_FORGED")
 
 
 class OrderKeys:
-    """Signs orders to pilots, and derives keys of pilots and services from the services' secrets."""
+    """Signs and encrypts messages to pilots with keys that are derived from the services' secrets.
+
+    `secrets_` are one or two secrets of 32 bytes, the newest first. Raise Rejected (KEY_UNREADABLE) for anything else.
+    """
 
     def __init__(self, secrets_: Sequence[bytes]) -> None:
         if not 1 <= len(secrets_) <= SECRETS_LIMIT or any(len(each) != SECRET_BYTES for each in secrets_):
@@ -76,10 +82,10 @@ class OrderKeys:
 
     @classmethod
     def from_file(cls, path: Path) -> "OrderKeys":
-        """Read the services' secrets from a file.
+        """Read the services' secrets from a file with one secret a line, in hexadecimal digits, the newest first.
 
-        Raise Rejected if users other than the owner may read or write the file (KEY_EXPOSED), or if it cannot be used
-        (KEY_UNREADABLE).
+        Raise Rejected if users other than the owner may read or write the file (KEY_EXPOSED). Raise Rejected if it cannot be
+        read or does not have one or two secrets of 32 bytes (KEY_UNREADABLE).
         """
         try:
             lines = read_secret(path, _FILE_LIMIT).split()
@@ -90,15 +96,18 @@ class OrderKeys:
             ) from None
 
     def of_pilot(self, pilot_id: str) -> str:
-        """Return the key of a pilot, by the newest secret, in hexadecimal digits."""
+        """Return the key of a pilot, in hexadecimal digits, derived from the newest of the services' secrets."""
         return self._of_pilot(pilot_id)[0].hex()
 
     def secrets_of(self, pilot_id: str) -> tuple[PilotSecret, ...]:
-        """Return the one-time secrets that a pilot may have been sent with, that by the newest secret of the services first."""
+        """Return the one-time secrets that a pilot may have been sent with: one for each of the services' secrets, the newest first."""
         return tuple(PilotSecret(pilot_id, each) for each in self._derived(_EXCHANGE + pilot_id))
 
     def derived_of_pilot(self, pilot_id: str, name: bytes) -> tuple[bytes, ...]:
-        """Return what `PilotKey.derived` gives for each key that the pilot may have."""
+        """Return the keys for another use, called `name`, of a pilot: one for each key that the pilot may have, the newest first.
+
+        One of them is the result of `PilotKey.derived` in the pilot itself.
+        """
         return tuple(_named(each, name) for each in self._of_pilot(pilot_id))
 
     def of_services(self) -> tuple[bytes, ...]:
@@ -106,12 +115,15 @@ class OrderKeys:
         return self._derived(_SERVICES)
 
     def sign(self, topic: str, key: bytes, order: bytes) -> bytes:
-        """Return the message to send on this topic: `order`, a JSON document, signed for the pilot whose id is the message key `key`."""
+        """Return the signed form of `order`, a JSON document, to be sent on this Kafka topic.
+
+        `key` is the message key: the id of the pilot for which the order is signed.
+        """
         macs = b'","'.join([mac(each, order) for each in self._begun(topic, key)])
         return b'{"macs":["%b"],"order":%b}' % (macs, order)
 
     def seal(self, pilot_id: str, text: str) -> tuple[str, ...]:
-        """Return `text` encrypted for one pilot, once for each key that the pilot may have. `PilotKey.opened` decrypts it."""
+        """Return `text` encrypted (AES-GCM) for one pilot, once for each key that the pilot may have. `PilotKey.opened` decrypts it."""
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(_NONCE_BYTES)
@@ -121,11 +133,14 @@ class OrderKeys:
         return tuple(base64.b64encode(nonce + each).decode() for each in sealed)
 
     def ticket(self, *parts: str | int) -> str:
-        """Return a proof that a service made this combination of values. Others may pass it on, but cannot make one."""
+        """Return a ticket: an authentication code that proves that a service put together exactly these values.
+
+        Others may pass the ticket on, but cannot make one. It has no time limit.
+        """
         return mac(self._tickets[0], msgspec.json.encode(parts)).decode()
 
     def is_ticket(self, ticket: str, *parts: str | int) -> bool:
-        """Return whether `ticket` proves that a service made this combination of values."""
+        """Return whether `ticket` is the result of `OrderKeys.ticket` for these values, by one of the services' secrets."""
         words, given = msgspec.json.encode(parts), ticket.encode()
         return any(hmac.compare_digest(mac(each, words), given) for each in self._tickets)
 
@@ -137,10 +152,10 @@ class OrderKeys:
 
 
 class PilotKey:
-    """The key of one pilot, with which its job agent verifies orders."""
+    """The key of one pilot, with which its job agent verifies and decrypts what services send to it."""
 
     def __init__(self, pilot_id: str, text: str) -> None:
-        """Take the key as hexadecimal digits. Raise Rejected if `text` is no key."""
+        """Take the key of the pilot `pilot_id` as hexadecimal digits. Raise Rejected (KEY_UNREADABLE) if `text` is not 32 bytes in them."""
         try:
             self._key = bytes.fromhex(text)
         except ValueError:
@@ -151,20 +166,23 @@ class PilotKey:
 
     @property
     def pilot_id(self) -> str:
-        """The pilot that has the key."""
+        """The id of the pilot that has the key."""
         return self._pilot_id
 
     def derived(self, name: bytes) -> bytes:
-        """Return a key for another use, which does not reveal this one. `name` says the use; it has no NUL byte."""
+        """Return a key for the use called `name`, derived from this one by HMAC-SHA256. It does not reveal this key.
+
+        `name` must have no NUL byte.
+        """
         return _named(self._key, name)
 
     def __repr__(self) -> str:
         return f"PilotKey({self._pilot_id!r})"
 
     def verified(self, topic: str, payload: bytes, limit: int) -> msgspec.Raw:
-        """Return the order in a signed message on this topic; it may have at most `limit` bytes.
+        """Return the order in a signed message that came on this topic. The order may have at most `limit` bytes.
 
-        Raise Rejected (ORDER_FORGED) if the message is too large or not signed for this pilot.
+        Raise Rejected (ORDER_FORGED) if the message is too large or not signed for this pilot and topic.
         """
         signed = _ENVELOPES.read(payload, limit)
         begun = begin(self._key, topic.encode(), self._pilot_id.encode())
@@ -173,7 +191,10 @@ class PilotKey:
         return signed.order
 
     def opened(self, sealed: Sequence[str]) -> str:
-        """Return the text that `OrderKeys.seal` encrypted for this pilot. Raise Rejected with SEAL_BROKEN if none of `sealed` is for it."""
+        """Return the text that `OrderKeys.seal` encrypted for this pilot. `sealed` are its encrypted forms, one for each key.
+
+        Raise Rejected (SEAL_BROKEN) if this pilot's key decrypts none of the first two.
+        """
         # Imported here: it takes long, and a pilot without renewals does not need it.
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -189,7 +210,7 @@ class PilotKey:
 
 
 class PilotCredential(msgspec.Struct, frozen=True):
-    """What a pilot is sent with: its token, and the key by which it verifies orders. Both are secret."""
+    """The secrets of one pilot: its token, and the key in hexadecimal digits with which it verifies orders."""
 
     token: str
     key: str
@@ -199,12 +220,15 @@ class PilotCredential(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content of the file in which the pilot gets its credential."""
+        """The content of the file in which the pilot gets its credential: token and key, each on a line."""
         return f"{self.token}\n{self.key}\n"
 
     @classmethod
     def parse(cls, text: str) -> "PilotCredential":
-        """Read the content of a credential's file. Raise Rejected if it is not a token and a key."""
+        """Read the content of a credential's file: a token and a key, separated by white space.
+
+        Raise Rejected (NO_TOKEN) if it is anything else. The two are not verified.
+        """
         match text.split():
             case [token, key]:
                 return cls(token, key)

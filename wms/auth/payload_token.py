@@ -1,9 +1,9 @@
-"""Tokens of payloads: what the payload of one attempt shows to read its own job, and nothing else.
+"""Tokens of payloads: with its token a payload (the running program of a job) can read its own job, and nothing else.
 
-The job agent makes the token from its pilot's key, so that no service issues any and a match costs nothing more. A token is a JWT in the
-form that clients read, with HMAC-SHA256 under a key that follows from the pilot's key. Services have the secret from which all keys of
-pilots follow, and verify it. The token names job, epoch and pilot. It is only as good as the lease: who answers checks that the
-pilot still holds the job under this epoch.
+The job agent makes the token from its pilot's key. So no service issues any, and a match of a job with a pilot costs nothing
+more. A token is a JWT in the form that clients read, with HMAC-SHA256 under a key that is derived from the pilot's key.
+Services derive the same key from their secrets, and verify the token. It names job, epoch and pilot. It is valid no longer
+than the job's lease: the service that answers a request checks that the pilot still holds the job under this epoch.
 """
 
 import base64
@@ -19,7 +19,7 @@ from wms.errors import Rejected
 from wms.ids import AttemptId, Epoch, JobId
 
 LIFETIME_LIMIT: Final = 90 * 86_400
-"""The longest life of a token in seconds. Most end long before, with their lease."""
+"""The longest lifetime of a token in seconds; longer ones are cut to it. Most tokens end long before, with the job's lease."""
 _NAME = b"payload"
 
 
@@ -46,14 +46,18 @@ _DECODER: Final = msgspec.json.Decoder(_Content)
 
 
 def owner_of_payload(attempt_id: AttemptId) -> str:
-    """Return the name as which a payload asks. No user has it: each of their names begins with that of an issuer or has no mark."""
+    """Return the owner's name in the token of an attempt's payload, such as `#job-17.1`. No user can have this name.
+
+    Users of this system have no `#` in their names, and users of other issuers begin with the issuer's name.
+    """
     return f"{NAME_MARK}job-{attempt_id.job_id}.{attempt_id.epoch}"
 
 
 def payload_token(key: PilotKey, attempt_id: AttemptId, lifetime: float, now: float) -> str:
-    """Return the token of an attempt's payload, made with the key of its pilot. It needs microseconds.
+    """Return the token of an attempt's payload, made with the key of its pilot. The call needs microseconds.
 
-    It is valid for `lifetime` seconds from `now` (seconds since 1970), at most 90 days, if the lease lasts as long.
+    The token expires `lifetime` seconds after `now` (seconds since 1970), at least 1 second and at most 90 days. Services
+    refuse it before that if the pilot has lost the job's lease.
     """
     issued = int(now)
     content = _Content(
@@ -69,14 +73,15 @@ def payload_token(key: PilotKey, attempt_id: AttemptId, lifetime: float, now: fl
 
 
 def is_payload_token(token: str) -> bool:
-    """Return whether a text has the header of a payload's token, and of no other. Its signature is not looked at."""
+    """Return whether a text begins with the header of a payload's token, which no other token has. The signature is not verified."""
     return token.startswith(f"{_HEADER.decode()}.")
 
 
 def payload_principal(token: str, keys: OrderKeys) -> Principal:
-    """Return the payload that bears a token, by the services' secrets. Its expiry and its lease are not checked here.
+    """Return the payload that bears the token. The signature is verified with keys derived from the services' secrets in `keys`.
 
-    Raise Rejected (TOKEN_INVALID) if it is too long, malformed, or signed with another key.
+    Its expiry and the job's lease are not checked here. Raise Rejected (TOKEN_INVALID) if it is too long, malformed, or
+    signed with another key.
     """
     try:
         signed, _, signature = token.encode("ascii").rpartition(b".")
@@ -94,7 +99,10 @@ def payload_principal(token: str, keys: OrderKeys) -> Principal:
 
 
 def _decoded(signed: bytes) -> _Content:
-    """Return the content of a token without its signature. Raise ValueError or DecodeError if it is malformed."""
+    """Return the claims in the signed part of a token: header and body without the signature.
+
+    Raise ValueError or DecodeError if it is malformed.
+    """
     header, _, body = signed.partition(b".")
     if header != _HEADER:
         raise ValueError("another header")

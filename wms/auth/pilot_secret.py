@@ -1,8 +1,8 @@
 """One-time secrets of pilots: a pilot is sent with a secret, and exchanges it once for its token and its key.
 
-The secret is HMAC-SHA256(secret of the services, pilot id), as the pilot's key is, under another name. So the services can verify a proof
-of it, and encrypt the answer with it. Neither the gateway nor a reader of Kafka learns the secret, the token or the key. The database has
-the secret's hash alone.
+The secret is derived from the services' secret and the pilot id by HMAC-SHA256, like the pilot's key, but from another text.
+So the services can verify a proof of the secret, and encrypt the answer with it. Neither the gateway nor a reader of Kafka
+learns the secret, the token or the key. The database has only the secret's hash.
 """
 
 import base64
@@ -21,7 +21,10 @@ NONCE_BYTES: Final = 12
 
 
 class PilotSecret(msgspec.Struct, frozen=True):
-    """The one-time secret of one pilot. `exchange_id` names an exchange: a random text that the pilot chooses."""
+    """The one-time secret of one pilot: 32 bytes.
+
+    The parameter `exchange_id` of the methods names one exchange of it: a random text that the pilot chooses.
+    """
 
     pilot_id: str
     secret: bytes
@@ -31,7 +34,10 @@ class PilotSecret(msgspec.Struct, frozen=True):
 
     @classmethod
     def parse(cls, pilot_id: str, text: str) -> "PilotSecret":
-        """Read the content of the file in which a pilot gets its secret. Raise Rejected if it is none."""
+        """Read the content of the file with a pilot's secret: 32 bytes in hexadecimal digits.
+
+        Raise Rejected (NO_TOKEN) if it is anything else.
+        """
         try:
             secret = bytes.fromhex(text.strip())
         except ValueError:
@@ -42,24 +48,27 @@ class PilotSecret(msgspec.Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content of the file in which the pilot gets its secret."""
+        """The content of the file in which the pilot gets its secret: hexadecimal digits and a line end."""
         return f"{self.secret.hex()}\n"
 
     @property
     def digest(self) -> bytes:
-        """The SHA-256 of the secret, which the database keeps."""
+        """The SHA-256 hash of the secret. The database stores only the hash."""
         return hashlib.sha256(self.secret).digest()
 
     def proof(self, exchange_id: str) -> str:
-        """Return a proof that its maker has the secret. It is for this exchange alone."""
+        """Return a proof that the sender of an exchange request has the secret: an authentication code over pilot id and exchange id."""
         return mac(begin(self.secret, b"proof", self.pilot_id.encode()), exchange_id.encode()).decode()
 
     def is_proof(self, proof: str, exchange_id: str) -> bool:
-        """Return whether somebody who has the secret made this proof for this exchange."""
+        """Return whether `proof` is the result of `PilotSecret.proof` for this exchange, and so made with this secret."""
         return hmac.compare_digest(self.proof(exchange_id).encode(), proof.encode())
 
     def seal(self, exchange_id: str, text: str) -> str:
-        """Return `text` encrypted (AES-GCM) for whoever has the secret and began this exchange."""
+        """Return `text` encrypted (AES-GCM, in base64) with a key derived from the secret and this exchange id.
+
+        Only somebody who has the secret can decrypt it, with `opened`.
+        """
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
         nonce = secrets.token_bytes(NONCE_BYTES)
@@ -67,7 +76,7 @@ class PilotSecret(msgspec.Struct, frozen=True):
         return base64.b64encode(nonce + sealed).decode()
 
     def opened(self, exchange_id: str, sealed: str) -> str:
-        """Return the text that `seal` encrypted. Raise Rejected (SEAL_BROKEN) if it was not sealed for this exchange of this pilot."""
+        """Return the text that `seal` encrypted. Raise Rejected (SEAL_BROKEN) if it was encrypted for another exchange or another pilot."""
         # Imported here: it takes long, and pilots without a secret do not need it.
         from cryptography.exceptions import InvalidTag
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM

@@ -1,11 +1,12 @@
-"""Authorisation: a table of rights, of the actions that each permits, and of the jobs on which.
+"""Authorisation: which actions each right permits, and on which jobs.
 
-Jobs form four circles: those of the owner (a person in one group of one VO), of the group, of the VO, and all jobs. A right grants actions
-within a circle. The widest circle of a principal's rights is its scope, which becomes three columns of a query. As in DIRAC, nobody submits
-for another user. The same person in another group has no access to the job.
+There are four sets of jobs, each within the next: those of the owner (a person in one group of one VO), of the group, of the
+VO, and all jobs. A right permits actions on one of these sets. The widest set that a principal's rights give for an action is
+its scope. Queries compare three columns with it: owner, group and VO. As in DIRAC, nobody submits for another user. The same
+person in another group has no access to the job.
 
-The answer about a job out of reach is `refusal`: «no such job». It is the same as for an id that never existed, so that ids reveal nothing.
-«Not allowed» is answered only to principals who may see the job.
+A request for a job that the principal may not see is answered with NO_SUCH_JOB. An id that never existed has the same answer,
+so that ids reveal nothing. NOT_ALLOWED is answered only to principals who may see the job.
 """
 
 from collections.abc import Mapping
@@ -37,7 +38,7 @@ Reach: TypeAlias = Literal["nothing", "owner", "group", "vo", "all"]
 
 ACTIONS: Final[tuple[Action, ...]] = get_args(Action)
 REACHES: Final[tuple[Reach, ...]] = get_args(Reach)
-"""On which jobs an action is permitted, from none to all."""
+"""The sets of jobs on which an action can be permitted, from none to all. Each contains the one before."""
 
 ON_JOBS: Final[frozenset[Action]] = frozenset(ACTIONS) - {
     "submit",
@@ -56,15 +57,18 @@ GRANTS: Final[Mapping[str, Mapping[Action, Reach]]] = {
     },
 }
 OF_USERS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "submit", "order_pilots"), "owner")
-"""The actions that each user may take without any right, and on whose jobs. Services, pilots and sites may not."""
+"""The actions that every user may take without any right, and on whose jobs. Principals of other kinds, such as pilots, have none of them."""
 IN_SHARING_GROUPS: Final[Mapping[Action, Reach]] = dict.fromkeys((*ON_JOBS, "order_pilots"), "group")
-"""Actions that members of a group may take on all its jobs if the group shares them (`wms shares set --job-sharing`)."""
+"""The actions that members of a group may take on all jobs of the group, if the group shares its jobs among them.
+
+The group's setting `job-sharing` decides on that (`wms shares set --job-sharing`).
+"""
 
 
 class Scope(msgspec.Struct, frozen=True, kw_only=True):
-    """The jobs on which a principal may take an action: those whose owner, group and VO equal each column that is not None.
+    """The set of jobs on which a principal may take an action: those whose owner, group and VO equal the fields here.
 
-    A scope with empty texts contains no job.
+    A field that is None fits any job. A scope with the reach `nothing` has empty fields and contains no job.
     """
 
     reach: Reach
@@ -86,7 +90,7 @@ NOTHING: Final = Scope(reach="nothing", owner="", group="", vo="")
 
 
 def scope(principal: Principal, action: Action) -> Scope:
-    """Return on which jobs the principal may take this action."""
+    """Return the set of jobs on which the principal may take this action; NOTHING if there is none."""
     match _reach(principal, action):
         case "nothing":
             return NOTHING
@@ -106,23 +110,27 @@ def allowed(principal: Principal, action: Action, owner: str, group: str, vo: st
 
 
 def may_advertise(principal: Principal, site: str) -> bool:
-    """Return whether the principal may publish ads of a site: it is the site in its token, or a pattern there matches it."""
+    """Return whether the principal may publish ads (what the computing elements offer) of this site.
+
+    It may if it is a site's principal, and its token names the site, ANY_SITE, or a pattern that matches the site.
+    """
     return principal.kind == "site" and (
         principal.site in (site, ANY_SITE) or any(fnmatchcase(site, each) for each in principal.sites)
     )
 
 
 def no_such_job(job_id: int) -> Rejected:
-    """Return, not raise, the Rejected for a job that does not exist, or that the principal may not know of."""
+    """Return, not raise, the error NO_SUCH_JOB: the job does not exist, or the principal may not see it."""
     return Rejected("NO_SUCH_JOB", f"there is no job {job_id}", "`wms jobs` lists yours")
 
 
 def refusal(
     principal: Principal, action: Action, owner: str, group: str, vo: str, *, job_id: int
 ) -> Rejected:
-    """Return, not raise, the Rejected for an action that the principal may not take on a job of this owner, group and VO.
+    """Return, not raise, the error for an action that the principal may not take on a job of this owner, group and VO.
 
-    If the principal may not even see the job, it says that there is no such job.
+    Its code is NOT_ALLOWED if the principal may see the job, else NO_SUCH_JOB. The caller has found that the action is not
+    allowed.
     """
     if not allowed(principal, "see", owner, group, vo):
         return no_such_job(job_id)

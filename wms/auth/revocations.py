@@ -1,4 +1,4 @@
-"""Revocations: tokens, users and pilots that are refused although their tokens are valid."""
+"""Revocations: tokens, users and pilots that are refused although the signatures and times of their tokens are valid."""
 
 from collections.abc import Iterable
 from typing import Final, Literal, TypeAlias, get_args
@@ -14,14 +14,14 @@ KINDS: Final[tuple[RevocationKind, ...]] = get_args(RevocationKind)
 
 
 class Revocation(msgspec.Struct, frozen=True):
-    """What is revoked: a token by its id (`jti`), a user by the owner's name, or a pilot by its id."""
+    """One entry of the list of revocations: a token by its id (`jti`), a user by the owner's name, or a pilot by its id."""
 
     kind: RevocationKind
     value: GivenName
 
 
 class Revocations:
-    """The revocations that are in force. A task that reads the database replaces them."""
+    """The revocations that are in force now, in memory. A task that reads the database replaces them all from time to time."""
 
     def __init__(self, revoked: Iterable[Revocation] = ()) -> None:
         self._revoked = frozenset(revoked)
@@ -30,13 +30,13 @@ class Revocations:
         return len(self._revoked)
 
     def replace(self, revoked: Iterable[Revocation]) -> None:
-        """Put these revocations into force in place of all others."""
+        """Replace all revocations by these."""
         self._revoked = frozenset(revoked)
 
     def check(self, principal: Principal) -> None:
-        """Raise Rejected (TOKEN_REVOKED) if this principal, or the token that it came with, was revoked.
+        """Raise Rejected (TOKEN_REVOKED) if this principal, or the token from which it was made, was revoked.
 
-        Pilots of a revoked user go on, as they run others' jobs too. They are revoked by their own ids.
+        A pilot and its payloads are revoked by the pilot's id, not with its owner: it may also run jobs of others.
         """
         if self._revoked and any(each in self._revoked for each in _names(principal)):
             raise Rejected("TOKEN_REVOKED", "the token was revoked", "ask an operator of this system")

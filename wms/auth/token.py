@@ -1,7 +1,7 @@
 """Signed tokens (JWT, ES256): made with a private key of this system, and verified into a `Principal`.
 
-One algorithm, one form of header and one spelling of the signature are accepted. The key's name (`kid`) determines which kinds of token it
-may sign. No error contains a token or a part of one. Only this module uses PyJWT.
+One algorithm, one form of header and one spelling of the signature are accepted. The id of the signing key (`kid`) determines
+which kinds of token it may sign. No error contains a token or a part of one.
 """
 
 import hashlib
@@ -42,9 +42,12 @@ __all__ = [
 AUDIENCE: Final = "wms"
 SIZE_LIMIT: Final = 8 * 1024
 KEYS_BYTES: Final = 1024 * 1024
-"""How many bytes a file of public keys may have."""
+"""The most bytes of a file of public keys. A larger file is refused."""
 SKEW_SECONDS: Final = 30
-"""By how many seconds an issuer's clock may be ahead. The expiry of a token has no such tolerance."""
+"""The seconds by which an issuer's clock may be ahead: a token is accepted so long before its validity begins.
+
+There is no such tolerance at its expiry.
+"""
 CACHE_LIMIT: Final = 10_000
 
 # 64 bytes of signature are 86 characters, and the last has four unused bits. Only one spelling is accepted,
@@ -60,7 +63,7 @@ _NEEDED: Mapping[Kind, tuple[str, ...]] = {
 
 
 class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a token says of its bearer: who it is, and its rights."""
+    """The claims of a token about its bearer: kind, names and rights. Which claims are needed depends on the kind."""
 
     kind: Kind
     owner: Name = msgspec.field(name="sub")
@@ -71,16 +74,16 @@ class Claims(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: Name | None = None
     ce: Name | None = None
     job_id: JobNumber | None = None
-    """The one job that a pilot may be given; None for a pilot of any jobs."""
+    """The only job that may be given to a pilot. None for a pilot that may have any job, and for other bearers."""
     sites: NameSet = frozenset()
-    """Further sites, or patterns of sites, for which a site's token is valid. With them it needs no `site`."""
+    """Names or patterns of further sites for which the bearer of a site's token may publish ads. With them the token needs no `site`."""
     certificate_subject: Subject = ""
-    """The subject of the user's certificate, which the access rules of sites may name."""
+    """The subject of the user's X.509 certificate. Access rules of sites may name it."""
     fqans: Fqans = ()
     """The VOMS roles of the user, such as `/lhcb/Role=production`, the primary one first."""
 
     def fault(self) -> str:
-        """Return what is first found wrong with the claims, as a sentence; empty if they are valid."""
+        """Return the first fault that is found in the claims, as a sentence; empty if they are valid."""
         values = (
             self.owner,
             self.group,
@@ -117,10 +120,10 @@ class _Token(Claims, frozen=True, kw_only=True):
 
 
 def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
-    """Return a signed token with these claims, valid for `lifetime` seconds from `now` (seconds since 1970).
+    """Return a token with these claims, signed with `key` and valid for `lifetime` seconds from `now` (seconds since 1970).
 
-    Raise Rejected (TOKEN_NOT_MINTED) if the claims or the lifetime are invalid. Raise it too if the key may not sign this
-    kind of token.
+    Raise Rejected (TOKEN_NOT_MINTED) if the claims or the lifetime are invalid, or if the key may not sign this kind of
+    token.
     """
     fault = claims.fault() if claims.kind in key.kinds else f"this key is not for a {claims.kind}'s token"
     fault = fault or _own_fault(claims)
@@ -144,10 +147,12 @@ def mint(key: SigningKey, claims: Claims, lifetime: float, now: float) -> str:
 
 
 class Verifier:
-    """Verifies tokens by the public keys of their issuers. Verified tokens are cached by their hashes.
+    """Verifies tokens by the public keys of their issuers. The results are cached by the tokens' hashes.
 
-    `keys` are public keys from a file. `issuers` has the keys of trusted issuers, which others fetch, and `revocations` what was revoked.
-    `orders` has the secrets from which keys of pilots follow; without them no payload's token is valid.
+    `keys` are public keys from a file. `issuers` has the keys of trusted issuers, which another task fetches. `revocations`
+    are the revoked tokens, users and pilots. `orders` has the secrets from which keys of pilots are derived; without them no
+    payload's token is valid. Raise Rejected (KEYS_INVALID) for a public key that is no P-256 key, a key id used twice, or an
+    issuer's name with `#`.
     """
 
     def __init__(
@@ -168,7 +173,7 @@ class Verifier:
         if len(self._keys) != len(keys.keys):
             raise Rejected("KEYS_INVALID", "two public keys have one name")
         self._good = BoundedCache[bytes, VerifiedToken](CACHE_LIMIT)
-        """Verified tokens, by the hash of each, so that no token is kept."""
+        """What verified tokens contain, by the SHA-256 hash of each token, so that no token stays in memory."""
 
     @classmethod
     def from_file(
@@ -178,9 +183,9 @@ class Verifier:
         revocations: Revocations | None = None,
         orders: OrderKeys | None = None,
     ) -> "Verifier":
-        """Read the public keys from a file such as `jwks.json`.
+        """Return a verifier with the public keys of a file such as `jwks.json`. The other arguments are those of the class.
 
-        Raise Rejected (KEYS_INVALID) if the file cannot be read or is invalid.
+        Raise Rejected (KEYS_INVALID) if the file cannot be read, is larger than KEYS_BYTES, or is invalid.
         """
         try:
             with path.open("rb") as file:
@@ -193,7 +198,7 @@ class Verifier:
         return cls(keys, issuers, revocations, orders)
 
     def verify(self, token: str | bytes, now: float) -> Principal:
-        """Return who bears the token, if it is valid at `now` (seconds since 1970).
+        """Return the bearer of the token, if the token is valid at `now` (seconds since 1970).
 
         Raise Rejected if it is not: TOKEN_MISSING, TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_NOT_YET_VALID or TOKEN_REVOKED. For a
         token of a trusted issuer the code may also be TOKEN_KEY_UNKNOWN, TOKEN_KEY_WITHDRAWN or ISSUER_SILENT.
@@ -212,9 +217,9 @@ class Verifier:
         self._revocations.check(principal)
 
     def subject(self, token: str | bytes) -> str:
-        """Return the owner in a token whose signature is valid, even if it has expired; empty for any other.
+        """Return the owner's name in a token whose signature is valid, even if the token has expired; empty for any other token.
 
-        So no answer about a forged token is sent to anybody.
+        A caller that answers a rejected request sends the answer to this owner, and so sends none about a forged token.
         """
         try:
             return self._known(token).principal.owner
@@ -293,7 +298,11 @@ _REASONS: dict[type[BaseException], str] = {
 
 
 def _own_fault(claims: Claims) -> str:
-    """Return what is wrong with the name of a user of this system, as a sentence; empty if nothing is. Owners of pilots may be any."""
+    """Return the fault of the owner's name in a token of this system, as a sentence; empty if there is none.
+
+    The name of a user, service or site must not contain `#`. The owner of a pilot may be another issuer's user, with any
+    name.
+    """
     if claims.kind == "pilot" or NAME_MARK not in claims.owner:
         return ""
     return f"a name of our own holds no {NAME_MARK}"

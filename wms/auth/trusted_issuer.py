@@ -1,4 +1,4 @@
-"""Trusted issuers: other systems whose users' tokens are accepted, and the rules that give those users VO, group and rights."""
+"""Trusted issuers: other systems whose users' tokens are accepted, and the rules that give these users a VO, a group and rights."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Final, Literal, TypeAlias
@@ -20,16 +20,16 @@ Few: TypeAlias = Annotated[tuple[GivenName, ...], msgspec.Meta(max_length=100)]
 
 
 class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A rule: a user whose token meets all of its conditions belongs to this VO and group, with these rights."""
+    """A rule of a trusted issuer: a user whose token meets all of its conditions belongs to this VO and group, with these rights."""
 
     groups: Few = ()
-    """Groups that the token must have, all of them: in `wlcg.groups`, or in `groups` with the profile plain."""
+    """Groups that the token must all have: in its claim `wlcg.groups`, or in `groups` with the profile plain."""
     scopes: Few = ()
-    """Scopes that the token must have, all of them, such as `compute.create`."""
+    """Scopes that the token must all have, such as `compute.create`."""
     claims: Annotated[dict[GivenName, Name], msgspec.Meta(max_length=100)] = msgspec.field(
         default_factory=dict
     )
-    """Further claims that the token must have, each with its text, or with one that its list must contain."""
+    """Values that further claims of the token must have, by the claim's name. If the claim is a list, the value must be in it."""
     vo: GivenName
     group: GivenName
     rights: Annotated[tuple[Right, ...], msgspec.Meta(max_length=10)] = ()
@@ -43,7 +43,7 @@ class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
             raise ValueError("generic_pilot is a right of pilots, which this system's own tokens alone give")
 
     def fits(self, groups: frozenset[str], scopes: frozenset[str], body: Mapping[str, Any]) -> bool:
-        """Return whether a token with these groups, scopes and claims (`body`) meets all conditions of the rule."""
+        """Return whether a token meets all conditions of the rule. `body` has all of its claims, by name."""
         return (
             groups.issuperset(self.groups)
             and scopes.issuperset(self.scopes)
@@ -52,7 +52,7 @@ class IssuerRule(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """An issuer whose users' tokens are accepted: by which rules, and where its keys are and for how long they are trusted."""
+    """The configuration of an issuer whose users' tokens are accepted: its rules, where its keys are, and how long they are trusted."""
 
     url: Annotated[str, msgspec.Meta(min_length=1, max_length=200)]
     """The URL of the issuer, as its tokens name it in `iss`. Its discovery document is below this URL."""
@@ -61,15 +61,18 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
     """The audiences of this system: a token must be meant for one of them. `https://wlcg.cern.ch/jwt/v1/any` is accepted only if
     it is listed."""
     rules: Annotated[tuple[IssuerRule, ...], msgspec.Meta(min_length=1, max_length=RULES_LIMIT)]
-    """The rules for its tokens: the first one that fits a token decides. A token that none fits is refused."""
+    """The rules for the issuer's tokens: the first rule that fits a token decides. A token that none fits is refused."""
     key_hosts: Few = ()
-    """Hosts beside the issuer's own from which its keys may be fetched."""
+    """Hosts, beside that of the issuer's URL, from which the issuer's keys may be fetched."""
     authorities: Line = ""
-    """A file or directory with certificates of the authorities of its server. Empty: those that this machine trusts."""
+    """A file or directory with certificates of the authorities that sign the certificate of the issuer's server.
+
+    Empty: the authorities that this machine trusts.
+    """
     refresh_seconds: Annotated[float, msgspec.Meta(ge=1, le=DAY)] = 300.0
-    """Seconds between two fetches of its keys. A key that it withdrew is refused after at most that time."""
+    """Seconds between two fetches of the issuer's keys. A key that the issuer withdraws is refused after at most that time."""
     trusted_seconds: Annotated[float, msgspec.Meta(ge=1, le=31 * DAY)] = 14_400.0
-    """Seconds for which its keys are trusted after they were last fetched, if it cannot be reached."""
+    """Seconds after the last successful fetch of the issuer's keys during which they are trusted. After that its tokens are refused."""
 
     def __post_init__(self) -> None:
         if fault := address_fault(self.url) or ("names this system's own" if self.url == ISSUER else ""):
@@ -83,7 +86,11 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
         return f"{self.url.rstrip('/')}/.well-known/openid-configuration"
 
     def keys_fault(self, url: str) -> str:
-        """Return why keys may not be fetched from `url`, which the discovery document names; empty if they may."""
+        """Return why keys may not be fetched from `url`, as the end of a sentence; empty if they may.
+
+        `url` comes from the issuer's discovery document. It must be on a permitted host, and encrypted if the issuer's URL
+        is.
+        """
         if fault := address_fault(url):
             return fault
         own, other = urlsplit(self.url), urlsplit(url)
@@ -95,7 +102,8 @@ class TrustedIssuer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 def address_fault(url: str) -> str:
     """Return why keys may not be fetched from a URL, as the end of a sentence; empty if they may.
 
-    HTTPS is needed, or HTTP on this machine.
+    The URL must begin with https://, or with http:// for this machine itself. It must have a host, but no user, password or
+    query.
     """
     try:
         parts = urlsplit(url)
