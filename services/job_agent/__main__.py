@@ -17,7 +17,10 @@ from wms.telemetry import logs
 
 
 def _run(agent: Coroutine[Any, Any, None]) -> None:
-    """Run the agent on uvloop's event loop where that is installed. An agent that travels as one file has none."""
+    """Run the agent on uvloop's event loop if uvloop is installed, else on asyncio's own.
+
+    An agent that is sent to a node as a single file has no uvloop.
+    """
     try:
         import uvloop
     except ImportError:

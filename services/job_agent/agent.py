@@ -1,8 +1,9 @@
 """The job agent of one pilot: requests jobs while slots are free, runs them under leases, reports, drains and ends.
 
-A job passes to the agent in two phases. A report accepts the offer, and the payload starts only when the answer grants the lease.
-From then on the shepherd, a process beside the agent, kills the payload when the lease ends. The lease is counted from the first
-sending of the report that accepted or renewed it. So the payload has ended before another pilot may get the job.
+A job passes to the agent in two steps. A report accepts the offer, and the payload starts only when the answer to that report
+grants the lease. From then on the shepherd (a process beside the agent that starts payloads) kills the payload when the lease
+ends. The agent counts the lease from the first sending of the report that accepted or renewed it. So the payload has ended
+before another pilot may get the job.
 """
 
 import asyncio
@@ -33,19 +34,19 @@ from wms.runtime.pilot_config import PilotConfig
 log = structlog.get_logger()
 
 STOP_SECONDS = 1.0
-"""How many seconds before the end of its lease a payload is killed. It has ended when the lease ends."""
+"""How many seconds before the end of its lease a payload is killed, so that it has ended when the lease ends."""
 CHECK_SECONDS = 1.0
-"""Seconds between two checks that the link is not broken."""
+"""Seconds between two checks of the connection to the services. A broken one is opened again."""
 IDLE_REPORT_SECONDS = 5.0
 CUT_OFF_SECONDS = 900.0
-"""Seconds without any message from the services after which an agent drains that runs no payload."""
+"""Seconds without any message from the services after which an agent drains, if no payload runs."""
 GOODBYE_SECONDS = 5.0
 
 
 class Agent:
-    """The job agent of one pilot. It connects slots, leases, match requests and reports.
+    """The job agent of one pilot. It passes messages between the services and its slots, leases, match requests and reports.
 
-    `link` sends and receives its messages; `workplace` is where its payloads run.
+    `link` sends and receives messages; `workplace` has what payloads need to run here: directories, store and shepherd.
     """
 
     def __init__(self, config: PilotConfig, link: AgentLink, workplace: Workplace) -> None:
@@ -73,7 +74,11 @@ class Agent:
     # --- its life ---------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Request and run jobs until the pilot has drained, or until `abandon`."""
+        """Request and run jobs until the pilot has drained, or until `abandon` is called. Call it once.
+
+        Payloads that still run at the end are killed. An error in one of the agent's tasks ends it and is raised in an
+        ExceptionGroup.
+        """
         loops = (
             self._reporter.run(),
             self._keep_link(),
@@ -95,9 +100,9 @@ class Agent:
             await self._hang_up()
 
     def drain(self, reason: str) -> None:
-        """Take no more jobs, return those that are not started, and stop running payloads after the grace period.
+        """Take no more jobs, return those that are not started, and stop running payloads after the pilot's `grace_seconds`.
 
-        `reason` is reported. A second call has no effect.
+        `reason` is a text that is reported. A second call has no effect. The call returns at once.
         """
         if self._draining:
             return
@@ -110,7 +115,10 @@ class Agent:
         self._changed.set()
 
     def told_to_end(self) -> None:
-        """Process a signal to end. The first one drains; the second kills all payloads at once and ends within a few seconds."""
+        """Process SIGTERM or SIGINT. The first signal drains the pilot; the second kills all payloads at once.
+
+        After the second one the agent ends within a few seconds, and no outputs are stored.
+        """
         if not self._draining:
             self.drain("told to end")
         else:
@@ -118,7 +126,7 @@ class Agent:
             self._slots.stop_all(self._stopped, grace=0.0, keep_output=False)
 
     def abandon(self) -> None:
-        """End at once without any report, because the system that sent the pilot is gone. All payloads are killed."""
+        """End at once without any report, because the system on this machine that sent the pilot has ended. All payloads are killed."""
         log.warning("the system is gone", jobs=len(self._holdings))
         self._abandoned = True
         self._ended.set()
@@ -160,7 +168,10 @@ class Agent:
     # --- working ----------------------------------------------------------------------------------
 
     async def _work(self) -> None:
-        """Request, start and give back jobs, drain and end: after each change, and at the latest after a pause."""
+        """Drain, start jobs, give them back and request new ones, again and again until the agent has ended.
+
+        Each round follows a change, such as a message or the end of a job, or a pause if nothing changes.
+        """
         while not self._ended.is_set():
             pause = await self._look_around()
             try:
@@ -172,7 +183,10 @@ class Agent:
                 self._changed.clear()
 
     async def _look_around(self) -> float:
-        """Start, give back and request jobs as needed; return the seconds until the next such round at the latest."""
+        """Do one round: start, give back and request jobs as needed. Return the seconds until the next round at the latest.
+
+        While the pilot drains, it only checks whether the agent can end.
+        """
         self._drain_if_due()
         if self._draining:
             self._end_if_done()
@@ -221,7 +235,10 @@ class Agent:
                 self._changed.set()
 
     def _take_safely(self, message: ToAgent) -> None:
-        """Process a message; drop it with a log entry if that fails. Leases then settle the state of the jobs."""
+        """Process a message from the services. If that raises an error, log it and drop the message.
+
+        A job whose message is lost is settled by its lease: the lease is renewed or ends.
+        """
         try:
             self._take(message)
         except Exception:
@@ -305,7 +322,10 @@ class Agent:
     # --- leases and the link ----------------------------------------------------------------------
 
     async def _mind_leases(self) -> None:
-        """Renew all leases at a third of their length; without leases, report the pilot's status every few seconds."""
+        """Ask for the renewal of all leases at a third of their length. Without leases, report the pilot's state every 5 seconds.
+
+        It runs until cancelled.
+        """
         renewed_at = now()
         while True:
             await asyncio.sleep(min(self._lease_seconds / 30, 1.0))
@@ -325,7 +345,10 @@ class Agent:
             self._reporter.report_status()
 
     async def _keep_link(self) -> None:
-        """Open the link, and open it again whenever it is broken."""
+        """Open the connection to the services, and again whenever it is broken. It runs until cancelled.
+
+        After each opening, unanswered reports and the unanswered match request are sent again.
+        """
         while True:
             await self._connect()
             # What was said into the void is said again; what was missed is asked for.

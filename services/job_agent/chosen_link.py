@@ -1,4 +1,4 @@
-"""The link that a pilot's configuration chooses: the Kafka broker, or a gateway over HTTPS."""
+"""Chooses the link of a pilot, its connection to the services: the Kafka broker, or a gateway over HTTPS."""
 
 from services.job_agent.link import AgentLink
 from wms.auth.orders import PilotCredential
@@ -8,10 +8,11 @@ from wms.runtime.pilot_config import PilotConfig
 
 
 async def chosen_link(config: PilotConfig, text: str) -> AgentLink:
-    """Return the pilot's link, not yet open. `text` is the content of its token file.
+    """Return the pilot's link (its connection to the services), not yet open. `text` is the content of the pilot's token file.
 
-    For a gateway that is a one-time secret, which is exchanged first; this waits while nobody answers. Raise Rejected if the text is wrong
-    or the exchange is refused, Unavailable if nobody answered for long.
+    The file has a token and a key if the configuration has no gateway. With a gateway it has a one-time secret, which is
+    first exchanged for them. The exchange is repeated for up to 15 minutes while there is no answer; then Unavailable is
+    raised. Raise Rejected if the text is malformed or the exchange is refused.
     """
     # Each library is loaded only where it is used: both take long, and most of a pilot's start.
     pilot_id = PilotId(config.pilot.pilot_id)

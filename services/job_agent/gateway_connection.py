@@ -1,7 +1,7 @@
-"""The connection of a pilot to a gateway over HTTPS: its requests, bounded and with the pilot's token, and the stream of its orders.
+"""The connection of a pilot to a gateway over HTTPS: its requests, and the stream of the orders that services send to it.
 
-Only the node connects, never the gateway. The proxies that the environment names are used. Redirections are refused, since they would carry
-the token elsewhere.
+Sizes and times of requests are limited, and each has the pilot's token. Only the node connects, never the gateway. The
+proxies that the environment names are used. Redirections are refused, since they would send the token elsewhere.
 """
 
 import asyncio
@@ -22,16 +22,19 @@ from wms.web import body
 ANSWER_LIMIT: Final = 200_000
 CONNECT_SECONDS: Final = 10.0
 QUIET_SECONDS: Final = 40.0
-"""Seconds without a byte after which the stream of orders counts as broken; a gateway is never silent for half as long."""
+"""Seconds without a byte after which the stream of orders counts as broken. A working gateway sends something every 20 seconds or sooner."""
 LINE_LIMIT: Final = PAYLOAD_LIMIT + ENVELOPE_BYTES + 100
 _DATA = b"data: "
 
 
 class GatewayConnection:
-    """The connections of one pilot to its gateway."""
+    """The HTTPS connections of one pilot to its gateway: for single requests and for the stream of orders."""
 
     def __init__(self, access: GatewayAccess, pilot_id: str) -> None:
-        """Raise Rejected if the address is none or is not encrypted, or if the authorities are no certificates."""
+        """Prepare a session; nothing is sent yet. `access` has the gateway's address and, in PEM, the certificates of its authorities.
+
+        Raise Rejected if the address is malformed, or without TLS to another machine, or if the certificates cannot be read.
+        """
         self._url = f"{checked_url(access.url)}{PREFIX}/pilots/{pilot_id}"
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=8, ssl=_trusted(access.authorities)),
@@ -43,13 +46,14 @@ class GatewayConnection:
         )
 
     async def close(self) -> None:
-        """Disconnect."""
+        """Close all connections. A request that is under way raises Unavailable."""
         await self._session.close()
 
     async def post(self, path: str, raw: bytes, seconds: float, token: str = "") -> bytes:
-        """Send a JSON document and return the answer. Without a token none is sent.
+        """Send the JSON document `raw` to `path`, below the pilot's address at the gateway, and return the body of the answer.
 
-        Raise Rejected if the gateway or a service refuses it, Unavailable if there is no answer within `seconds` or `close` came first.
+        An empty `token` means that the request has none. Raise Rejected if the gateway or a service refuses the request.
+        Raise Unavailable if there is no answer within `seconds`, the service is unavailable, or `close` is called meanwhile.
         """
         headers = {"Content-Type": "application/json", **_bearer(token)}
         try:
@@ -72,7 +76,10 @@ class GatewayConnection:
         raise refusal(answer.status, read)
 
     async def stream(self, path: str, token: str) -> aiohttp.ClientResponse:
-        """Open a stream of server-sent events. Raise Rejected if it is refused, Unavailable if there is no answer."""
+        """Open a stream of server-sent events at `path`, below the pilot's address, with the pilot's token. Return it to be read by `events`.
+
+        Raise Rejected if the gateway refuses it, Unavailable if there is no answer or the service is unavailable.
+        """
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=QUIET_SECONDS)
         try:
             answer = await self._session.get(
@@ -88,9 +95,9 @@ class GatewayConnection:
 
 
 async def events(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Yield the data of each event of a stream; empty for one that only shows that the stream lives.
+    """Yield the data of each event of a stream. A comment, which the gateway sends as a sign of life, yields empty bytes.
 
-    Raise Unavailable once the stream has ended or was silent for too long.
+    Raise Unavailable once the stream has ended, was silent for QUIET_SECONDS, or has a line over LINE_LIMIT bytes.
     """
     try:
         async for line in _lines(answer):

@@ -1,7 +1,8 @@
-"""The sandbox store as a pilot reaches it through a gateway: input archives of its jobs come down, their outputs go up.
+"""The sandbox store as a pilot reaches it through a gateway: input archives of jobs are fetched, outputs are sent.
 
-No directory need be shared with the node. Each request carries the pilot's present token and names the attempt; the gateway asks the
-job manager whether the pilot holds that. Transfers are tried again while the gateway is away, and downloads go on where they broke.
+The node needs no directory that it shares with the services. Each request has the pilot's present token and names the
+attempt; the gateway asks the job manager whether the pilot holds that attempt. Transfers are tried again while the gateway
+does not answer. Broken downloads are resumed.
 """
 
 import asyncio
@@ -32,11 +33,11 @@ if TYPE_CHECKING:  # pilots with a directory need no HTTP client
     import aiohttp
 
 PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
-"""Seconds between two tries of a transfer. After the last of them it fails."""
+"""Seconds of pause after each failed try of a transfer. The try after the last pause is the last one: if it fails, the transfer fails."""
 SILENT_SECONDS: Final = 60.0
-"""Seconds without a byte after which a try fails."""
+"""Seconds without a byte after which a try of a transfer fails."""
 KEPT_SECONDS: Final = 600.0
-"""Seconds for which an archive that was stored is not sent again. Stores keep new objects for much longer."""
+"""Seconds after an archive was stored during which it is not sent again. Stores keep new objects for much longer."""
 ANSWER_LIMIT: Final = 100_000
 ARCHIVE: Final = "application/gzip"
 
@@ -44,18 +45,19 @@ T = TypeVar("T")
 
 
 class AttemptStores(Protocol):
-    """The sandbox store of a pilot, from which each attempt gets what it may read and write."""
+    """The sandbox store of a pilot. It gives each attempt a store that reads the attempt's inputs and writes its output."""
 
     def of_attempt(self, attempt_id: AttemptId) -> Objects:
-        """Return the store as this attempt may use it."""
+        """Return the store for one attempt: it can fetch the attempt's input archives and store its output."""
 
 
 @contextlib.asynccontextmanager
 async def opened_store(settings: SandboxSettings, token: Callable[[], str]) -> AsyncIterator[AttemptStores]:
-    """Open the store of a pilot, for an `async with` block: a directory, or a gateway, to which `token` gives the pilot's token.
+    """Yield the sandbox store of a pilot, for an `async with` block: a directory, or a gateway over HTTPS.
 
-    Raise Rejected for an address of neither, or that of a gateway without TLS on another machine; Unavailable if the directory cannot be
-    made or `authorities` cannot be read.
+    `token` returns the pilot's present token, for requests to the gateway. Raise Rejected if the address in `settings` is of
+    neither kind, or of a gateway without TLS on another machine. Raise Unavailable if the directory cannot be made or
+    `authorities` cannot be read.
     """
     if not settings.url.startswith(("https://", "http://")):
         yield open_store(settings.url)
@@ -73,27 +75,33 @@ async def opened_store(settings: SandboxSettings, token: Callable[[], str]) -> A
 
 
 class PilotStore:
-    """The store behind one gateway. `token` returns the pilot's present token."""
+    """The sandbox store behind one gateway. `session` is the HTTP client and `url` the gateway's address.
+
+    `token` returns the pilot's present token.
+    """
 
     def __init__(self, session: "aiohttp.ClientSession", url: str, token: Callable[[], str]) -> None:
         self.session = session
         self.url = f"{url}{PREFIX}/attempts"
         self.kept = BoundedCache[str, float](10_000)
-        """When each archive was last stored, in seconds of the monotonic clock, by its digest."""
+        """The time at which each archive was last stored, in seconds of the monotonic clock, by its SHA-256 digest."""
         self._token = token
 
     def of_attempt(self, attempt_id: AttemptId) -> "AttemptObjects":
-        """Return the store as this attempt may use it."""
+        """Return the store for one attempt: it can fetch the attempt's input archives and store its output."""
         return AttemptObjects(self, f"{self.url}/{attempt_id.job_id}/{attempt_id.epoch}")
 
     @property
     def headers(self) -> dict[str, str]:
-        """The headers of a request, with the present token."""
+        """The HTTP headers of a request, with the pilot's present token."""
         return {"Authorization": f"Bearer {self._token()}", "Accept-Encoding": "identity"}
 
 
 class AttemptObjects:
-    """The input archives of one attempt, and the place of its output."""
+    """The sandbox store of one attempt: it fetches the attempt's input archives and stores its output, through the gateway.
+
+    `url` is the attempt's address at the gateway. Make it in the event loop; that loop does the transfers.
+    """
 
     def __init__(self, store: PilotStore, url: str) -> None:
         self._store = store
@@ -106,17 +114,19 @@ class AttemptObjects:
         return MAX_OBJECT
 
     def keep(self, source: Path | bytes) -> SandboxRef:
-        """Send these bytes, or the content of this file, as the output; return the reference. It blocks, in a thread beside the loop.
+        """Send these bytes, or the content of this file, as the attempt's output. Return its digest and size.
 
-        Raise Rejected if the archive is over the limit or the job is the pilot's no more, Unavailable if no gateway takes it.
+        The call blocks until all is sent, so call it in a thread beside the event loop. Raise Rejected if the archive is
+        larger than `max_object` or the pilot no longer holds the job. Raise Unavailable if the transfer fails at every try.
         """
         return asyncio.run_coroutine_threadsafe(self._keep(source), self._loop).result()
 
     async def fetch(self, sha256: str, to_path: Path) -> SandboxRef:
-        """Copy an input archive to `to_path` after its bytes are verified. A download that breaks goes on where it was.
+        """Fetch the input archive with this digest to `to_path`, where it appears once its bytes are verified. Return digest and size.
 
-        Raise Rejected if it is none of the job's inputs or the job is the pilot's no more, Unavailable if no gateway sends it. Then no
-        file is at `to_path`.
+        A broken download is resumed. Raise Rejected if the job has no such input or the pilot no longer holds the job. Raise
+        Unavailable if the transfer fails at every try or the bytes do not have this digest. After an error there is no file
+        at `to_path`.
         """
         aside = to_path.with_name(f".{to_path.name}.{secrets.token_hex(4)}")
         try:
@@ -156,7 +166,11 @@ class AttemptObjects:
                 return msgspec.json.decode(read, type=SandboxRef)
 
     async def _fetch_rest(self, sha256: str, file: BinaryIO) -> None:
-        """Fetch an input archive, or what the file lacks of it. Raise Unavailable if it breaks: what came stays in the file."""
+        """Append to `file` the part of an input archive that it does not have yet, in one try.
+
+        Raise Unavailable if the download breaks; the received bytes stay in the file. Raise Rejected if the gateway refuses
+        it.
+        """
         offset = file.seek(0, os.SEEK_END)
         headers = self._store.headers | ({"Range": f"bytes={offset}-"} if offset else {})
         with _translated("the input did not come"):
@@ -171,7 +185,10 @@ class AttemptObjects:
 
 
 async def _append(answer: "aiohttp.ClientResponse", file: BinaryIO, offset: int) -> None:
-    """Write the body of an answer to a file, from the byte `offset` on. Raise Rejected if it is more than a sandbox may have."""
+    """Write the body of an HTTP answer to a file, in place of all from the byte `offset` on.
+
+    Raise Rejected if the file would be larger than MAX_OBJECT, the largest archive.
+    """
     file.seek(offset)
     file.truncate()
     async for piece in answer.content.iter_chunked(CHUNK):
@@ -181,7 +198,10 @@ async def _append(answer: "aiohttp.ClientResponse", file: BinaryIO, offset: int)
 
 
 async def _again(transfer: Callable[[], Awaitable[T]]) -> T:
-    """Call `transfer` until it raises Unavailable no more, with pauses; raise the last such error."""
+    """Call `transfer` until it does not raise Unavailable, with the PAUSES between the calls. Return its result.
+
+    If the last call raises Unavailable too, that error is raised.
+    """
     for pause in PAUSES:
         try:
             return await transfer()
@@ -203,7 +223,7 @@ def _translated(what: str) -> Iterator[None]:
 
 
 def _reference(source: Path | bytes) -> SandboxRef:
-    """Return the digest and the size of these bytes, or of a file. The call blocks."""
+    """Return the SHA-256 digest and the size of these bytes, or of this file's content. Blocking."""
     if isinstance(source, bytes):
         return SandboxRef(sha256=digest_of(source), size=len(source))
     with source.open("rb") as file:

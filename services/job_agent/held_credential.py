@@ -1,4 +1,4 @@
-"""What a job agent has of its credential: its present token, and its key, by which it verifies and decodes orders."""
+"""The credential of a job agent: its present token, and its key, with which it verifies and decodes orders of the services."""
 
 import structlog
 
@@ -15,17 +15,20 @@ log = structlog.get_logger()
 
 
 class OrderCodec(Codec[ToAgent | None]):
-    """A decoder of the messages that services signed for one pilot with its key. Messages without a valid signature are counted."""
+    """A decoder of the orders that services sent to one pilot, signed with its key. `site` is the pilot's site.
+
+    Messages without a valid signature are counted.
+    """
 
     def __init__(self, site: str, key: PilotKey) -> None:
         super().__init__(ToAgent)
         self._topic = site_inbox_of(site).name
         self._key = key
         self.refused = 0
-        """How many messages came without a valid signature of the services."""
+        """How many messages had no valid signature of the services for this pilot."""
 
     def decode(self, payload: bytes) -> ToAgent | None:
-        """Return the message, or None if its signature is not valid. Raise Rejected if it is signed but cannot be decoded."""
+        """Return the order in a message, or None if its signature is not valid. Raise Rejected if it is signed but cannot be decoded."""
         try:
             order = self._key.verified(self._topic, payload, PAYLOAD_LIMIT)
         except Rejected as fault:
@@ -41,20 +44,23 @@ class OrderCodec(Codec[ToAgent | None]):
 
 
 class HeldCredential:
-    """The credential that a pilot uses now. Services renew its token; its key stays."""
+    """The credential that a pilot uses now. Services replace its token before it expires; its key stays the same."""
 
     def __init__(self, pilot_id: PilotId, site: str, credential: PilotCredential) -> None:
-        """Raise Rejected if the credential has no valid key."""
+        """Take the credential with which the pilot was sent to this site. Raise Rejected if the key in it is not valid."""
         self.token = credential.token
         self._key = PilotKey(pilot_id, credential.key)
         self.codec = OrderCodec(site, self._key)
 
     def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
-        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        """Return the token with which an attempt's payload can read its own job. It expires after `lifetime` seconds, at most 90 days."""
         return payload_token(self._key, attempt_id, lifetime, clock.timestamp())
 
     def renew(self, renewal: TokenRenewal) -> None:
-        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""
+        """Use the pilot's new token from now on. `renewal` has it encrypted for this pilot.
+
+        It is ignored if it cannot be decrypted, or does not expire later than the present one.
+        """
         try:
             token = self._key.opened(renewal.sealed)
         except Rejected as fault:

@@ -1,4 +1,4 @@
-"""The connection of a job agent to the services through a gateway, over HTTPS. It implements the port `AgentLink`."""
+"""The connection of a job agent to the services through a gateway, over HTTPS. It implements the protocol `AgentLink`."""
 
 import asyncio
 import contextlib
@@ -18,20 +18,20 @@ from wms.messages.wire import encode
 from wms.runtime.pilot_config import GatewayAccess
 
 OPEN_SECONDS: Final = 15.0
-"""Seconds within which a gateway must open the stream of orders."""
+"""Seconds within which a gateway must open the stream of orders. After that `open` raises Unavailable."""
 SEND_SECONDS: Final = 5.0
-"""Seconds within which a gateway must take a message. Otherwise it counts as not sent."""
+"""Seconds within which a gateway must accept a message. After that the message counts as not sent: Unavailable is raised."""
 WAITING_LIMIT: Final = 100
-"""How many orders wait to be received. Beyond, no more are read, and the gateway waits."""
+"""How many received orders can wait until `receive` is called. While so many wait, no more are read from the gateway."""
 
 
 class HttpsLink:
-    """The connection of one job agent through a gateway: a stream of orders, and a request for each message that it sends."""
+    """The connection of one job agent through a gateway: a stream of orders to it, and a request for each message that it sends."""
 
     def __init__(
         self, access: GatewayAccess, pilot_id: PilotId, site: str, credential: PilotCredential
     ) -> None:
-        """Raise Rejected if the credential has no valid key."""
+        """Prepare a link, which is not connected yet. Raise Rejected if the credential has no valid key."""
         self._access = access
         self._pilot_id = pilot_id
         self._held = HeldCredential(pilot_id, site, credential)
@@ -50,25 +50,26 @@ class HttpsLink:
         return self._held.token
 
     def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
-        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        """Return the token with which an attempt's payload can read its own job. It expires after `lifetime` seconds, at most 90 days."""
         return self._held.payload_token(attempt_id, lifetime)
 
     @property
     def is_open(self) -> bool:
-        """Whether the stream of orders is open, as far as is known."""
+        """Whether the stream of orders is open. A break that was not noticed yet does not show."""
         return self._reading is not None and not self._reading.done()
 
     def renew(self, renewal: TokenRenewal) -> None:
-        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one.
+        """Use the pilot's new token from now on. `renewal` has it encrypted for this pilot.
 
-        The stream of orders goes on under the old token, and ends with it.
+        It is ignored if it cannot be decrypted, or does not expire later than the present one. An open stream of orders goes
+        on under the old token, and ends when that expires.
         """
         self._held.renew(renewal)
 
     async def open(self) -> None:
-        """Open the stream of orders, after closing an old one. From then on all messages to the pilot arrive.
+        """Open the stream of orders, after closing an old one. All messages that services send to the pilot from then on arrive.
 
-        Raise Unavailable if no gateway answers, or if it refuses the pilot now.
+        Raise Unavailable if the gateway does not open the stream within OPEN_SECONDS, or refuses the pilot.
         """
         await self.close()
         self._connection = GatewayConnection(self._access, self._pilot_id)
@@ -88,7 +89,7 @@ class HttpsLink:
             raise Unavailable(reason)
 
     async def close(self) -> None:
-        """Close the connection, if it is open."""
+        """Close the connection, if it is open. Orders that were not received yet are dropped."""
         reading, self._reading = self._reading, None
         connection, self._connection = self._connection, None
         if reading is not None:
@@ -99,18 +100,25 @@ class HttpsLink:
         self._waiting = asyncio.Queue(WAITING_LIMIT)
 
     async def ask(self, request: MatchRequest) -> None:
-        """Send a match request. Raise Unavailable if the gateway does not take it in time or the connection is closed."""
+        """Send a match request. Return once the gateway has accepted it; the services answer later with an order.
+
+        Raise Unavailable if the gateway does not accept it within SEND_SECONDS, refuses it, or the connection is closed.
+        """
         await self._send(request)
 
     async def report(self, report: Report | Peeked) -> None:
-        """Send a report, or a part of a payload's output.
+        """Send a report, or a part of a payload's output. Return once the gateway has accepted it.
 
-        Raise Unavailable if the gateway does not take it in time or the connection is closed, Rejected if it is too large.
+        Raise Unavailable if the gateway does not accept it within SEND_SECONDS, refuses it, or the connection is closed.
+        Raise Rejected if it is too large for a message.
         """
         await self._send(report)
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
-        """Wait at most `timeout_seconds` for messages to the pilot and return them. Those without a valid signature are left out."""
+        """Wait for orders to the pilot and return all that have come; empty if none comes within `timeout_seconds`.
+
+        Orders without a valid signature are left out. Raise Unavailable if the stream of orders is closed and none waits.
+        """
         if not self.is_open and self._waiting.empty():
             raise Unavailable("the stream of orders is closed")
         payloads: list[bytes] = []
@@ -128,7 +136,10 @@ class HttpsLink:
             raise Unavailable(_reason(self._reading))
 
     async def _read(self, connection: GatewayConnection, attached: asyncio.Event) -> None:
-        """Read orders until the stream ends, which raises Unavailable or Rejected."""
+        """Open the stream of orders and read from it until it ends; then raise Unavailable, or Rejected if the gateway refused it.
+
+        `attached` is set at the first event, from which on no order is missed.
+        """
         async with await connection.stream("/orders", self._held.token) as answer:
             async for data in events(answer):
                 # The first event says that the gateway reads the site's inbox.
@@ -154,7 +165,7 @@ class HttpsLink:
 
 
 def _reason(reading: asyncio.Task[None] | None) -> str:
-    """Return why the stream of orders has ended, as a sentence."""
+    """Return why the stream of orders is not open, as a sentence. `reading` is the task that reads it; None: it was closed."""
     if reading is None:
         return "the stream of orders is closed"
     if not reading.done():

@@ -1,4 +1,4 @@
-"""The connection of a job agent to the services over Kafka. It implements the port `AgentLink`."""
+"""The connection of a job agent to the services over Kafka. It implements the protocol `AgentLink`."""
 
 import asyncio
 
@@ -16,11 +16,11 @@ from wms.messages.site_inbox import ToAgent, TokenRenewal
 from wms.messages.wire import encode
 
 SEND_SECONDS = 5.0
-"""Seconds within which Kafka must take a message. Otherwise it counts as not sent."""
+"""Seconds within which Kafka must accept a message. After that the message counts as not sent: Unavailable is raised."""
 
 
 class KafkaLink:
-    """The Kafka connection of one job agent. The pilot's token is in every message that it sends."""
+    """The Kafka connection of one job agent. Each message that it sends has the pilot's token."""
 
     def __init__(
         self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
@@ -43,20 +43,23 @@ class KafkaLink:
         return self._held.token
 
     def payload_token(self, attempt_id: AttemptId, lifetime: float) -> str:
-        """Return the token of an attempt's payload, valid for at most `lifetime` seconds."""
+        """Return the token with which an attempt's payload can read its own job. It expires after `lifetime` seconds, at most 90 days."""
         return self._held.payload_token(attempt_id, lifetime)
 
     @property
     def is_open(self) -> bool:
-        """Whether the connection is open, as far as is known."""
+        """Whether the connection is open. A break that was not noticed yet does not show."""
         return self._opened is not None
 
     def renew(self, renewal: TokenRenewal) -> None:
-        """Use the pilot's new token from now on. It is ignored if it cannot be decrypted or expires no later than the present one."""
+        """Use the pilot's new token from now on. `renewal` has it encrypted for this pilot.
+
+        It is ignored if it cannot be decrypted, or does not expire later than the present one.
+        """
         self._held.renew(renewal)
 
     async def open(self) -> None:
-        """Connect to Kafka, after closing an old connection. From then on all messages to the pilot arrive.
+        """Connect to Kafka, after closing an old connection. All messages that services send to the pilot from then on arrive.
 
         Raise Unavailable if Kafka cannot be reached.
         """
@@ -80,20 +83,30 @@ class KafkaLink:
             await kafka.close()
 
     async def ask(self, request: MatchRequest) -> None:
-        """Send a match request. Raise Unavailable if Kafka does not take it in time or the connection is closed."""
+        """Send a match request. Return once Kafka has accepted it; the services answer later with an order.
+
+        Raise Unavailable if Kafka does not accept it within SEND_SECONDS or the connection is closed.
+        """
         await self._send(requests.TOPIC, encode(request))
 
     async def report(self, report: Report | Peeked) -> None:
-        """Send a report, or a part of a payload's output. Raise Unavailable if Kafka does not take it or the connection is closed."""
+        """Send a report, or a part of a payload's output. Return once Kafka has accepted it.
+
+        Raise Unavailable if Kafka does not accept it within SEND_SECONDS or the connection is closed. Raise Rejected if it is
+        too large for a message.
+        """
         await self._send(reports.TOPIC, encode(report))
 
     async def receive(self, timeout_seconds: float) -> list[ToAgent]:
-        """Wait at most `timeout_seconds` for messages to the pilot and return them. Those without a valid signature are left out."""
+        """Wait for orders to the pilot and return those that have come; empty if none comes within `timeout_seconds`.
+
+        Orders without a valid signature are left out. Raise Unavailable if the connection is closed or broken.
+        """
         _, inbox = self._ends()
         return [order for order in await inbox.poll(timeout_seconds) if order is not None]
 
     async def check(self) -> None:
-        """Raise Unavailable if Kafka cannot be reached or is another cluster than before."""
+        """Raise Unavailable if Kafka cannot be reached, or if the address now leads to another Kafka cluster than at `open`."""
         kafka, _ = self._ends()
         if await kafka.read_cluster_id() != kafka.cluster_id:
             raise Unavailable("the broker is another cluster now")

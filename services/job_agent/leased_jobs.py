@@ -15,7 +15,7 @@ PAST_LIMIT = 4_096
 
 
 class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
-    """One attempt of a job on this pilot, from the acceptance of its offer to its end. It is changed in place."""
+    """One attempt of a job on this pilot, from the acceptance of its offer to its end. Its fields are changed as it proceeds."""
 
     attempt_id: AttemptId
     description: JobDescription
@@ -29,7 +29,7 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
     payload: Payload | None = None
     began_at: float = 0.0
     processors: int = 1
-    """The number of the pilot's slots that the job takes."""
+    """The number of the pilot's slots that the job takes, one for each processor."""
 
     @property
     def disk_mb(self) -> int:
@@ -43,7 +43,7 @@ class LeasedJob(msgspec.Struct, kw_only=True, eq=False):
 
 
 class LeasedJobs:
-    """All jobs that a pilot has accepted and not finished. `slots` and `memory_mb` (MiB) are the pilot's for all of them."""
+    """All jobs that a pilot has accepted and not finished. `slots` and `memory_mb` (MiB) are what the pilot has for all of them."""
 
     def __init__(self, slots: int, memory_mb: int) -> None:
         self._slots = slots
@@ -59,15 +59,15 @@ class LeasedJobs:
         return iter(list(self._all.values()))
 
     def get(self, attempt_id: AttemptId) -> LeasedJob | None:
-        """Return the job of an attempt. None if the pilot does not hold it now."""
+        """Return the job with this attempt id. None if the pilot does not hold it now."""
         return self._all.get(attempt_id)
 
     def knows(self, attempt_id: AttemptId) -> bool:
-        """Return whether the pilot holds or held this attempt, so that its offer has arrived before."""
+        """Return whether the pilot holds this attempt or accepted it before. The last 4096 accepted attempts are remembered."""
         return attempt_id in self._all or attempt_id in self._past
 
     def take(self, offered: DecodedOffer) -> LeasedJob:
-        """Add an offered job that the pilot accepts, and return it. It has no lease yet."""
+        """Add an offered job, which the pilot accepts, and return it. The services have not granted its lease yet."""
         attempt_id = offered.attempt_id
         holding = self._all[attempt_id] = LeasedJob(
             attempt_id=attempt_id,
@@ -79,7 +79,7 @@ class LeasedJobs:
         return holding
 
     def drop(self, holding: LeasedJob) -> None:
-        """Remove a job from those that the pilot holds, and from the queue of jobs that may start."""
+        """Remove a job from the pilot's jobs, and from the queue of jobs that may start. Its payload is not stopped."""
         self._all.pop(holding.attempt_id, None)
         if holding in self._line:
             self._line.remove(holding)
@@ -93,12 +93,15 @@ class LeasedJobs:
 
     @property
     def staging(self) -> tuple[StagingReport, ...]:
-        """How far the file transfers of running jobs are. Only jobs whose files move now have an entry."""
+        """How far the transfers of input and output files are, for each running job whose files are moving now."""
         found = (each.payload.staging.report for each in self.running if each.payload)
         return tuple(each for each in found if each)
 
     def usage(self, limit: int) -> list[UsageOverTime]:
-        """Return what at most `limit` running jobs used over time, of those with something new since it was last returned."""
+        """Return how much CPU time and memory running jobs used over time, for at most `limit` of them.
+
+        Only jobs with points that no earlier call returned are included.
+        """
         found: list[UsageOverTime] = []
         for each in self.running:
             points = each.payload.new_points() if each.payload and len(found) < limit else ()
@@ -108,7 +111,7 @@ class LeasedJobs:
 
     @property
     def granted(self) -> list[LeasedJob]:
-        """The jobs whose lease was granted, running or not."""
+        """The jobs whose leases the services have granted, whether their payloads run or not."""
         return [each for each in self._all.values() if each.expires_at is not None]
 
     @property
@@ -123,17 +126,17 @@ class LeasedJobs:
 
     @property
     def memory_mb(self) -> int:
-        """The memory that all held jobs requested together, in MiB."""
+        """The memory that all held jobs requested together, running or not, in MiB."""
         return sum(each.memory_mb for each in self._all.values())
 
     @property
     def disk_mb(self) -> int:
-        """The disk space that all held jobs requested together, in MiB."""
+        """The disk space that all held jobs requested together, running or not, in MiB."""
         return sum(each.disk_mb for each in self._all.values())
 
     @property
     def free_memory_mb(self) -> int:
-        """The pilot's memory that no running job requested, in MiB; at least 0."""
+        """The pilot's memory less what running jobs requested, in MiB; at least 0."""
         return max(0, self._memory_mb - sum(each.memory_mb for each in self.running))
 
     # --- the queue of jobs that may start ---
@@ -146,8 +149,9 @@ class LeasedJobs:
     def next_to_start(self) -> LeasedJob | None:
         """Remove and return the first job of the queue, if the free slots and memory suffice for it. Else return None.
 
-        No later job overtakes it, since a job of many slots would otherwise wait for ever. A job with a range of processors gets
-        the free slots that it can use.
+        No later job is started before it, since a job of many slots would otherwise wait for ever. A job with a range of
+        processors also gets unused slots, up to the end of its range. If nothing runs, the first job is returned whatever it
+        needs.
         """
         if not self._line or not self._fits(self._line[0]):
             return None
@@ -156,7 +160,10 @@ class LeasedJobs:
         return holding
 
     def _more_for(self, holding: LeasedJob) -> int:
-        """Return the number of additional unclaimed slots that a job can use at its start."""
+        """Return how many slots a job with a range of processors can have beyond its minimum: those that no held job takes.
+
+        It is 0 for jobs without a range and for those of whole nodes.
+        """
         description = holding.description
         if description.min_processors is None or description.whole_node:
             return 0
@@ -171,9 +178,10 @@ class LeasedJobs:
         return processors(running) + holding.processors <= self._slots and memory <= self._memory_mb
 
     def stale(self, ahead: int, since: float) -> list[LeasedJob]:
-        """Return queued jobs that were fetched too far ahead: they are to be given back to other pilots.
+        """Return the queued jobs to give back to other pilots, because they were fetched ahead and have waited too long.
 
-        They stand behind the first `ahead` processors of the queue, and were queued at the time `since` or earlier.
+        These are jobs behind the first `ahead` processors of the queue that were queued at `since` (seconds since boot) or
+        earlier.
         """
         place, found = 0, []
         for each in self._line:
@@ -189,7 +197,7 @@ class LeasedJobs:
 
 
 def usage_of(attempt_id: AttemptId, points: tuple[UsagePoint, ...]) -> UsageOverTime:
-    """Return the report of what an attempt used over time."""
+    """Return the entry of a report with the CPU time and memory that an attempt used over time."""
     return UsageOverTime(job_id=attempt_id.job_id, epoch=attempt_id.epoch, points=points)
 
 

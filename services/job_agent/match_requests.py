@@ -1,4 +1,4 @@
-"""The match requests of a pilot, by which it asks for jobs. At most one is open; it is repeated until it is answered."""
+"""The match requests of a pilot, by which it asks for jobs. At most one is unanswered; it is sent again until it is answered."""
 
 import random
 import uuid
@@ -23,14 +23,17 @@ from wms.site import Told
 log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
-"""Seconds without an answer after which a match request is sent again."""
+"""Seconds without an answer after which a match request is sent again, with the same id."""
 LOOK_SECONDS = 1.0
 REMEMBERED = 64
-"""For how many of the latest match requests offers are still accepted. A large offer comes in parts, some of them late."""
+"""The number of latest match requests whose offers are still accepted. Offers for earlier ones are ignored.
+
+A large offer comes in several messages, of which some arrive late.
+"""
 
 
 class _Asked(msgspec.Struct):
-    """A match request, the time at which it was last sent, and whether it was answered."""
+    """A match request, the time at which it was last sent (seconds since boot), and whether it was answered."""
 
     request: MatchRequest
     sent_at: float = 0.0
@@ -38,7 +41,10 @@ class _Asked(msgspec.Struct):
 
 
 class MatchRequests:
-    """Decides when a pilot asks for how many jobs, and which offered jobs it accepts. `node` are the properties of its node."""
+    """Decides when a pilot asks for jobs and for how many, and which offered jobs it accepts.
+
+    `pace` estimates how many jobs to fetch ahead. `node` has the properties of the pilot's node, which requests contain.
+    """
 
     def __init__(
         self, config: PilotConfig, link: AgentLink, holdings: LeasedJobs, pace: Prefetch, node: Told
@@ -52,12 +58,12 @@ class MatchRequests:
         self._asked: deque[RequestId] = deque(maxlen=REMEMBERED)
         self._not_before = 0.0
         self.refused_last = False
-        """Whether the last answer offered no job. Only after such an answer a pilot counts as idle."""
+        """Whether the last answer to a match request offered no job. A pilot counts as idle only while this is true."""
         self._began_at = now()
 
     @property
     def ahead(self) -> int:
-        """For how many processors jobs may be fetched ahead, to wait in this pilot until running jobs end."""
+        """The number of processors for which jobs may be fetched ahead, beyond the pilot's slots. They wait here until running jobs end."""
         ages = [now() - each.began_at for each in self._holdings.running]
         return self._pace.ahead(self._config.pilot.slots, ages)
 
@@ -68,7 +74,7 @@ class MatchRequests:
 
     @property
     def waiting(self) -> bool:
-        """Whether a match request is open that was sent too recently to be sent again."""
+        """Whether a match request was sent within the last AGAIN_SECONDS and has no answer yet."""
         return self._open is not None and now() - self._open.sent_at < AGAIN_SECONDS
 
     @property
@@ -76,7 +82,10 @@ class MatchRequests:
         return None if self._last is None or self._last.answered else self._last
 
     async def ask(self) -> float:
-        """Send a match request, or the open one again, if one is due. Return the seconds until the next call is useful."""
+        """Send a new match request if the pilot has room for jobs, or the unanswered one again if AGAIN_SECONDS have passed.
+
+        Return the seconds after which the next call is useful. A request that cannot be sent is tried again later.
+        """
         if self._open is not None:
             if not self.waiting:
                 self._open.request = msgspec.structs.replace(self._open.request, again=True)
@@ -93,7 +102,7 @@ class MatchRequests:
         return LOOK_SECONDS
 
     def ask_again(self) -> None:
-        """Make the open request due at once, because the link broke and its answer may be lost."""
+        """Make the unanswered request due at once, because the connection broke and its answer may be lost. `ask` sends it."""
         if self._open is not None:
             self._open.sent_at = 0.0
 
@@ -102,10 +111,10 @@ class MatchRequests:
         return offer.request_id in self._asked
 
     def sort(self, offer: Offer) -> tuple[list[DecodedOffer], list[DecodedOffer]]:
-        """Divide the jobs of an offer into two lists: those to accept and those to decline. Its request counts as answered.
+        """Return the jobs of an offer as two lists: those to accept, and those to decline because the pilot has no room.
 
-        Jobs that the pilot knows already are in neither. Offers for earlier requests count too, as a large offer comes in parts.
-        Jobs for which the pilot has no room are declined.
+        Jobs that the pilot has accepted before are in neither list. If the offer is for the unanswered request, that counts
+        as answered.
         """
         self.refused_last = False
         self._not_before = 0.0  # where jobs have come, more may have
@@ -124,7 +133,7 @@ class MatchRequests:
         return taken, left
 
     def refused(self, answer: NoMatch) -> None:
-        """Process the answer that no job fits. The next request follows after a pause, with a random part."""
+        """Process the answer that no job fits. The next request follows after half to all of the answer's `retry_after_seconds`."""
         if self._open is None or answer.request_id != self._open.request.request_id:
             return
         self._open.answered = True
@@ -133,7 +142,10 @@ class MatchRequests:
         log.debug("no match", code=answer.code, reason=answer.reason)
 
     def _wanted(self) -> int:
-        """Return the number of slots to request jobs for: the free ones, and those for short jobs fetched ahead; 0 for none."""
+        """Return the number of processors to request jobs for: free slots and what may be fetched ahead, less the jobs held.
+
+        It is 0 if that is at most half of what may be fetched ahead, so that many short jobs do not mean many small requests.
+        """
         ahead = self.ahead
         wanted = self._config.pilot.slots + ahead - self._holdings.processors
         # Half a refill at least, so that many short jobs do not mean many small requests.

@@ -1,7 +1,8 @@
 """The worker node of a pilot: its measured properties, which are sent with match requests.
 
-The ad of a computing element describes all its hosts. The batch system may have given less than a job requires, or more. So
-the matcher evaluates a job's requirements on the properties that the pilot sends of its node, above the ad.
+The ad (published description) of a computing element describes all its hosts. The batch system may have given the pilot less
+than a job requires, or more. So the matcher evaluates a job's requirements on the properties that the pilot sends. They take
+precedence over the ad.
 """
 
 import os
@@ -16,18 +17,22 @@ from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told, Value
 
 LISTED_LIMIT = 1_000
-"""The most values of a list attribute of the node. Attributes with longer lists are not sent."""
+"""The most values that an attribute of the node may have if it is a list. An attribute with more values is not sent."""
 ISOLATION = "WMSIsolation"
 """The name of the node attribute that says how payloads are isolated: `namespaces` or `none`."""
 
 CONTAINERS = "WMSContainers"
-"""The name of the node attribute that says what runs containers of images, such as `podman 4.3.1`. Other nodes lack it."""
+"""The name of the node attribute with the program that runs containers of images, such as `podman 4.3.1`.
+
+Nodes without such a program do not have the attribute.
+"""
 
 
 def node_properties(config: PilotConfig, measured: Mapping[str, Value]) -> Told:
     """Return the properties of the node for match requests: (name, value) pairs, sorted by name in lower case.
 
-    `measured` values, as `measure` returns them, replace those that were requested of the batch system.
+    They are the properties that were requested of the batch system, which the configuration has, replaced by `measured`
+    values where these exist. `measured` is the result of `measure`.
     """
     known = dict(config.resource.node) | {name.lower(): value for name, value in measured.items()}
     return tuple(
@@ -38,10 +43,10 @@ def node_properties(config: PilotConfig, measured: Mapping[str, Value]) -> Told:
 
 
 def measure(config: PilotConfig, isolation: str, containers: str = "") -> dict[str, Value]:
-    """Return the measured properties of this node, by name. They replace those in the ad of its computing element.
+    """Return the measured properties of this node, by name. The matcher prefers them to those in the ad of the computing element.
 
-    Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz. `isolation` says how payloads are isolated,
-    `containers` what runs images: a program and its version, or nothing.
+    Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz. `isolation` says how payloads are isolated: `namespaces`
+    or `none`. `containers` is the program that runs images, with its version; empty if there is none.
     """
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
@@ -59,14 +64,14 @@ def measure(config: PilotConfig, isolation: str, containers: str = "") -> dict[s
 
 
 def clock_mhz(cpuinfo: str) -> int:
-    """Return the clock of the fastest processor in MHz, from the text of /proc/cpuinfo. 0 if it has none."""
+    """Return the highest clock of a processor in MHz, from the text of /proc/cpuinfo. 0 if the text names none."""
     return int(max(map(float, re.findall(r"^cpu MHz\s*:\s*([0-9.]+)", cpuinfo, re.MULTILINE)), default=0.0))
 
 
 def gpus(environment: Mapping[str, str], devices: Path) -> int:
-    """Return how many NVIDIA GPUs this process may use: those in the variable CUDA_VISIBLE_DEVICES of `environment`.
+    """Return how many NVIDIA GPUs this process may use: the number of entries in CUDA_VISIBLE_DEVICES of `environment`.
 
-    Without that variable, count the device files in the directory `devices`, usually /dev.
+    Without that variable, count the NVIDIA device files in the directory `devices`, usually /dev.
     """
     given = environment.get("CUDA_VISIBLE_DEVICES")
     if given is not None:
@@ -83,7 +88,7 @@ def _cpuinfo() -> str:
 
 
 def _listed(directory: Path) -> tuple[str, ...]:
-    """Return the sorted names in a directory without hidden ones; empty if the directory cannot be read."""
+    """Return the sorted names of all entries in a directory, except hidden ones; empty if it cannot be read."""
     try:
         return tuple(sorted(each.name for each in directory.iterdir() if not each.name.startswith(".")))
     except OSError:
@@ -91,7 +96,7 @@ def _listed(directory: Path) -> tuple[str, ...]:
 
 
 def _system() -> dict[str, Value]:
-    """Return the name and release of the operating system, of `os-release` if it exists, else of the kernel."""
+    """Return the name and release of the operating system as two GLUE attributes, from `os-release` if it exists, else of the kernel."""
     try:
         system = platform.freedesktop_os_release()
     except OSError:

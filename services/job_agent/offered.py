@@ -9,7 +9,7 @@ from wms.messages.site_inbox import OfferedJob
 
 
 class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
-    """An offered job and its decoded description."""
+    """A job as the matcher offered it to the pilot, with its decoded description."""
 
     job: OfferedJob
     description: JobDescription
@@ -19,7 +19,7 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def attempt_id(self) -> AttemptId:
-        """The offered attempt, as job id and epoch (the number of times the job was given away)."""
+        """The id of the offered attempt: job id and epoch (the number of times that the job was given to a pilot)."""
         return self.job.attempt_id
 
     def slots(self, all_: int) -> int:
@@ -29,7 +29,7 @@ class DecodedOffer(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(job: OfferedJob) -> DecodedOffer:
-    """Decode the description of an offered job. If it cannot be read, the result has a `fault`; nothing is raised."""
+    """Return an offered job with its description decoded. If that cannot be read, the result has a `fault`; nothing is raised."""
     try:
         description = msgspec.json.decode(job.description, type=JobDescription)
         own = expand(description, job.array_index or 0, job.parameters)

@@ -26,11 +26,10 @@ PR_SET_DUMPABLE = 4
 
 
 def take_token_file(path: Path) -> str:
-    """Read the file with the pilot's token and key, or with its one-time secret; delete it, and return its content.
+    """Read the pilot's token file, delete it, and return its content: the token and key, or the one-time secret.
 
-    Payloads may run as the same user. They must find the token neither in a file nor in this process's memory.
-
-    Raise Rejected if the file cannot be read.
+    The process also becomes undumpable, so that others cannot read its memory. Payloads may run as the same user, and must
+    find the token neither in a file nor in memory. Raise Rejected if the file cannot be read or deleted.
     """
     shepherd.prctl(PR_SET_DUMPABLE, 0)
     try:
@@ -44,8 +43,8 @@ def take_token_file(path: Path) -> str:
 async def run(config: PilotConfig, text: str) -> None:
     """Run the pilot's job agent until it has ended. `text` is the content of its token file. SIGTERM and SIGINT make it drain.
 
-    It also ends if the pilot has a lock file (`lifeline`) and the holder of the lock ends. Raise Rejected or Unavailable if the pilot cannot
-    get its token.
+    The agent also ends if the configuration names a lock file (`lifeline`) and the process that holds the lock ends. Raise
+    Rejected or Unavailable if the pilot cannot get its token or open its sandbox store.
     """
     pilot = config.pilot
     link = await _link_while_held(config, text)
@@ -81,7 +80,10 @@ def _workplace(
 
 
 async def _image_runtime(config: PilotConfig) -> ImageRuntime | None:
-    """Return what runs containers on this node, if its computing element says that something does; None if nothing did on trial."""
+    """Return the program (Podman or Apptainer) that runs containers of images on this node; None if there is none that works.
+
+    Programs are tried only if the computing element says that its nodes run containers. A failure is logged.
+    """
     if not promises_containers(config):
         return None
     found, fault = await asyncio.to_thread(find_runtime)
@@ -91,7 +93,7 @@ async def _image_runtime(config: PilotConfig) -> ImageRuntime | None:
 
 
 async def _link_while_held(config: PilotConfig, text: str) -> AgentLink | None:
-    """Return the pilot's link, or None if the system on this machine that sent the pilot ends before."""
+    """Return the pilot's connection to the services, not yet open. None if the sending system on this machine ends meanwhile."""
     choosing = asyncio.create_task(chosen_link(config, text))
     ending = asyncio.create_task(_system_ends(config.pilot.lifeline))
     try:
@@ -104,7 +106,10 @@ async def _link_while_held(config: PilotConfig, text: str) -> AgentLink | None:
 
 
 async def _system_ends(lock_file: str) -> None:
-    """Wait until the system on this machine that sent the pilot ends; without a lock file wait without end."""
+    """Wait until the system that sent the pilot from this machine ends, and so releases the lock on `lock_file`.
+
+    If `lock_file` is empty, it waits for ever.
+    """
     if not lock_file:
         await asyncio.Event().wait()
     with contextlib.suppress(Unavailable):  # it may be gone already

@@ -1,4 +1,4 @@
-"""The reports of a pilot to the job manager: events are collected, sent together, and repeated until answered."""
+"""The reports of a pilot to the job manager. Events such as results are collected, sent together, and repeated until answered."""
 
 import asyncio
 import uuid
@@ -25,24 +25,31 @@ from wms.messages.site_inbox import Answer
 log = structlog.get_logger()
 
 RESEND_AFTER_SECONDS = 3.0
-"""Seconds after which a report without an answer is sent again. They double each time, up to four times this value."""
+"""Seconds after which a report without an answer is sent again. The time doubles with each sending, up to four times this value."""
 GATHER_SECONDS = 0.005
-"""Seconds for which a due report waits, so that further events go into it."""
+"""Seconds for which a report waits before it is sent, so that further events are sent with it."""
 START_SECONDS = 0.1
-"""Seconds that the report of a payload's start may wait for other events. Many payloads have ended by then."""
-RESULTS_SECONDS = 0.1
-"""The least number of seconds between two reports with results. It doubles while earlier results have no answer.
+"""The longest time in seconds for which the start of a payload waits for other events before it is reported.
 
-So with short jobs one report carries many results.
+Many short payloads have ended by then, so that start and result are in one report.
+"""
+RESULTS_SECONDS = 0.1
+"""The least seconds between two reports with results, so that one report has many results of short jobs.
+
+It doubles while earlier results have no answer.
 """
 RESULTS_BYTES = 600_000
-"""The most bytes of results in one report. Kafka accepts messages of a megabyte."""
+"""The most bytes of results in one report; further results go into the next. Kafka accepts messages of up to a megabyte."""
 PASSING_KEPT = 3
-"""How many unanswered reports are remembered that only renew leases. Newer ones replace older ones."""
+"""How many unanswered reports are remembered that only renew leases or give the pilot's state. Beyond it the oldest are forgotten."""
 
 
 class PilotStatus(msgspec.Struct, frozen=True):
-    """The state of the pilot itself, which every report contains: its slots, busy slots, and free memory in MiB."""
+    """The state of the pilot, which every report contains: its slots, busy slots, and free memory in MiB.
+
+    `reason` says why it drains. `refused_orders` counts messages without a valid signature. `staging` has the progress of
+    file transfers.
+    """
 
     state: Literal["running", "draining", "ended"]
     slots: int
@@ -54,25 +61,29 @@ class PilotStatus(msgspec.Struct, frozen=True):
 
 
 class ReportInFlight(msgspec.Struct):
-    """A report that was sent, or is about to be, and has no answer yet."""
+    """A report without an answer yet, and when to send it again (`again_at`, in seconds since boot).
+
+    `pause` is the number of seconds from the next sending to the one after it.
+    """
 
     report: Report
     first_at: float
-    """When the report was first sent, in seconds since boot. Leases that its answer grants are counted from then."""
+    """When the report was first sent, in seconds since boot. Leases that its answer grants begin at this time."""
     again_at: float
     pause: float = RESEND_AFTER_SECONDS
 
     @property
     def passing(self) -> bool:
-        """Whether the report may be lost: it only renews leases or gives the pilot's state, as the next one does."""
+        """Whether the report may be lost without harm: it only renews leases or gives the pilot's state, and the next one does so too."""
         told = self.report
         return not (told.accept or told.decline or told.start or told.finish or told.state == "ended")
 
 
 class Reporter:
-    """Collects the events of one job agent and sends them as reports. `standing` returns the pilot's present state.
+    """Collects the events of one job agent and sends them as reports to the job manager, through `link`.
 
-    Its methods for events return at once; `run` sends the reports.
+    `standing` returns the pilot's present state, which every report contains. The methods for events return at once; `run`
+    sends the reports.
     """
 
     def __init__(self, link: AgentLink, pilot_id: PilotId, standing: Callable[[], PilotStatus]) -> None:
@@ -90,14 +101,14 @@ class Reporter:
         self._due = asyncio.Event()
         self._due_later: asyncio.Handle | None = None
         self._due_at = 0.0
-        """The loop's time at which `_due_later` fires. uvloop's handle of a delay below a millisecond does not give it."""
+        """The time of the event loop's clock at which `_due_later` fires. It is stored here because uvloop's handle does not always have it."""
         self._results_at = 0.0
         self._heard = asyncio.Event()
 
     # --- events to report ---
 
     def accept(self, attempt_ids: list[AttemptId]) -> None:
-        """Report that the pilot accepts these offers."""
+        """Report that the pilot accepts the offers of these attempts. The answer to the report grants their leases."""
         self._accept += attempt_ids
         self._due.set()
 
@@ -107,18 +118,21 @@ class Reporter:
         self._due.set()
 
     def start(self, attempt_id: AttemptId) -> None:
-        """Report that the payload of this attempt runs. The report waits a moment for other events."""
+        """Report that the payload of this attempt runs. The report waits up to START_SECONDS for other events."""
         self._start.append(attempt_id)
         self._due_within(START_SECONDS)
 
     def renew(self, attempt_ids: list[AttemptId], usage: Iterable[UsageOverTime] = ()) -> None:
-        """Ask for the renewal of the leases of these attempts, and report what some of them used over time."""
+        """Ask for the renewal of these attempts' leases. `usage` has the CPU time and memory that running jobs used over time."""
         self._usage |= {each.job_id: each for each in usage}
         self._renew |= dict.fromkeys(attempt_ids)
         self._due.set()
 
     def finish(self, result: Result, usage: UsageOverTime | None = None) -> None:
-        """Report the result of an attempt, and what it used over time. Results that follow each other closely share a report."""
+        """Report the result of an attempt. `usage` has the CPU time and memory that it used over time; None: there is nothing new.
+
+        Results within RESULTS_SECONDS share a report.
+        """
         if usage is not None:
             self._usage[result.job_id] = usage
         self._finish.append((result, len(msgspec.json.encode(result))))
@@ -133,18 +147,18 @@ class Reporter:
 
     @property
     def has_unanswered(self) -> bool:
-        """Whether an event is not sent yet, or a report has no answer that must not be lost."""
+        """Whether an event waits to be sent, or a report that must not be lost has no answer yet."""
         untold = self._accept or self._decline or self._start or self._finish or self._hello
         return bool(untold) or not all(sent.passing for sent in self._unanswered.values())
 
     async def wait_until_answered(self) -> None:
-        """Wait until every report that must not be lost was answered."""
+        """Wait until all events are sent and every report that must not be lost is answered. There is no time limit."""
         while self.has_unanswered:
             self._heard.clear()
             await self._heard.wait()
 
     async def run(self) -> None:
-        """Send reports, and again those without an answer, until cancelled."""
+        """Send reports, and send those that must not be lost again until they are answered. It runs until cancelled."""
         while True:
             if await self._wait() and self._something:
                 await self._send(self._next())
@@ -153,13 +167,16 @@ class Reporter:
                     await self._send(sent)
 
     def send_all_again(self) -> None:
-        """Make all reports without an answer due at once, because the link broke."""
+        """Make all unanswered reports due at once, because the connection broke. `run` then sends those that must not be lost."""
         for sent in self._unanswered.values():
             sent.again_at, sent.pause = 0.0, RESEND_AFTER_SECONDS
         self._due.set()
 
     def answered(self, answer: Answer) -> ReportInFlight | None:
-        """Record an answer. Return the report that it answers, or None if that is unknown or was answered before."""
+        """Record an answer of the job manager and return the report that it answers.
+
+        Return None if no such report is remembered, because it was answered before or forgotten.
+        """
         sent = self._unanswered.pop(answer.report_id, None)
         self._heard.set()
         if self._finish:
@@ -196,7 +213,7 @@ class Reporter:
         self._due.set()
 
     async def _wait(self) -> bool:
-        """Wait until events are due; return False after a timeout, when unanswered reports are to be checked."""
+        """Wait until events are to be sent and return True. Return False after half a second without, to check unanswered reports."""
         try:
             async with asyncio.timeout(RESEND_AFTER_SECONDS / 6):
                 await self._due.wait()
@@ -234,13 +251,16 @@ class Reporter:
         return sent
 
     def _curves(self) -> tuple[UsageOverTime, ...]:
-        """Remove and return what jobs used over time, the latest if there is more than a report takes."""
+        """Remove and return what jobs used over time: the latest CURVES_LIMIT entries. Older ones are dropped."""
         taken = tuple(self._usage.values())[-CURVES_LIMIT:]
         self._usage.clear()
         return taken
 
     def _results(self) -> tuple[Result, ...]:
-        """Remove and return the results that fit into one message, at least one if there are any."""
+        """Remove and return the oldest results, as many as RESULTS_BYTES allow, but at least one if there are any.
+
+        The others stay for the next report.
+        """
         taken, size = 0, 0
         for _, each in self._finish:
             size += each

@@ -11,14 +11,16 @@ from wms.site import CONTAINER, WHOLE_NODE, Resource, Told, folded
 
 
 def memory_mb(config: PilotConfig) -> int:
-    """Return the pilot's memory for all its jobs in MiB: the configured value, or the machine's if that is 0."""
+    """Return the memory in MiB that the pilot has for all its jobs: the configured value, or the machine's if that is 0."""
     return config.resource.memory_mb or look().memory_mb
 
 
 def disk_mb(config: PilotConfig, taken_mb: int = 0) -> int:
-    """Return the free disk space for one more job in MiB. 0 if the disk cannot be read, else at least 1.
+    """Return the free disk space in MiB for one more job. 0 if the disk cannot be read, else at least 1.
 
-    `taken_mb` is promised to other jobs. The result is rounded down to two digits, since each new value costs the matcher work.
+    `taken_mb` is what jobs of this pilot requested. It is subtracted from the space that was free at the first call; the
+    space that is free now is the upper limit. The result is rounded down to two digits, since each new value costs the
+    matcher work.
     """
     directory = config.pilot.directory
     free = _free_mb(directory)
@@ -42,7 +44,7 @@ def _free_mb(directory: str) -> int:
 
 
 def proved(config: PilotConfig, *, runs_containers: bool) -> PilotConfig:
-    """Return the configuration without the tag for containers, unless the node was found to run some."""
+    """Return the configuration. The tag for containers is removed unless `runs_containers`: a program for them works on this node."""
     tags = [
         each for each in config.resource.tags if runs_containers or each.casefold() != CONTAINER.casefold()
     ]
@@ -50,12 +52,12 @@ def proved(config: PilotConfig, *, runs_containers: bool) -> PilotConfig:
 
 
 def promises_containers(config: PilotConfig) -> bool:
-    """Return whether the pilot's computing element says that its nodes run containers."""
+    """Return whether the configuration has the tag for containers: the pilot's computing element says that its nodes run them."""
     return CONTAINER.casefold() in folded(tuple(config.resource.tags))
 
 
 def _tags(config: PilotConfig, free: int) -> tuple[str, ...]:
-    """Return the pilot's tags, without the tag for whole nodes if some slots are taken."""
+    """Return the pilot's tags for match requests. If fewer than all slots are `free`, the tag for whole nodes is left out."""
     tags = config.resource.tags
     if free >= config.pilot.slots:
         return tuple(tags)
@@ -71,10 +73,10 @@ def describe(
     seconds_left: float,
     node: Told = (),
 ) -> Resource:
-    """Return what `free` slots of the pilot offer to jobs now, for a match request.
+    """Return what the pilot offers to jobs now, with `free` slots, for a match request.
 
-    `memory_taken_mb` and `disk_taken_mb` (MiB) are requested by the jobs that it holds. `seconds_left` of its lifetime limits the
-    CPU time. `node` are the properties of its node.
+    `memory_taken_mb` and `disk_taken_mb` (MiB) are what the jobs that it holds requested. `seconds_left` of the pilot's
+    lifetime limit the CPU time. `node` has the measured properties of its node.
     """
     resource = config.resource
     return Resource(

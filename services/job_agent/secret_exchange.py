@@ -20,13 +20,14 @@ log = structlog.get_logger()
 
 ANSWER_SECONDS: Final = 30.0
 EXCHANGE_SECONDS: Final = 900.0
-"""Seconds after which a pilot ends that could not exchange its secret, because no gateway or no service answered."""
+"""Seconds for which a pilot tries to exchange its secret while no gateway or service answers. After that it ends."""
 
 
 async def exchanged(access: GatewayAccess, secret: PilotSecret) -> PilotCredential:
-    """Return the pilot's credential, trying for `EXCHANGE_SECONDS` while nobody answers.
+    """Exchange the pilot's one-time secret at the gateway and return its credential: token and key.
 
-    Raise Rejected if the exchange is refused, such as that of a secret which somebody used before. Raise Unavailable if nobody answered.
+    While there is no answer it tries again, for up to EXCHANGE_SECONDS; then it raises Unavailable. Raise Rejected if the
+    exchange is refused, for example because the secret was used before.
     """
     connection = GatewayConnection(access, secret.pilot_id)
     try:

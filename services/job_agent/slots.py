@@ -1,4 +1,4 @@
-"""The slots of a pilot: payloads are started once their leases are granted, ended on order, and their results reported."""
+"""The slots of a pilot: payloads are started once their leases are granted, ended on order, and their results are reported."""
 
 import asyncio
 from collections.abc import Callable
@@ -23,9 +23,10 @@ LOST = Reason(Code.LEASE_EXPIRED, "the lease was lost")
 
 
 class Slots:
-    """Starts and ends the payloads of a pilot's leased jobs, one task for each.
+    """Starts and ends the payloads of a pilot's leased jobs, each in a task of its own.
 
-    `on_end` is called after each end. `group`, the task group of the agent, must be set before the first start.
+    `pace` learns the run times of jobs. `on_end` is called after the end of each payload. `group`, the task group of the
+    agent, must be set before the first start.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Slots:
         self._on_end = on_end
         self._tasks: set[asyncio.Task[None]] = set()
         self._running: set[LeasedJob] = set()
-        """The jobs with a task that will report their result."""
+        """The jobs whose task will report their result, so that nothing else has to."""
         self._over: list[Payload] = []
         self._cleaning: asyncio.Task[None] | None = None
         self.group: asyncio.TaskGroup | None = None
@@ -53,7 +54,7 @@ class Slots:
     # --- leases ---
 
     def on_each(self, holdings: list[LeasedJob], action: Callable[[LeasedJob], None]) -> None:
-        """Call `action` with each of these jobs. If it raises, that job alone is ended, as a fault of the agent."""
+        """Call `action` with each of these jobs. A job for which it raises an error is ended, and reported with AGENT_ERROR; the others go on."""
         for holding in holdings:
             try:
                 action(holding)
@@ -62,7 +63,10 @@ class Slots:
                 self._fail(holding, error)
 
     def _fail(self, holding: LeasedJob, error: Exception) -> None:
-        """End one job because of a fault of the agent, and report it once."""
+        """End one job because the agent itself failed with `error`. It is reported once, with the code AGENT_ERROR.
+
+        If its payload runs, the payload is killed, and the task that waits for its end reports it.
+        """
         payload = holding.payload
         if payload is None or holding not in self._running:
             self._finish_unbegun(holding, agent_fault(error))
@@ -70,9 +74,10 @@ class Slots:
             payload.kill(agent_fault(error), grace=0.0)
 
     def grant(self, holding: LeasedJob, until: float) -> None:
-        """Grant or extend the lease of a job. At the first grant the job is queued for a free slot.
+        """Record that the services granted or extended the lease of a job until `until`, in seconds since boot.
 
-        `until` is in seconds since boot. A job that is to be killed, or whose description cannot be read, ends at once instead.
+        At the first grant the job is queued for a free slot. A job that the user killed, or whose description cannot be read,
+        ends at once instead.
         """
         # Answers may come in another order than their reports were sent in.
         fresh, holding.expires_at = holding.expires_at is None, max(until, holding.expires_at or 0.0)
@@ -86,7 +91,7 @@ class Slots:
             self._holdings.make_ready(holding, now())
 
     def lose(self, holding: LeasedJob) -> None:
-        """End a job whose lease the pilot has lost. Its payload is killed at once; nothing is stored or reported."""
+        """End a job whose lease the pilot has lost. Its payload is killed at once; no output is stored and no result reported."""
         log.info(
             "lease lost",
             job=holding.attempt_id.job_id,
@@ -100,7 +105,7 @@ class Slots:
             holding.payload.kill(LOST, grace=0.0, keep_output=False)
 
     def kill(self, holding: LeasedJob) -> None:
-        """End a job on its user's order and report that. A job without a lease ends once its lease is granted."""
+        """End a job because its user ordered that, and report its end as killed. A job without a lease ends once its lease is granted."""
         holding.kill_ordered = True
         if holding.payload is not None:
             holding.payload.kill(KILLED)
@@ -108,7 +113,7 @@ class Slots:
             self._finish_unbegun(holding, KILLED)
 
     def give_back(self, unbegun: list[LeasedJob]) -> None:
-        """Return these jobs, which were not started, to their queues for other pilots. It does not count as an attempt."""
+        """Return these jobs, whose payloads were not started, to the services, for other pilots. It does not count as an attempt."""
         for each in unbegun:
             self._holdings.drop(each)
         if unbegun:
@@ -122,7 +127,7 @@ class Slots:
     # --- payloads ---
 
     def fill(self) -> None:
-        """Start queued jobs in their order while free slots and memory suffice. Those whose leases have ended are returned."""
+        """Start queued jobs in their order while free slots and memory suffice. Jobs whose leases have ended are given back."""
         while (holding := self._holdings.next_to_start()) is not None:
             if holding.expires_at is None or now() >= holding.expires_at:
                 self.give_back([holding])
@@ -130,9 +135,9 @@ class Slots:
                 self.on_each([holding], self._begin)
 
     def stop_all(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End every running payload for this reason: SIGTERM now, SIGKILL after `grace` seconds.
+        """End every running payload for this reason: SIGTERM now, SIGKILL after `grace` seconds. The call returns at once.
 
-        Without `keep_output` their outputs are not stored.
+        If `keep_output` is False, their outputs are not stored.
         """
 
         def stop(holding: LeasedJob) -> None:
@@ -142,7 +147,7 @@ class Slots:
         self.on_each(self._holdings.running, stop)
 
     def cancel(self) -> None:
-        """Cancel the tasks of all payloads. This kills the payloads; nothing is reported."""
+        """Cancel the tasks of all payloads. That kills the payloads; their results are not reported."""
         for task in self._tasks:
             task.cancel()
 
@@ -206,7 +211,7 @@ class Slots:
             self._cleaning = self.group.create_task(self._clean(), name="cleaning")
 
     async def _clean(self) -> None:
-        """Remove the directories of ended payloads in batches, until none is left."""
+        """Remove the directories of ended payloads, all that have ended so far at a time, until none is left. Errors are logged."""
         while self._over:
             over, self._over = self._over, []
             await asyncio.to_thread(_cleaned, over)

@@ -1,1 +1,1 @@
-"""One payload, the program of a job: prepared in its directory, started, watched, and ended with a reason."""
+"""Runs a payload, the program of one job: prepares its directory, starts it, watches it, ends it and says why it ended."""

@@ -6,7 +6,7 @@ once. In it the system is read-only and the hidden directories are empty. The pa
 `/tmp` and a bounded `/dev/shm`. The network is the node's. A payload has no privileges and can gain none. If the pilot runs
 as root, payloads run as another user. Otherwise they run as the pilot's user in a user namespace without capabilities.
 
-The process is kept for the next payload once all processes of this one have ended. A new container costs ten times as much.
+The process is kept for the next payload once all processes of this one have ended. To make a new one takes ten times as long.
 
 The shepherd and the container exchange JSON, one object a packet. An order comes with the two pipes for the payload's
 output. A large order comes in a file in memory:
@@ -53,19 +53,22 @@ _KEPT_FLAGS = {"nosuid": NOSUID, "nodev": NODEV, "noexec": NOEXEC}
 
 PR_SET_PDEATHSIG, PR_SET_NAME, PR_SET_NO_NEW_PRIVS = 1, 15, 38
 EMPTY = "mode=755,size=1m,nr_inodes=4k"
-"""The mount options of the empty file system that covers a hidden directory.
+"""The mount options (tmpfs) of the empty file system that covers a hidden directory.
 
 It becomes read-only once the parts that payloads may see are mounted in it.
 """
 TEMPORARY, SHARED_MEMORY = ("/tmp", "/var/tmp"), "/dev/shm"  # noqa: S108 - what they are elsewhere
 REPLACED = (*TEMPORARY, SHARED_MEMORY)
 TASKS_FILE, TASKS_KERNEL = "/proc/sys/kernel/pid_max", (6, 14)
-"""The file that limits the processes and threads of a PID namespace, and the first kernel that limits each (6.14).
+"""The file with the limit of processes and threads, and the first kernel (6.14) where it applies to one PID namespace.
 
-On older kernels the limit is the whole machine's.
+On older kernels it applies to the whole machine, so no limit is set there.
 """
 TASKS_LEAST = 1_024
-"""The smallest limit of processes and threads that is set. The kernel reserves the first 300 process ids."""
+"""The smallest limit of processes and threads that is set; smaller ones are raised to it.
+
+The kernel reserves the first 300 process ids.
+"""
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
 _CREDENTIALS = struct.Struct("3i")
@@ -83,7 +86,7 @@ def _checked(result: int, what: str) -> int:
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, options: str = "") -> None:
-    """Mount a file system, as mount(2) does; raise OSError that names the target if it fails."""
+    """Mount a file system by mount(2): `kind` is its type. Raise OSError, with the target in its text, if that fails."""
     words = [word.encode("utf-8", "surrogateescape") or None for word in (source, target, kind)]
     _checked(_libc.mount(*words, ctypes.c_ulong(flags), options.encode() or None), f"mount on {target}")
 
@@ -97,9 +100,9 @@ def _enter(descriptor: int, kind: int) -> None:
 
 
 def clone(flags: int) -> int:
-    """Fork this process into new namespaces, given as flags of clone(2). Return the child's pid, or 0 in the child.
+    """Fork this process into the new namespaces that `flags` of clone(2) name. Return the child's pid, or 0 in the child.
 
-    Raise OSError if the kernel refuses.
+    Raise OSError if the kernel refuses, or the number of the system call is not known for this kind of processor.
     """
     call = _CLONE_CALLS.get(platform.machine())
     if call is None:
@@ -115,10 +118,11 @@ def clone(flags: int) -> int:
 
 
 def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
-    """Start a container for payloads. Return the pid of its first process, and a socket for orders to it and its messages.
+    """Start a container for payloads. Return the pid of its first process, and the socket to it for orders and messages.
 
-    `settings` say which directories are hidden and as whom payloads run. `spawn` starts a program, `explain` words an error.
-    Raise OSError if the kernel refuses.
+    `settings` say which directories are hidden and as which user payloads run. `spawn` starts a payload's program. `explain`
+    returns an error's text and whether the job or the node is at fault. The socket does not block. Raise OSError if the
+    kernel refuses.
     """
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
@@ -139,7 +143,7 @@ def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int
 
 
 def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: int) -> None:
-    """Send the order to start a payload to a container, with the write ends of pipes for the payload's output.
+    """Send the order to start a payload to a container. `stdout` and `stderr` are the write ends of pipes for its output.
 
     Raise OSError if the container has ended.
     """
@@ -156,9 +160,9 @@ def send(container: socket.socket, order: dict[str, Any], stdout: int, stderr: i
 
 
 def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
-    """Return the next message of a container and the pid that it names (0 for none). None if the container has ended.
+    """Return the next message of a container, and the pid with which it was sent: the payload's if one started, else the container's.
 
-    Raise BlockingIOError if there is no message yet.
+    Return None if the container has ended. Raise BlockingIOError if there is no message yet.
     """
     try:
         data, rest, _, _ = container.recvmsg(65_536, socket.CMSG_SPACE(_CREDENTIALS.size))
@@ -171,7 +175,10 @@ def receive(container: socket.socket) -> tuple[dict[str, Any], int] | None:
 
 
 def _be_init(init: Init, ids: tuple[int, int]) -> NoReturn:
-    """Run payloads until the shepherd ends, then end this process; never return into the shepherd's code."""
+    """Be the first process of a container: run payloads until the shepherd ends, then end. It never returns.
+
+    `ids` are the user and group of the pilot.
+    """
     try:
         init.settle_in(ids)
         init.serve()
@@ -198,20 +205,23 @@ class Init:
         self._explain = explain
         self._template = -1
         self._open_jobs = -1
-        """A writable descriptor of the directory with all jobs. The directory is covered in the namespace that payloads get copies of."""
+        """A descriptor of the directory with all jobs' directories, through which it is writable.
+
+        Payloads cannot reach it by its path: in their mount namespaces that path is covered.
+        """
         self._covers: set[int] = set()
         """The device numbers of the empty file systems that cover hidden directories."""
         self._mount_points = -1
-        """A descriptor of the empty directory that covers the directory with all jobs. Mount points are made in it."""
+        """A descriptor of the empty directory that covers the directory with all jobs' directories. Mount points of payloads are made in it."""
         self._made: list[str] = []
         self._shown_temporary = [each for each in self._shown if _is_temporary(each)]
         # Neither the jobs' directories nor the pilot's Python can be below a `/tmp` that is the scratch directory.
         self._is_in_memory = bool(self._shown_temporary) or _is_temporary(self._jobs)
 
     def tell(self, what: str, pid: int = 0, **more: object) -> None:
-        """Send a message to the shepherd, with `pid` as the sender. End this process if the shepherd has ended.
+        """Send a message to the shepherd. `what` is the kind of message and `more` its fields. If the shepherd has ended, end this process.
 
-        `what` is the kind of message and `more` its fields.
+        `pid` is the process that the message is about; the kernel translates it for the shepherd. 0: this process.
         """
         sender = _CREDENTIALS.pack(pid or os.getpid(), os.getuid(), os.getgid())
         data = json.dumps({"is": what, **more}).encode()
@@ -223,9 +233,10 @@ class Init:
     # --- once ---
 
     def settle_in(self, ids: tuple[int, int]) -> None:
-        """Prepare this process and the mount namespace that payloads get copies of, and report that the container is ready.
+        """Prepare this process and the mount namespace of which each payload gets a copy. Then report that the container is ready.
 
-        `ids` are the user and group of the pilot, outside of the new user namespace.
+        `ids` are the pilot's user and group, as they are outside of the new user namespace. Raise OSError or EncloseError if
+        the kernel refuses.
         """
         self._be_alone()
         if self._uid is None:
@@ -263,7 +274,7 @@ class Init:
         self._template = os.open("/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
 
     def _cover_hidden(self) -> None:
-        """Cover the hidden directories with empty ones, and mount their shown parts read-only.
+        """Mount empty file systems over the hidden directories, and mount in these, read-only, the parts that payloads may see.
 
         Each payload's mount namespace is a copy of the result.
         """
@@ -297,7 +308,7 @@ class Init:
     # --- for each payload ---
 
     def serve(self) -> None:
-        """Run one payload after another, as ordered, until the shepherd ends."""
+        """Run one payload after another, as the shepherd orders, until the shepherd ends."""
         while True:
             data, descriptors = _received(self._shepherd)
             if not descriptors:
@@ -338,7 +349,10 @@ class Init:
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten with the change
 
     def _see_off(self, main: int, began_at: float) -> None:
-        """Wait for the payload's main process, kill its other processes, and report the resources that all of them used."""
+        """Wait for the payload's main process, kill its other processes, and report the resources that all of them used.
+
+        `main` is its pid, `began_at` its start in seconds of the monotonic clock.
+        """
         used = _Used()
         pid, status, usage = os.wait4(-1, 0)
         while pid != main:
@@ -360,14 +374,17 @@ class Init:
         )
 
     def _leave(self) -> None:
-        """Return to the template's mount namespace, which frees the payload's mounts, and remove the mount points."""
+        """Return to the container's own mount namespace, and remove the mount points of the payload that has ended.
+
+        The kernel then frees the payload's mounts.
+        """
         _enter(self._template, NEW_MOUNTS)
         for path in reversed(self._made):
             os.rmdir(path, dir_fd=self._mount_points)
         self._made.clear()
 
     def _enclose(self, order: dict[str, Any]) -> None:
-        """Enter new mount and IPC namespaces and mount the payload's directories. Raise EncloseError if that fails."""
+        """Enter new mount and IPC namespaces for a payload and mount its directories. Raise EncloseError if that fails."""
         before = os.umask(0o022)
         try:
             # In the copied namespace the working directory is the only way to the covered directory of the jobs.
@@ -393,9 +410,9 @@ class Init:
             mount(relative, path, flags=BIND)
 
     def _below_jobs(self, path: str) -> str:
-        """Return the path of a job's directory relative to the working directory, the writable directory of the jobs.
+        """Return the path of a payload's directory relative to the directory with all jobs' directories, `.` for that itself.
 
-        Raise EncloseError if the path is not below the jobs' directory.
+        Raise EncloseError if it is not below it. The result is used while that directory is the working directory.
         """
         if not _is_below(path, self._jobs):
             raise EncloseError(f"{path} is not below {self._jobs}")
@@ -413,7 +430,7 @@ class Init:
             self._made.append(relative)
 
     def _hide_the_new(self) -> None:
-        """Cover hidden directories that were made or replaced since the start of the container."""
+        """Mount empty file systems over hidden directories that were made or replaced since the container was started."""
         for path in self._hidden:
             if path not in REPLACED and _is_uncovered(path, self._covers) and _empty(path):
                 mount("", path, flags=REMOUNT | BIND | RDONLY | NOSUID | NODEV)
@@ -421,7 +438,8 @@ class Init:
     def _replace_shared(self, scratch: str) -> None:
         """Mount the payload's own directories over `/tmp`, `/var/tmp` and `/dev/shm`.
 
-        The first two are the `scratch` directory, or file systems in memory if it is "". The last is always in memory.
+        `scratch` is mounted over the first two; if it is empty, they get file systems in memory. `/dev/shm` is always in
+        memory.
         """
         for each in REPLACED:
             if not os.path.isdir(each):
@@ -432,7 +450,10 @@ class Init:
                 mount(scratch, each, flags=BIND)
 
     def _barred(self, paths: Iterable[str]) -> list[str]:
-        """Return the uppermost directory above each path that another user cannot pass; empty if payloads run as the same user."""
+        """Return, for each path, the uppermost directory above it that not every user may pass. Paths without one are left out.
+
+        The result is empty if payloads run as the pilot's own user, who may pass them.
+        """
         return [] if self._uid is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
 
 
@@ -441,7 +462,7 @@ class EncloseError(Exception):
 
 
 class _Used:
-    """The resources used by a payload's ended processes: CPU in seconds, and the largest process's memory in bytes."""
+    """The resources that ended processes of a payload used: CPU time in seconds, and the largest process's memory in bytes."""
 
     def __init__(self) -> None:
         self.user_seconds = 0.0
@@ -455,7 +476,7 @@ class _Used:
 
 
 def _received(link: socket.socket) -> tuple[bytes, list[int]]:
-    """Wait for an order; return it with the descriptors of the two output pipes, or no descriptors if the shepherd ended."""
+    """Wait for an order of the shepherd. Return it with the write ends of the two output pipes; no descriptors: the shepherd has ended."""
     # Not by `recv_fds`, which forgets the flag in Python 3.11.
     space = socket.CMSG_SPACE(3 * _DESCRIPTOR.size)
     data, rest, _, _ = link.recvmsg(PACKET_BYTES, space, socket.MSG_CMSG_CLOEXEC)
@@ -467,7 +488,7 @@ def _received(link: socket.socket) -> tuple[bytes, list[int]]:
 
 
 def _kill_all() -> bool:
-    """Kill all other processes in this PID namespace; return whether there were any."""
+    """Send SIGKILL to all other processes in this PID namespace; return whether there were any. It does not wait for their ends."""
     try:
         os.kill(-1, signal.SIGKILL)
     except ProcessLookupError:
@@ -493,7 +514,10 @@ def _reap_all(used: _Used) -> None:
 
 
 def _bound_tasks(most: int) -> None:
-    """Bound the processes and threads of this PID namespace, if the kernel counts them for each namespace; 0: no bound."""
+    """Limit the processes and threads of this PID namespace to `most`; 0: no limit.
+
+    Nothing is done if the kernel has no such limit for a namespace, or refuses it: the agent counts the processes, too.
+    """
     if not most or not COUNTS_TASKS:
         return
     try:
@@ -512,14 +536,14 @@ COUNTS_TASKS = _kernel() >= TASKS_KERNEL
 
 
 def _map_ids(uid: int, gid: int) -> None:
-    """Map the process's user and group to themselves in its new user namespace, where unmapped ids have no rights."""
+    """Map the user `uid` and the group `gid` to themselves in this process's new user namespace. Other ids have no rights there."""
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
         with open(f"/proc/self/{name}", "w") as file:
             file.write(text)
 
 
 def _make_read_only() -> None:
-    """Make every mount read-only; raise OSError only if that fails for the root."""
+    """Make every mount of this namespace read-only. Raise OSError if that fails for the root; other failures are ignored."""
     with open("/proc/self/mountinfo", "rb") as file:
         lines = file.read().decode("utf-8", "surrogateescape").splitlines()
     for line in lines:
@@ -550,7 +574,10 @@ def _hide_terminals() -> None:
 
 
 def _hide_run() -> None:
-    """Hide `/run` with the sockets of the node's services, except the directory of the resolver's configuration."""
+    """Cover `/run`, where the node's services have their sockets, with an empty file system.
+
+    The directory with the DNS resolver's configuration stays visible.
+    """
     if not os.path.isdir("/run"):
         return
     resolver = os.path.dirname(os.path.realpath("/etc/resolv.conf"))
@@ -604,7 +631,7 @@ def _outermost(paths: Iterable[str]) -> list[str]:
 
 
 def _first_bar(path: str) -> str | None:
-    """Return the uppermost directory above `path` that not every user may pass; None if there is none."""
+    """Return the uppermost directory above `path` that not every user may pass (its mode lacks x for others); None if there is none."""
     names = path.strip("/").split("/")
     above = ["/" + "/".join(names[:depth]) for depth in range(1, len(names))]
     return next((each for each in above if not os.stat(each).st_mode & 0o001), None)

@@ -1,4 +1,4 @@
-"""Builds the environment variables of a payload from an empty set, so that it has no secret of the agent."""
+"""Builds the environment variables of a payload. It begins with none, so that no secret of the agent is passed on."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -24,11 +24,11 @@ def environment_of(
     passed: tuple[str, ...] = (),
     gateway: Mapping[str, str] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """Return a payload's environment: a few harmless variables of the agent, those of the user, and `WMS_*`.
+    """Return a payload's environment: variables of the agent that are no secrets, those of the job description, and `WMS_*`.
 
-    `agent` and `user` are the variables of the agent and of the job description. `passed` names further variables of the agent
-    that payloads get. The user's replace the agent's, but not `WMS_*`. `work` and `scratch` are the payload's directories.
-    `gateway` has the variables for its way to a gateway.
+    `agent` are all variables of the agent; only those in PASSED and `passed` are taken. `user` are those of the job
+    description. They replace the agent's, but not `WMS_*`. `work` and `scratch` are the payload's directories, `processors`
+    the number that it may use. `gateway` has the variables with the gateway's address and the payload's token file.
     """
     base = {name: agent[name] for name in (*PASSED, *passed) if name in agent}
     places = {"HOME": str(work), "TMPDIR": str(scratch), "PWD": str(work)}

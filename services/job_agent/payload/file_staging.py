@@ -1,6 +1,6 @@
 """Transfers the files that a job names by URL: inputs before its payload starts, outputs after it has ended.
 
-Transfers end when the job is killed or loses its lease.
+The transfers are broken off when the job is killed or loses its lease.
 """
 
 import asyncio
@@ -22,13 +22,13 @@ from wms.transfer.stage_in import StageIn, TransferProgress, TransferSite
 from wms.transfer.stage_out import StageOut
 
 WATCH_SECONDS = 0.2
-"""The longest time in seconds that a transfer goes on after its job was killed or lost its lease."""
+"""The longest time in seconds that transfers go on after their job was killed or lost its lease; then they are cancelled."""
 T = TypeVar("T")
 Part: TypeAlias = Literal["stage_in", "stage_out"]
 
 
 class FileStaging:
-    """The transfers of inputs (stage-in) and outputs (stage-out) of one attempt."""
+    """The transfers of the files that one attempt names by URL: inputs (stage-in) and outputs (stage-out)."""
 
     def __init__(
         self,
@@ -40,7 +40,8 @@ class FileStaging:
     ) -> None:
         """Prepare the transfers of one attempt. `site` has the site's rules and settings for transfers.
 
-        `stopped` returns why the attempt must end, or None while it may go on. `disk_bytes` limits all inputs together.
+        `disk_bytes` is the limit for all inputs together; None: no limit. `stopped` returns why the attempt must end, or None
+        while it may go on.
         """
         self._stopped = stopped
         self._attempt_id = attempt_id
@@ -50,16 +51,16 @@ class FileStaging:
         mark = f".{attempt_id.job_id}.{attempt_id.epoch}.part"
         self._stage_out = StageOut(site, description.outputs, mark, lambda: stopped() is None)
         self.progress: TransferProgress | None = None
-        """How far the present transfers are. None while none runs."""
+        """The files and bytes that the running transfers have moved and have to move. None while none run."""
         self.fetched: tuple[Transferred, ...] = ()
         self.delivered: tuple[Transferred, ...] = ()
         self.missed: tuple[str, ...] = ()
-        """Why optional outputs were not sent, one text for each."""
+        """For each optional output that was not sent, a text that says why."""
 
     async def fetch(self, work: Path) -> None:
         """Fetch the inputs into the directory `work`.
 
-        Raise StoppedError if the attempt must end, Rejected if an input cannot be had, OSError if the node's disk fails.
+        Raise StoppedError if the attempt must end, Rejected if an input cannot be fetched, OSError if the node's disk fails.
         """
         try:
             self.fetched = tuple(await self._run(self._stage_in.run(work), self._stage_in.progress))
@@ -67,10 +68,10 @@ class FileStaging:
             raise OSError(str(error)) from None
 
     async def deliver(self, take: Callable[[list[str]], Mapping[str, Path]]) -> Reason | None:
-        """Send the outputs. Return why the attempt has failed, or None if it has not.
+        """Send the outputs to their URLs. Return the reason if the attempt has failed by that, else None. Errors are not raised.
 
-        `take` gets the names of outputs and returns the paths of those that exist. It may block, and raises Rejected for a file
-        that must not be sent.
+        `take` is called in a thread with the names of the outputs. It returns the paths of those that exist, and raises
+        Rejected for a file that must not be sent.
         """
         if not self._names:
             return None
@@ -88,7 +89,10 @@ class FileStaging:
 
     @property
     def measured(self) -> tuple[HostTransfer, ...]:
-        """How fast files moved from and to each storage host: stage-in first, and in each part the most bytes first."""
+        """For each storage host the files moved, their bytes and seconds: first those of stage-in, then of stage-out.
+
+        In each of the two, the host with the most bytes is first.
+        """
         return (
             *measured_hosts("stage_in", self.fetched, self._parallel),
             *measured_hosts("stage_out", self.delivered, self._parallel),
@@ -96,7 +100,7 @@ class FileStaging:
 
     @property
     def report(self) -> StagingReport | None:
-        """How far the present transfers are, for a report of the pilot. None while none runs."""
+        """The progress of the running transfers, for a report of the pilot to the job manager. None while none run."""
         found = self.progress
         if found is None:
             return None
@@ -111,7 +115,10 @@ class FileStaging:
         )
 
     async def _run(self, transfers: Coroutine[Any, Any, T], progress: TransferProgress) -> T:
-        """Run the transfers; raise StoppedError within WATCH_SECONDS of the attempt's stop."""
+        """Run the transfers and return their result. `progress` counts what they have moved.
+
+        Raise StoppedError within WATCH_SECONDS after the attempt must end; the transfers are then cancelled.
+        """
         task = asyncio.create_task(transfers)
         self.progress = progress
         try:
@@ -126,7 +133,7 @@ class FileStaging:
 
 
 class StoppedError(Exception):
-    """Transfers were broken off, because their attempt must end for `reason`."""
+    """The transfers of an attempt were broken off, because the attempt must end. `reason` says why."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.text)
@@ -140,9 +147,10 @@ async def _cancelled(task: asyncio.Task[Any]) -> None:
 
 
 def measured_hosts(part: Part, moved: Sequence[Transferred], parallel: int) -> list[HostTransfer]:
-    """Return for each storage host the files that moved, their bytes and the seconds they took together, most bytes first.
+    """Return for each storage host the files moved, their bytes and the seconds that they took together, most bytes first.
 
-    Up to `parallel` files moved at a time, so that they took less than the sum of their times.
+    `part` says whether they are inputs or outputs. Up to `parallel` files moved at a time. So the seconds are the sum of the
+    files' times, divided by the number of files at a time, but at least the longest of them.
     """
     hosts: dict[str, list[Transferred]] = {}
     for each in moved:
@@ -161,7 +169,10 @@ def measured_hosts(part: Part, moved: Sequence[Transferred], parallel: int) -> l
 
 
 def input_fault(error: StoppedError | Rejected) -> Reason:
-    """Return the reason to report for a job whose inputs cannot be fetched. With some reasons the job is held, for its user to mend."""
+    """Return the reason to report for a job whose inputs could not be fetched.
+
+    With some reasons the job is held (kept out of the queue until its user releases it), since only its user can remedy them.
+    """
     if isinstance(error, StoppedError):
         return error.reason
     code = next((each for each in HOLDING if each == error.code), Code.INPUT_FAILED)
@@ -171,7 +182,7 @@ def input_fault(error: StoppedError | Rejected) -> Reason:
 def lease_over(deadline: float | None) -> Reason | None:
     """Return the reason LEASE_EXPIRED if the lease has ended, else None.
 
-    `deadline` is in seconds since boot, as `shepherd.now` returns them. None: there is no lease.
+    `deadline` is the end of the lease in seconds since boot, as `shepherd.now` returns them. None: no lease limits the job.
     """
     if deadline is None or now() < deadline:
         return None

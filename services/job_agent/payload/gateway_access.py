@@ -1,6 +1,7 @@
-"""What a payload is given to read its own job through the pilot's gateway: a token of its own, in a file, and the variables that name it.
+"""Gives a payload access to its own job through the pilot's gateway: a token in a file, and environment variables with its path.
 
-The variables are those that `wms` and `wms.client` read. A payload of a pilot without a gateway is given nothing.
+The variables are those that the program `wms` and the module `wms.client` read. Payloads of a pilot without a gateway get no
+such access.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,15 +19,19 @@ AUTHORITIES_NAME: Final = ".wms-authorities.pem"
 
 
 class PayloadGateway(msgspec.Struct, frozen=True, kw_only=True):
-    """The gateway of all payloads of a pilot. `authorities` are certificates in PEM; empty for those that the node trusts."""
+    """The gateway that the payloads of a pilot use, and the source of their tokens.
+
+    `authorities` are the certificates, in PEM, of the authorities that signed the gateway's. Empty: those that the node
+    trusts.
+    """
 
     url: str
     authorities: str = ""
     token: Callable[[AttemptId], str]
-    """Returns the token of an attempt's payload."""
+    """A function that returns the token with which an attempt's payload can read its own job."""
 
     def files(self, attempt_id: AttemptId) -> dict[str, str]:
-        """Return the files of one payload, by name. They are secret."""
+        """Return the contents of the files for one attempt's payload, by file name: its token, and the authorities if there are any."""
         authorities = {AUTHORITIES_NAME: self.authorities} if self.authorities else {}
         return {TOKEN_NAME: self.token(attempt_id) + "\n", **authorities}
 
@@ -34,7 +39,10 @@ class PayloadGateway(msgspec.Struct, frozen=True, kw_only=True):
 def gateway_of(
     config: PilotConfig, payload_token: Callable[[AttemptId, float], str]
 ) -> PayloadGateway | None:
-    """Return the gateway for the payloads of a pilot; None if the pilot has none. `payload_token` makes a token of some seconds."""
+    """Return the gateway for the payloads of a pilot; None if the pilot has none.
+
+    `payload_token` is called with an attempt and a number of seconds, and returns a token that is valid so long.
+    """
     if not config.gateway.url:
         return None
     pilot = config.pilot
@@ -47,7 +55,10 @@ def gateway_of(
 
 
 def variables(gateway: PayloadGateway | None, directory: Path) -> Mapping[str, str]:
-    """Return the environment variables for a payload whose files are in a directory; empty without a gateway."""
+    """Return the environment variables with the gateway's address and the paths of a payload's files in `directory`.
+
+    The result is empty if `gateway` is None.
+    """
     if gateway is None:
         return {}
     authorities = {AUTHORITIES_VARIABLE: str(directory / AUTHORITIES_NAME)} if gateway.authorities else {}

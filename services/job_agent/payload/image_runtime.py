@@ -1,11 +1,11 @@
-"""Container images: the program of the node, Podman or Apptainer, that runs a payload in the container of an image.
+"""Runs payloads in containers of images that their jobs name, by a program on the node: Podman or Apptainer.
 
-The container keeps the rules of other isolated payloads. It sees its image, its own working and scratch directories, and nothing
-else of the node. Its system is read-only, and it has no capabilities and can gain none. It runs as the same user as other isolated payloads.
-Processes in it bear the payload's mark, so that the shepherd ends them as any others.
+A payload in such a container is isolated as other payloads are. It sees its image, its own working and scratch directories,
+and nothing else of the node. Its system is read-only. It has no capabilities and can gain none. It runs as the same user as
+other isolated payloads. Its processes inherit the payload's mark, a resource limit by which the shepherd finds and ends them.
 
-Neither image nor environment pass a shell. The program gets a few variables of the agent alone: with those of a job it could be told to
-load what it should not.
+The program is started without a shell. It gets only a few variables of the agent: a job's variables could tell it to load the
+user's code.
 """
 
 import os
@@ -34,55 +34,63 @@ log = structlog.get_logger()
 PROBE_SECONDS: Final = 60.0
 REMOVE_SECONDS: Final = 60.0
 NOT_STARTED: Final = (125, 126, 127, 255)
-"""Exit codes of the programs if the container, or the program in it, does not start."""
+"""Exit codes with which Podman or Apptainer ends if the container, or the payload in it, did not start."""
 PID_FILE: Final = "container.pid"
 PROCESSES_MOST: Final = 32_768
 PASSED: Final = ("PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_DATA_HOME", "XDG_CONFIG_HOME")
-"""Variables of the agent that the program gets."""
+"""The names of the agent's environment variables that Podman or Apptainer itself gets."""
 OF_THE_NODE: Final = ("PATH", "LANG", "SHELL", "USER", "LOGNAME")
-"""Variables that describe the node, and not the image. A payload in a container has them only if its job gives them."""
+"""The names of variables that describe the node and not the image. A payload in a container has them only if its job sets them."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
 
 
 class ContainedPayload(msgspec.Struct, frozen=True, kw_only=True):
-    """What is run in a container: an order as for other payloads, with the job's own variables apart."""
+    """A payload to run in the container of an image: an order for the payload without the container, and the container's settings.
+
+    The variables in `order` are those for the payload. `image` is a path or a registry's name. `shm_mb` is the size of
+    `/dev/shm` in MiB.
+    """
 
     order: SpawnOrder
     image: str
     has_network: bool = True
     hidden: tuple[str, ...] = ()
-    """Directories of which no image may be a part."""
+    """Directories that are hidden from payloads: no local image may lie in one of them or contain one."""
     directory: Path
-    """The directory of the attempt, of which the payload sees only `cwd` and `scratch`."""
+    """The directory of the attempt. The payload sees only two of its subdirectories: `cwd` and `scratch` of the order."""
     shm_mb: int = 64
 
 
 class ImageRuntime(ABC):
-    """A program of the node that runs containers."""
+    """A program on the node that runs containers of images: Podman or Apptainer."""
 
     name: str
     version: str = ""
     tells_pid: bool = False
-    """Whether it writes the pid of the first process in a container to the file `PID_FILE` of the attempt's directory."""
+    """Whether the program writes the pid of a container's first process to the file PID_FILE in the attempt's directory."""
 
     @abstractmethod
     def command(self, payload: ContainedPayload) -> tuple[list[str], dict[str, str]]:
-        """Return the command line that runs a payload, and its environment. Files beside the payload's directories may be written.
+        """Return the command line that runs a payload in its container, and the environment for that command. Blocking.
 
-        Raise Rejected if the image or a variable cannot be given to the program.
+        It may write files that the command reads into the attempt's directory. Raise Rejected if the image or a variable
+        cannot be given to the program.
         """
 
     @abstractmethod
     def probe_command(self, directory: Path) -> list[str]:
-        """Return a command line that runs `true` of the node's own system in a container. `directory` is empty."""
+        """Return a command line that runs the node's own program `true` in a container. `directory` is an empty directory for its use."""
 
     @abstractmethod
     def remove(self, payload: ContainedPayload) -> None:
-        """Remove what the program has left of an ended container. Blocking; errors are logged."""
+        """Remove what the program keeps of the ended container of this payload. Blocking; errors are logged and not raised."""
 
     def order(self, payload: ContainedPayload) -> SpawnOrder:
-        """Return the order for the shepherd. Raise Rejected as `command` does."""
+        """Return the order for the shepherd to start the program with this payload in a container. Blocking.
+
+        Raise Rejected if the image or a variable cannot be given to the program.
+        """
         argv, environment = self.command(payload)
         # Limits of the kernel would bind the program itself.
         return msgspec.structs.replace(
@@ -95,7 +103,7 @@ class ImageRuntime(ABC):
         )
 
     def fault(self) -> str:
-        """Run a container on trial; return why that failed, or an empty text. Blocking."""
+        """Run a container on trial, for at most PROBE_SECONDS. Return why that failed; empty if it succeeded. Blocking."""
         with tempfile.TemporaryDirectory(prefix="wms-probe-") as directory:
             Path(directory).chmod(0o755)
             found = _ran(self.probe_command(Path(directory)), PROBE_SECONDS)
@@ -103,7 +111,7 @@ class ImageRuntime(ABC):
 
 
 class Podman(ImageRuntime):
-    """Podman, of root or of a user. `options` come before its command: the kind of runtime below it."""
+    """Podman, run by root or by another user. `options` are global options, such as `--runtime=runc`, before its subcommand."""
 
     name = "podman"
     tells_pid = True
@@ -112,7 +120,11 @@ class Podman(ImageRuntime):
         self._options = options
 
     def command(self, payload: ContainedPayload) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and environment, and write the files with the payload's variables and without any password."""
+        """Return the `podman run` command line and the environment for it. Raise Rejected if image or variables cannot be used.
+
+        Two files are written to the attempt's directory: the payload's variables, and a list of registry passwords, which is
+        empty.
+        """
         order, directory = payload.order, payload.directory
         variables = directory / "container.env"
         _written(variables, "".join(f"{name}={value}\n" for name, value in _checked(order.env).items()))
@@ -135,7 +147,7 @@ class Podman(ImageRuntime):
         return argv, _own() | {"REGISTRY_AUTH_FILE": str(directory / "registries.json")}
 
     def probe_command(self, directory: Path) -> list[str]:
-        """Return a command line with the node's own directories in an empty image."""
+        """Return a command line that runs `true` in a container made of `directory`, with the node's system directories mounted in it."""
         system = [each for each in _SYSTEM if Path(each).is_dir()]
         for each in system:
             (directory / each[1:]).mkdir()
@@ -143,7 +155,7 @@ class Podman(ImageRuntime):
         return [*self._base(), "--rm", "--network=none", *mounts, "--rootfs", str(directory), "/bin/true"]
 
     def remove(self, payload: ContainedPayload) -> None:
-        """Remove the container from Podman's list, with its layer."""
+        """Remove the payload's container from Podman's storage, if it is there. Blocking; errors are logged."""
         fault = _ran(
             [*self._program(), "rm", "--force", "--time=0", "--ignore", _name(payload.directory)],
             REMOVE_SECONDS,
@@ -173,12 +185,15 @@ class Podman(ImageRuntime):
 
 
 class Apptainer(ImageRuntime):
-    """Apptainer, of a user other than root: root's payloads would be root in the container."""
+    """Apptainer, run by a user other than root: with root, payloads would be root in their containers."""
 
     name = "apptainer"
 
     def command(self, payload: ContainedPayload) -> tuple[list[str], dict[str, str]]:
-        """Return the command line and environment. The payload's variables are told by names of Apptainer's own."""
+        """Return the `apptainer exec` command line and the environment for it. Raise Rejected if image or variables cannot be used.
+
+        The payload's variables are in that environment with the prefix `APPTAINERENV_`, which Apptainer removes.
+        """
         order = payload.order
         argv = [
             *self._base(),
@@ -192,7 +207,7 @@ class Apptainer(ImageRuntime):
         return argv, _own() | told
 
     def probe_command(self, directory: Path) -> list[str]:  # noqa: ARG002 - the node's system itself is the image
-        """Return a command line with the node's own system as the image."""
+        """Return a command line that runs `true` with the node's own root directory as the image."""
         return [*self._base(), "/", "/bin/true"]
 
     def remove(self, payload: ContainedPayload) -> None:
@@ -204,11 +219,14 @@ class Apptainer(ImageRuntime):
 
 
 PODMANS: Final = ((), ("--cgroup-manager=cgroupfs",), ("--runtime=runc", "--cgroup-manager=cgroupfs"))
-"""The options with which Podman is tried: as it is set up, without systemd, and with a runtime that knows all versions of cgroups."""
+"""The global options with which Podman is tried, in this order: none, without systemd, and without systemd but with runc."""
 
 
 def find_runtime() -> tuple[ImageRuntime | None, str]:
-    """Return the first program that really runs a container on this node, and why others do not. Blocking, for seconds at most."""
+    """Return the first program that runs a container here on trial, Apptainer before Podman, and an empty text.
+
+    If none does, return None and why each failed. Blocking: each trial takes seconds, at most PROBE_SECONDS.
+    """
     candidates: list[ImageRuntime] = []
     if shutil.which("apptainer") and os.geteuid() != 0:
         candidates.append(Apptainer())
@@ -225,19 +243,25 @@ def find_runtime() -> tuple[ImageRuntime | None, str]:
 
 
 def image_fault(text: str) -> str:
-    """Return why the program did not start a payload, by the last line of its standard error; empty if it did."""
+    """Return why Podman or Apptainer did not start a payload, from the last line of its standard error; empty if it did.
+
+    `text` is that standard error.
+    """
     last = text.strip().rpartition("\n")[2]
     return last.removeprefix("Error: ")[:500] if last.startswith(("Error: ", "FATAL: ")) else ""
 
 
 def reason_in_container(reason: Reason, exit_code: int | None, stderr: str) -> Reason:
-    """Return why a payload in a container ended: `reason`, unless the program did not start it, as its exit code and text say."""
+    """Return the reason for the end of a payload in a container: NOT_STARTED if its exit code and `stderr` say so, else `reason`.
+
+    Podman and Apptainer report with special exit codes that they did not start it.
+    """
     fault = image_fault(stderr) if reason.code is Code.EXIT_CODE and exit_code in NOT_STARTED else ""
     return Reason(Code.NOT_STARTED, fault) if fault else reason
 
 
 def runtime_of(runtime: ImageRuntime | None) -> ImageRuntime:
-    """Return the program that runs containers. Raise Unavailable if the node has none, so that the job is tried elsewhere."""
+    """Return `runtime`, the program that runs containers. Raise Unavailable if it is None: the job is then tried on another node."""
     if runtime is None:
         raise Unavailable("this node runs no containers")
     return runtime
@@ -260,7 +284,10 @@ def _with_scheme(image: str) -> str:
 
 
 def _path(payload: ContainedPayload) -> str:
-    """Return the true path of a local image. Raise Rejected if payloads may not read it by themselves, or if it shows hidden files."""
+    """Return the path of a local image without symbolic links.
+
+    Raise Rejected if not every user may read it, or if it lies in a hidden directory or contains one.
+    """
     path = os.path.realpath(payload.image)
     for each in payload.hidden:
         if _is_below(path, each) or _is_below(each, path):
@@ -275,7 +302,7 @@ def _is_below(path: str, above: str) -> bool:
 
 
 def _is_public(path: Path) -> bool:
-    """Return whether every user may read a file or directory, and pass the directories above."""
+    """Return whether every user may read this file or directory and pass the directories above it. False if it does not exist."""
     try:
         modes = [each.stat().st_mode for each in (path, *path.parents)]
     except OSError:
@@ -286,7 +313,10 @@ def _is_public(path: Path) -> bool:
 
 
 def _places(order: SpawnOrder) -> list[tuple[str, str]]:
-    """Return which directories of the node are where in the container. Raise Rejected if a path has signs with a meaning."""
+    """Return pairs of a directory on the node and the path at which it is mounted in the container.
+
+    Raise Rejected if a path has a comma, colon or quote, which have a meaning in the programs' options.
+    """
     if any(sign in path for path in (order.cwd, order.scratch) for sign in ',:"'):
         raise Rejected("NO_CONTAINER", "the pilot's directory has a comma, colon or quote in its path")
     own = [(path, path) for path in (order.cwd, order.scratch)]
@@ -313,7 +343,7 @@ def _written(path: Path, text: str) -> None:
 
 
 def _name(directory: Path) -> str:
-    """Return the container's name: the same for the same directory, and no other's on the node."""
+    """Return the name of the container for the attempt in this directory. No other directory has the same name."""
     return f"wms-{uuid.uuid5(uuid.NAMESPACE_URL, str(directory))}"
 
 
@@ -330,7 +360,7 @@ def _version(name: str) -> str:
 
 
 def _ran(argv: Iterable[str], seconds: float) -> str | None:
-    """Run a program; return None if it succeeded, else the last line that it printed, or why it could not run."""
+    """Run a program for at most `seconds`. Return None if it succeeded, else the last line of its standard error or why it did not run."""
     try:
         done = subprocess.run(
             list(argv),

@@ -1,6 +1,6 @@
-"""Settings for the isolation of payloads: separate namespaces, where the kernel allows the pilot to make them.
+"""Settings for the isolation of payloads: namespaces of their own, if the kernel allows the pilot to make them.
 
-`python -m services.job_agent.payload.isolation` prints why this machine cannot isolate payloads: an empty line if it can.
+`python -m services.job_agent.payload.isolation` prints why this machine cannot isolate payloads, or an empty line if it can.
 """
 
 import asyncio
@@ -21,27 +21,32 @@ from wms.runtime.pilot_config import PilotConfig
 Mode = Literal["auto", "required", "none"]
 
 OTHER_USER = "nobody"
-"""The user as whom payloads run if the pilot itself runs as root."""
+"""The user as which isolated payloads run if the pilot itself runs as root."""
 SECRETS = (".ssh", ".gnupg", ".globus", ".aws", ".kube", ".docker", ".arc")
-"""Names of directories in a home directory that hold keys or credentials. They are hidden from payloads."""
+"""Names of directories in the pilot user's home that hold keys or credentials. Isolated payloads see these directories empty."""
 MIB = 1024 * 1024
 SHM_LEAST, SHM_MOST = 64, 1024
-"""The least and the greatest size of each payload's /dev/shm, in MiB."""
+"""The least and the greatest size of each payload's /dev/shm, in MiB. Between them it is a quarter of the memory for each slot."""
 
 
 class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
-    """How payloads are isolated from the pilot and from each other."""
+    """How payloads are isolated from the pilot and from each other. `shm_mb` is the size of each payload's `/dev/shm` in MiB.
+
+    With the mode `auto` payloads run without isolation if the kernel forbids it; with `required` none runs then; with `none`
+    they are never isolated.
+    """
 
     mode: Mode = "auto"
     hidden: tuple[str, ...] = ()
-    """Directories that payloads see as empty, except for their own directories in them."""
+    """Directories that payloads see as empty. A payload still sees its own directories if they are below one of these."""
     shm_mb: int = SHM_LEAST
 
     @classmethod
     def of(cls, config: PilotConfig) -> Self:
         """Return the isolation for a pilot with this configuration.
 
-        Hidden are the configured directories, that of all jobs, that of the token, a local sandbox store, and credentials.
+        Hidden are: the directories that the configuration names, the directory with all jobs' directories, that of the token
+        file, a local sandbox store, and directories with credentials.
         """
         pilot = config.pilot
         store = urlsplit(config.sandboxes.url)
@@ -58,9 +63,9 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
         )
 
     def settings(self, jobs: Path) -> dict[str, object] | None:
-        """Return the settings for containers, or None if payloads are not to be isolated.
+        """Return the settings for containers, as `container.start` takes them; None if payloads are not to be isolated.
 
-        `jobs` is the directory with the directories of all jobs.
+        `jobs` is the directory with all jobs' directories.
         """
         if self.mode == "none":
             return None
@@ -77,7 +82,7 @@ class PayloadIsolation(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def payload_owner() -> tuple[int, int] | None:
-    """Return the user and group ids as which isolated payloads run. None if it is the pilot's own user."""
+    """Return the user and group ids as which isolated payloads run. None if they run as the pilot's own user, who is not root."""
     if os.geteuid() != 0:
         return None
     try:
@@ -88,7 +93,7 @@ def payload_owner() -> tuple[int, int] | None:
 
 
 async def fault_here() -> str:
-    """Try to isolate a payload on this machine. Return why that fails, or an empty text."""
+    """Try to make a container for payloads on this machine. Return why that fails, or an empty text."""
     with tempfile.TemporaryDirectory() as directory:
         async with Processes(PayloadIsolation().settings(Path(directory))) as processes:
             return processes.isolation_fault

@@ -1,4 +1,4 @@
-"""The limits of a payload's memory, disk, CPU time and processes, and its end if it exceeds one."""
+"""The limits of a payload's memory, disk, CPU time and processes. A payload that exceeds one is ended."""
 
 from typing import Protocol
 
@@ -10,13 +10,13 @@ from wms.jobdesc.description import JobDescription
 KIB, MIB, GIB = 1024, 1024**2, 1024**3
 
 PROCESSES = 1_000
-"""How many processes a payload may have at a time for each processor that its job requested."""
+"""The most processes that a payload may have at a time, for each processor that its job requested. Beyond it the payload is ended."""
 TASKS_PER_PROCESS = 4
-"""How many threads are allowed for each process, where the kernel limits both together."""
+"""The factor from the most processes of a payload to the most processes and threads together. The kernel refuses more, where it can count them."""
 
 
 GRACE_SECONDS = 0.5
-"""Seconds from SIGTERM to SIGKILL when a payload is ended."""
+"""Seconds from SIGTERM to SIGKILL when a payload is ended, unless the reason for its end has a time of its own."""
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
 URGENT_GRACE_SECONDS = 0.2
 # One that forks without end starts more while it is asked at all.
@@ -28,32 +28,32 @@ GRACE_BY_REASON = {
 
 
 class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of one payload. None stands for no limit."""
+    """The limits of one payload: times in seconds, sizes in bytes. None means no limit."""
 
     cpu_seconds: float | None = None
-    """User and system CPU time of all the payload's processes together, with those that have ended."""
+    """The most seconds of user and system CPU time of all the payload's processes together, including ended ones."""
     wall_seconds: float | None = None
     memory_bytes: int | None = None
-    """Resident memory of all the payload's processes together."""
+    """The most bytes of resident memory of all the payload's processes together."""
     disk_bytes: int | None = None
-    """Disk space that is allocated in the payload's directory."""
+    """The most bytes on disk in the payload's working and scratch directories, including deleted files that are still open."""
     processes: int | None = None
-    """The kernel's limit RLIMIT_NPROC, which counts all processes of the user."""
+    """The kernel's limit RLIMIT_NPROC. It counts all processes of the same user, not only the payload's."""
     living: int = PROCESSES
-    """How many of the payload's processes may live at the same time."""
+    """The most processes of the payload at the same time."""
     file_bytes: int | None = None
-    """The kernel's limit RLIMIT_FSIZE: the largest size of one file."""
+    """The kernel's limit RLIMIT_FSIZE: the largest size of one file, in bytes."""
     output_bytes: int = 100 * MIB
-    """The largest size of all files for the output sandbox, before they are packed."""
+    """The most bytes of all chosen output files together, before they are packed. With more, only the printed output is stored."""
 
     @property
     def tasks(self) -> int:
-        """How many of the payload's processes and threads may live at the same time. The kernel refuses more, where it can."""
+        """The most processes and threads of the payload at the same time. The kernel refuses more, if it can count them."""
         return self.living * TASKS_PER_PROCESS
 
 
 class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
-    """What a payload uses at one moment: CPU time since its start, memory, disk space and living processes."""
+    """What a payload uses at one moment: CPU seconds since its start, bytes of memory and disk, and the number of its processes."""
 
     cpu_seconds: float = 0.0
     memory_bytes: int = 0
@@ -62,7 +62,10 @@ class PayloadUsage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def limits_of(description: JobDescription) -> PayloadLimits:
-    """Return the limits of a payload by what its job description requests. Memory is limited to `max_memory_mb` if that is given."""
+    """Return the limits of a payload, from what its job description requests.
+
+    Memory is limited to `max_memory_mb`, or to `memory_mb` if that is not given.
+    """
     memory_mb = description.max_memory_mb or description.memory_mb
     return PayloadLimits(
         cpu_seconds=description.cpu_time,
@@ -74,20 +77,23 @@ def limits_of(description: JobDescription) -> PayloadLimits:
 
 
 class _Kill(Protocol):
-    """A function that ends a payload."""
+    """The type of a function that ends a payload."""
 
     def __call__(self, reason: Reason, *, grace: float) -> None:
-        """Send SIGTERM now and SIGKILL after `grace` seconds; the payload's outcome has this reason."""
+        """Send SIGTERM now and SIGKILL after `grace` seconds. `reason` becomes the reason in the payload's outcome."""
 
 
 def enforce(limits: PayloadLimits, usage: PayloadUsage, kill: _Kill) -> None:
-    """Call `kill` if the usage exceeds a limit, with the reason and the seconds of grace for that limit."""
+    """Call `kill` if the usage exceeds a limit. It gets the reason and the seconds from SIGTERM to SIGKILL for that limit."""
     if reason := exceeded_limit(limits, usage):
         kill(reason, grace=GRACE_BY_REASON.get(reason.code, GRACE_SECONDS))
 
 
 def exceeded_limit(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
-    """Return which limit the usage exceeds, as a reason with the numbers. None if it exceeds none."""
+    """Return the first limit that the usage exceeds, as a reason with both numbers in its text. None if it exceeds none.
+
+    The order is: processes, memory, disk, CPU time.
+    """
     if usage.processes > limits.living:
         return Reason(
             Code.PROCESS_LIMIT, f"had {usage.processes:,} processes of the {limits.living:,} that it may have"
@@ -109,7 +115,10 @@ def wall_time_exceeded(limit: float) -> Reason:
 
 
 def nearness(limits: PayloadLimits, usage: PayloadUsage) -> float:
-    """Return how near the usage is to its nearest limit: 1 at the limit, 0 for no use."""
+    """Return the largest quotient of usage and limit, over all limits that are set: 1 at the limit, 0 for no use.
+
+    Wall time is not considered.
+    """
     pairs = [
         (usage.memory_bytes, limits.memory_bytes),
         (usage.cpu_seconds, limits.cpu_seconds),

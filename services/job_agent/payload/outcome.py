@@ -1,4 +1,4 @@
-"""How a payload ended, and the result that is reported for it: outcome, reason, text and usage."""
+"""How a payload ended, and the result that the agent reports for it to the job manager."""
 
 import contextlib
 import signal
@@ -16,40 +16,47 @@ from wms.messages.reports import TRANSFERS_LIMIT, HostTransfer, Result, Usage
 from wms.transfer import UnmatchedFiles
 
 LOST_CODES = frozenset({Code.PILOT_STOPPED, Code.AGENT_ERROR})
-"""Reasons for an end that neither the payload nor its user caused. Such a job is tried again."""
+"""Codes of reasons that neither the payload nor its user caused. A job that ends with one is reported as lost and tried again."""
 TAIL_CHARACTERS = 4_096
 FAULT_CHARACTERS = 500
 LEFT_CHARACTERS = 600
 
 
 class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a payload ended: the reason, its exit code or signal, its usage and its outputs."""
+    """How a payload ended: the reason, its exit code or signal, the resources that it used, and its outputs.
+
+    `stdout_tail` and `stderr_tail` are the last characters that it printed.
+    """
 
     reason: Reason
-    """DONE, EXIT_CODE or SIGNAL if the payload ended by itself. Else why it was ended or could not start."""
+    """The reason for the end: DONE, EXIT_CODE or SIGNAL if the payload ended by itself, else why it was ended or could not start."""
     began: bool = True
     """Whether the payload's program was started."""
     exit_code: int | None = None
     signal: int | None = None
     usage: Usage = Usage()
     output: SandboxRef | None = None
-    """The stored sandbox with the payload's printed output and the chosen files. None if it could not be stored."""
+    """The sandbox in the store with what the payload printed and the chosen files. None if nothing could be stored."""
     unmatched: tuple[str, ...] = ()
-    """The output patterns that matched no file."""
+    """The output patterns of the job description that matched no file."""
     left: UnmatchedFiles = UnmatchedFiles()
-    """The files that no output pattern chose."""
+    """The files that the payload left and no output pattern chose: their number and some of their names."""
     refused: tuple[str, ...] = ()
-    """Matched output files that could not be stored, as texts `name: reason`."""
+    """Files that an output pattern matched but that could not be stored, as texts `name: reason`."""
     missed: tuple[str, ...] = ()
-    """Why optional outputs were not sent to their URLs, one text for each."""
+    """For each optional output that was not sent to its URL, a text that says why."""
     stdout_tail: str = ""
     stderr_tail: str = ""
     transfers: tuple[HostTransfer, ...] = ()
-    """How fast its files moved from and to each storage host."""
+    """For each storage host the files moved, their bytes and the seconds that they took."""
 
 
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
-    """Return the result to report for an attempt whose payload ended like this."""
+    """Return the result to report for an attempt whose payload had this outcome.
+
+    The code is OUTPUT_MISSING, and the job still counts as done, if a pattern matched no file. Long texts are cut to what a
+    message may have.
+    """
     code = outcome.reason.code
     return Result(
         job_id=attempt_id.job_id,
@@ -71,18 +78,18 @@ def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
 
 
 def agent_fault(error: Exception) -> Reason:
-    """Return the reason for a job that ended by a software fault of the agent: one sentence with the error."""
+    """Return the reason for a job that ended because the agent itself failed: the code AGENT_ERROR and one sentence with the error."""
     words = " ".join(f"{type(error).__name__}: {error}".split())
     return Reason(Code.AGENT_ERROR, f"a fault of the agent's own: {words}"[:FAULT_CHARACTERS])
 
 
 def unwatched(error: Exception) -> Reason:
-    """Return the reason for a payload that was ended because sampling its usage failed."""
+    """Return the reason for a payload that was ended because sampling its usage failed: the code AGENT_ERROR and the error."""
     return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
 
 
 def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int]) -> Reason:
-    """Return why a payload ended that the agent did not stop."""
+    """Return the reason for the end of a payload that the agent did not stop. Exit codes in `success_exit_codes` count as success."""
     if ended.expired:
         return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
     if ended.lost:
@@ -97,7 +104,11 @@ def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int]) -> Rea
 
 
 def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) -> Usage:
-    """Return what an ended payload used, by its end, by samples, and by its directory of `disk` bytes. `in_image`: it had a container."""
+    """Return the resources that an ended payload used, from the shepherd's message `ended` and the samples `seen`.
+
+    `disk` is the bytes in its directories at the end. `in_image` says that it ran in a container of an image: the memory then
+    comes from the samples alone, as `ended` includes Podman or Apptainer.
+    """
     # A lost shepherd could not count: what was sampled is the best there is.
     user = (
         max(ended.user_seconds, seen.cpu_user_seconds - ended.system_seconds)
@@ -115,7 +126,7 @@ def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) ->
 
 
 def signal_text(number: int) -> str:
-    """Return a sentence on a payload that was ended by a signal that the agent did not send."""
+    """Return a sentence on a payload that was ended by the signal `number`, which the agent did not send."""
     with contextlib.suppress(ValueError):
         name = signal.Signals(number).name
         hint = ": the kernel does that when the node's memory runs out" if number == signal.SIGKILL else ""
@@ -124,7 +135,7 @@ def signal_text(number: int) -> str:
 
 
 def not_begun(attempt_id: AttemptId, reason: Reason) -> Result:
-    """Return the result to report for an attempt that ended for this reason before its payload started."""
+    """Return the result to report for an attempt that ended for `reason` before its payload started."""
     return result_of(attempt_id, PayloadOutcome(reason=reason, began=False))
 
 
@@ -156,7 +167,7 @@ def _left_words(left: UnmatchedFiles) -> str:
 
 
 def storable(text: str) -> str:
-    """Return the text with characters replaced that messages or the database cannot hold: NUL and lone surrogates."""
+    """Return the text with the characters replaced that neither messages nor the database can hold: NUL and lone surrogates."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\ufffd")
 
 

@@ -1,6 +1,6 @@
-"""Takes the output files of an ended payload out of its reach before they are sent.
+"""Moves the output files of an ended payload out of its reach, by hard links, before they are sent.
 
-Links that the payload made cannot lead to files outside of its directory.
+Symbolic links that the payload made cannot lead to files outside of its directory.
 """
 
 import os
@@ -13,17 +13,21 @@ from wms.errors import Rejected
 
 
 def link_out(work: Path, names: Iterable[str], to: Path, owner: int | None) -> dict[str, Path]:
-    """Make hard links to the named files below `work` in the new directory `to`. Return their paths by name. Blocking.
+    """Make hard links to the named files below `work` in the new directory `to`. Return the links' paths by name. Blocking.
 
-    Missing files are left out. Raise Rejected for a file outside of `work`, for what is no regular file, and for another user's
-    file. `owner` is the user to whom files must belong; None: anyone.
+    Missing files are left out. Raise Rejected if a file is outside of `work`, is not a regular file, or belongs to a user
+    other than `owner`. None: any owner is accepted.
     """
     to.mkdir(mode=0o700)
     return {name: path for n, name in enumerate(names) if _taken(work, name, path := to / str(n), owner)}
 
 
 def _taken(work: Path, name: str, to: Path, owner: int | None) -> bool:
-    """Make a hard link in `to` to the file `name` below `work`. Return False if there is no such file."""
+    """Make the hard link `to` to the file `name` below `work` and return True; False if there is no such file.
+
+    Raise Rejected if the file is outside of `work`, is not a regular file, cannot be read, or belongs to a user other than
+    `owner`.
+    """
     base = os.path.realpath(work)
     real = Path(os.path.realpath(work / name))
     if not real.is_relative_to(base):
@@ -47,10 +51,10 @@ def _judge(name: str, found: os.stat_result, owner: int | None) -> None:
 
 
 def name_output(work: Path, name: str, captured: Path | None, owner: tuple[int, int] | None) -> None:
-    """Give the captured output of a payload the file name `name` below `work` that its job wants. Blocking.
+    """Make the captured output of a payload also appear below `work` under `name`, as its job description wants. Blocking.
 
-    `captured` is the file with the output; None: it printed nothing. `owner` is the user and group of the new file. Nothing
-    happens if a file has that name or it leads out of `work`.
+    `captured` is the file with the output; None: the new file is empty. `owner` is the user and group of the new file; None:
+    unchanged. If a file has that name, the name leads out of `work`, or the disk fails, nothing happens.
     """
     relative = Path(name)
     if relative.is_absolute() or ".." in relative.parts:
@@ -66,9 +70,10 @@ def name_output(work: Path, name: str, captured: Path | None, owner: tuple[int, 
 
 @contextmanager
 def _parent(base: Path, relative: Path, *, make: bool = False) -> Iterator[int]:
-    """Open the directory above a file below `base`, without following links, and yield its descriptor.
+    """Yield a descriptor of the directory that contains the file `relative` below `base`, for a `with` block.
 
-    If `make` is True, missing directories are made.
+    Symbolic links are not followed. If `make` is True, missing directories are made. Raise OSError if the directory cannot be
+    opened.
     """
     flags = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
     with ExitStack() as opened:

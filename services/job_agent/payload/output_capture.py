@@ -1,7 +1,7 @@
-"""The captured standard output or error of a payload: readable while it prints, and joined at its end.
+"""The captured standard output or error of a payload: readable while the payload prints, and joined to one file at its end.
 
-The shepherd, which starts payloads, stores the beginning of the output and its last few segments as files. So any process can
-read them at any time.
+The shepherd, which starts payloads, stores the beginning of the output and its last few segments as files. So any process of
+the same user can read them at any time.
 """
 
 import os
@@ -20,17 +20,17 @@ BLOCK = 4_096
 
 
 class Chunk(msgspec.Struct, frozen=True, kw_only=True):
-    """Consecutive bytes of a payload's output."""
+    """Consecutive bytes of a payload's output, and their position in it."""
 
     data: bytes
     offset: int
-    """The position of the first of these bytes, from the beginning of the output."""
+    """The position of the first byte of `data` in the output, from 0."""
     total: int
-    """How many bytes the payload has printed so far, with those that were not stored."""
+    """How many bytes the payload has printed so far, including those that are not stored."""
 
     @property
     def next_offset(self) -> int:
-        """The position after these bytes, at which the next read goes on."""
+        """The position after the last byte of `data`, from which the next read goes on."""
         return self.offset + len(self.data)
 
 
@@ -43,7 +43,8 @@ class _Piece(msgspec.Struct, frozen=True):
 class Captured:
     """The captured standard output or error of one payload. Its methods block for a short time.
 
-    `path` is the file with its beginning, `capture` how many bytes are stored at most.
+    `path` is the file with the beginning of the output. `capture` is the most bytes that are stored: half from the beginning,
+    half from the end.
     """
 
     def __init__(self, path: Path, capture: int) -> None:
@@ -52,13 +53,14 @@ class Captured:
 
     @property
     def most_bytes(self) -> int:
-        """The most bytes on disk that the files of this output may take."""
+        """The most bytes on disk that the files of this output can take, including the joined file."""
         return 2 * self._capture + (SEGMENTS_KEPT + 2) * BLOCK
 
     def read(self, max_bytes: int, offset: int | None = None) -> Chunk:
-        """Return at most `max_bytes` of the output, from the position `offset` on, or the last ones if it is None.
+        """Return at most `max_bytes` of the output, from the position `offset` on. None: return its last bytes.
 
-        Bytes that were not stored are skipped, so that the chunk may begin later. It is empty if there are no more bytes.
+        If bytes at that position are not stored, the result begins later, with the next that are. It is empty if there are no
+        more bytes.
         """
         pieces = self._pieces()
         total = _end(pieces)
@@ -76,13 +78,13 @@ class Captured:
         return Chunk(data=bytes(data), offset=total if first is None else first, total=total)
 
     def text(self, limit: int) -> str:
-        """Return the last `limit` characters of the output or fewer. Bytes that are not UTF-8 are replaced."""
+        """Return the end of the output as text, from its last `limit` bytes. Bytes that are not UTF-8 are replaced."""
         return self.read(limit).data.decode("utf-8", "replace")[-limit:]
 
     def finish(self) -> Path | None:
-        """Return one file with the whole output, after the payload's end. None if there is no output.
+        """Return the path of one file with the whole output, made after the payload's end. None if there is no output.
 
-        If a part was not stored, a line between beginning and end says how much is missing.
+        If a part was not stored, a line between beginning and end says how many bytes are missing.
         """
         pieces = self._pieces()
         if not pieces:
@@ -107,7 +109,7 @@ class Captured:
                 _copy(piece, max(0, resume - piece.start), target)
 
     def _pieces(self) -> list[_Piece]:
-        """Return the files of the output in order: the head, then the kept segments."""
+        """Return the stored pieces of the output in order: the file with its beginning, then the segments that still exist."""
         head = _size(self.path, head_bytes(self._capture))
         if head is None:
             return []
@@ -131,9 +133,9 @@ def _end(pieces: list[_Piece]) -> int:
 
 
 def _size(path: Path, most: int) -> int | None:
-    """Return the bytes of output in a file, at most `most`; None if it is no regular file.
+    """Return how many bytes of output a file has, at most `most`; None if it is no regular file.
 
-    A payload may have changed the file, so its size is bounded by what the shepherd writes there.
+    The shepherd never writes more than `most` bytes to it, but a payload may have changed it.
     """
     try:
         found = path.lstat()

@@ -1,4 +1,4 @@
-"""Stores the outputs of an ended payload in the sandbox store: chosen files, and what it printed."""
+"""Stores the outputs of an ended payload in the sandbox store: the files that its job chose, and what it printed."""
 
 import asyncio
 
@@ -13,28 +13,29 @@ from wms.jobdesc.description import SandboxRef
 from wms.transfer import Objects, keep
 
 KEEPERS = 8
-"""How many outputs an agent stores at a time."""
+"""How many payloads' outputs an agent stores at the same time; others wait."""
 UPLOAD_TRIES = 3
 UPLOAD_PAUSE_SECONDS = 0.5
 
 
 class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
-    """What became of the outputs of a payload: the files found, the stored sandbox, and why some are not stored."""
+    """The result of storing a payload's outputs: the files found (`harvest`), the stored sandbox, and why files are missing in it."""
 
     harvest: Harvest
     output: SandboxRef | None
     """The sandbox in the store. None if nothing could be stored."""
     fault: Reason | None
-    """Why some of the chosen files are not stored. None if all are."""
+    """The reason if chosen files, or everything, could not be stored. None if all is stored."""
 
 
 async def keep_outputs(
     workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int, threads: Threads
 ) -> KeptOutputs:
-    """Store the files that `patterns` choose and what the payload printed, as one sandbox. Faults are in the result.
+    """Store the files that `patterns` choose, and what the payload printed, as one sandbox. Errors are in the result's `fault`.
 
-    If the chosen files have more than `allowed` bytes, only the printed output is stored. It is tried again while the store is
-    unavailable. `threads` wait for the store. They must not be the loop's own, in which a gateway's store does its work.
+    If the chosen files have more than `allowed` bytes together, only the printed output is stored. If the store is
+    unavailable, it is tried three times in all. The call waits for the store in one of `threads`. These must not be the event
+    loop's own, in which a gateway's store works.
     """
     for attempt in range(1, UPLOAD_TRIES):
         try:
@@ -47,7 +48,10 @@ async def keep_outputs(
 def _kept(
     workdir: Workdir, store: Objects, patterns: tuple[str, ...], allowed: int, *, last: bool = False
 ) -> KeptOutputs:
-    """Store the outputs; blocking. Raise Unavailable if the store cannot be reached, except at the last try."""
+    """Store the outputs as one sandbox. Blocking. `allowed` is the most bytes of chosen files.
+
+    Raise Unavailable if the store cannot be reached, but at the `last` try return that as the fault.
+    """
     harvest, fault = _harvested(workdir, patterns, allowed)
     output, refusal = None, None
     try:
@@ -60,7 +64,7 @@ def _kept(
 
 
 def _harvested(workdir: Workdir, patterns: tuple[str, ...], allowed: int) -> tuple[Harvest, Reason | None]:
-    """Return the outputs to store, and the reason if the chosen files cannot be stored."""
+    """Return the outputs to store. The reason is not None if the chosen files must not be stored, but only what was printed."""
     try:
         harvest = workdir.harvest(patterns)
     except (Rejected, OSError) as error:
@@ -80,7 +84,10 @@ def _too_much(harvest: Harvest, allowed: int) -> Reason | None:
 def _stored(
     store: Objects, harvest: Harvest, *, only_printed: bool
 ) -> tuple[SandboxRef | None, Reason | None]:
-    """Store the outputs, or only stdout and stderr if the rest is refused; return the stored sandbox and the refusal."""
+    """Store the outputs; if the store refuses them, only stdout and stderr. Return the stored sandbox, and the refusal as a reason.
+
+    The sandbox is None if nothing is stored, the reason None if nothing was refused. Blocking.
+    """
     chosen = {} if only_printed else harvest.selection.files
     try:
         return keep(store, chosen | harvest.printed), None

@@ -1,7 +1,7 @@
 """Starts, signals and kills the processes of payloads through the shepherd, a process beside the agent, and receives their ends.
 
-If the shepherd dies, its payloads die with it: the agent finds their processes by their marks and kills them. Their ends are
-reported as `lost`, and the next start of a payload starts a new shepherd.
+If the shepherd dies, its payloads are killed: the agent finds their processes by their marks (resource limits that they
+inherit). Their ends are reported as `lost`. The next start of a payload starts a new shepherd.
 """
 
 import asyncio
@@ -41,37 +41,41 @@ from wms.errors import Unavailable
 INSIST_SECONDS = 3.0
 ANSWER_SECONDS = 10.0
 SPAWN_SECONDS = 20.0
-"""Seconds within which a program must be loaded. Meanwhile the shepherd can do nothing else."""
+"""Seconds within which the shepherd must start a program. After that the agent kills the shepherd, with all payloads.
+
+It must also make the first container within that time; after it, payloads run without isolation, or none runs if they must be
+isolated.
+"""
 SWEEP_SECONDS = 5.0
 SWEEP_PAUSE = 0.02
 
 
 class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
-    """The program of a job could not be started, by the fault of the job. The text says why."""
+    """The program of a job could not be started, and the job is at fault, not the node. The text says why."""
 
 
 def _first_mark() -> int:
-    """Return a random resource limit as a shepherd's first mark, far from the marks of other shepherds on this machine."""
+    """Return a random number as a shepherd's first mark: a resource limit that is probably far from those of other shepherds here."""
     ceiling = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     top = 1 << 60 if ceiling == resource.RLIM_INFINITY else ceiling
     return top // 2 + secrets.randbelow(max(top // 2, 1))
 
 
 class Process:
-    """The main process of a payload, with its descendants. `started` and `ended` are futures."""
+    """The main process of a payload, with its descendants. `started` and `ended` are futures for its start and its end."""
 
     def __init__(self, identity: int, mark: int, link: "_Link") -> None:
         self.mark = mark
-        """The value of a resource limit by which all descendants of the process are recognised. No other payload has the same."""
+        """The resource limit (hard RLIMIT_RTTIME) by which the payload's processes are found. They inherit it, and no other payload has it."""
         self.pid = 0
         self.container = 0
-        """The pid of the first process of its container: if that ends, all its processes do. 0 if it has no container."""
+        """The pid of the first process of the shepherd's container for this payload; 0 if it has none. If that process ends, all in it end."""
         self.has_image = False
-        """Whether it is a program that runs the payload in a container of an image."""
+        """Whether the process is Podman or Apptainer, which runs the payload in a container of an image."""
         self.pid_file = ""
-        """The file with the pid of the first process in that container; empty for none."""
+        """The file to which Podman writes the pid of the first process in the image's container; empty if there is none."""
         self.stray_seconds = 0.0
-        """CPU seconds of ended descendants that no living process of the payload has in its own account."""
+        """CPU seconds of ended descendants that their parents did not wait for. No living process of the payload includes them."""
         loop = asyncio.get_running_loop()
         self.started: asyncio.Future[None] = loop.create_future()
         self.ended: asyncio.Future[ProcessEnd] = loop.create_future()
@@ -84,7 +88,10 @@ class Process:
         self._link.send({"op": "signal", "id": self._identity, "signal": number})
 
     def kill(self) -> None:
-        """Kill the process and all its descendants now. If the shepherd does not do it within seconds, the agent does."""
+        """Order the shepherd to kill the process and all its descendants. Return at once; `ended` is done when they have ended.
+
+        If that does not happen within INSIST_SECONDS, the agent kills them itself.
+        """
         if self.killing or self.ended.done():
             return
         self.killing = True
@@ -92,9 +99,9 @@ class Process:
         asyncio.get_running_loop().call_later(INSIST_SECONDS, self._insist)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Set the time at which the shepherd kills the payload, in seconds since boot as `shepherd.now` returns them.
+        """Set the time at which the shepherd kills the payload, in seconds since boot as `shepherd.now` returns them. None: never.
 
-        None removes it. The shepherd kills it even if the agent hangs by then.
+        The shepherd does so even if the agent hangs by then.
         """
         self._link.send({"op": "deadline", "id": self._identity, "at": boot_seconds})
 
@@ -117,7 +124,10 @@ class Process:
 
 
 class _Link(asyncio.Protocol):
-    """The socket to one shepherd, and the processes that the shepherd runs."""
+    """The agent's socket to one shepherd, and the payload processes that this shepherd runs.
+
+    `program` is the shepherd's process. The marks of its payloads are counted down from `first_mark`.
+    """
 
     def __init__(self, program: "subprocess.Popen[bytes]", first_mark: int) -> None:
         self._program = program
@@ -127,7 +137,7 @@ class _Link(asyncio.Protocol):
         self._processes: dict[int, Process] = {}
         self._count = 0
         self.contained: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """The result of making a container: the reason of its failure, empty if it succeeded."""
+        """A future with the result of making the first container: why it failed, or an empty text if it succeeded."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """A future that is done once the shepherd and all its payloads have ended."""
         self._sweep: asyncio.Task[None] | None = None
@@ -150,7 +160,7 @@ class _Link(asyncio.Protocol):
             self._transport.write(encoded(order))
 
     def stop(self) -> None:
-        """Close the socket, upon which the shepherd kills its payloads and ends."""
+        """Close the socket. The shepherd then kills its payloads and ends."""
         if self._transport is not None:
             self._transport.close()
 
@@ -199,7 +209,7 @@ class _Link(asyncio.Protocol):
                 _settle(process.ended, message)
 
     async def _clear(self) -> None:
-        """Kill the payloads that an ended shepherd left, and report their ends as lost."""
+        """After the shepherd has ended, kill what it left of its payloads, and set their ends as lost."""
         marks = {process.mark for process in self._processes.values()}
         containers = {process.container for process in self._processes.values()} - {0}
         with Threads(1, "shepherd") as thread:
@@ -214,13 +224,17 @@ class _Link(asyncio.Protocol):
 
 
 def _cleared(program: "subprocess.Popen[bytes]", marks: set[int], containers: set[int]) -> int:
-    """Wait until the shepherd ends, and kill its remaining processes and containers; return how many did not end."""
+    """Wait until the shepherd has ended, and kill the processes and containers that it left. Blocking.
+
+    `marks` and `containers` (pids) identify them. Return the number of processes and containers that did not end within
+    SWEEP_SECONDS each.
+    """
     _ended(program)
     return _swept(marks) + _emptied(containers)
 
 
 def _ended(program: "subprocess.Popen[bytes]") -> None:
-    """Wait until the shepherd, whose socket is closed, has ended; kill it after a few seconds."""
+    """Wait until the shepherd, whose socket is closed, has ended. After 6 seconds kill it. Blocking."""
     try:
         program.wait(2 * INSIST_SECONDS)
     except subprocess.TimeoutExpired:
@@ -242,7 +256,7 @@ def _fail(future: "asyncio.Future[None]", error: Exception) -> None:
 
 
 def _swept(marks: set[int]) -> int:
-    """Kill every process that has one of these marks; return the number that did not end within some seconds."""
+    """Kill every process that has one of these marks. Return how many did not end within SWEEP_SECONDS. Blocking."""
     deadline = time.monotonic() + SWEEP_SECONDS
     while found := shepherd.marked(marks) if marks else []:
         for pid, _ in found:
@@ -257,7 +271,7 @@ def _swept(marks: set[int]) -> int:
 
 
 def _emptied(containers: set[int]) -> int:
-    """Kill these containers, which are the agent's children now; return the number that did not end within some seconds."""
+    """Kill the containers with these pids, which are the agent's children now. Return how many did not end within SWEEP_SECONDS. Blocking."""
     deadline = time.monotonic() + SWEEP_SECONDS
     left = set(containers)
     while left and time.monotonic() < deadline:
@@ -274,8 +288,9 @@ def _emptied(containers: set[int]) -> int:
 class Processes:
     """Starts the payload processes of one agent through a shepherd. A shepherd that died is replaced at the next start.
 
-    `containing` are settings for containers, which isolate payloads; None: no containers. If containers cannot be made,
-    `isolation_fault` says why. With `required`, or after one was made, no payload is started outside of one.
+    `containing` are settings for containers, which isolate payloads; None: they are not isolated. If no container can be
+    made, `isolation_fault` says why, and payloads run without. But with `required`, or after one container was made, no
+    payload is started without one. Use it as an `async with` context: at its end all payloads are killed.
     """
 
     def __init__(self, containing: dict[str, object] | None = None, *, required: bool = False) -> None:
@@ -299,13 +314,14 @@ class Processes:
 
     @property
     def shepherd_pid(self) -> int | None:
-        """The process id of the latest shepherd. None before the first one."""
+        """The process id of the present or last shepherd. None before the first one."""
         return self._link._program.pid if self._link else None  # noqa: SLF001 - the same module's
 
     async def spawn(self, order: SpawnOrder) -> Process:
-        """Start a payload process as ordered, and return it once its program runs.
+        """Start a payload's process as ordered, and return it once its program runs.
 
-        Raise NotStarted with the reason if the job is at fault, Unavailable if the node is.
+        Raise NotStarted with the reason if the job is at fault. Raise Unavailable if the node is, or if it takes longer than
+        SPAWN_SECONDS.
         """
         link = await self._linked()
         identity, process = link.new_process()

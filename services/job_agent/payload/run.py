@@ -1,4 +1,4 @@
-"""Runs the payload of one attempt: makes its directory, starts and limits its program, and stores its outputs."""
+"""Runs the payload of one attempt: makes its directory, starts its program, enforces its limits, and stores its outputs."""
 
 import asyncio
 import contextlib
@@ -53,9 +53,9 @@ NAMESPACES, NOT_ISOLATED = "namespaces", "none"
 
 
 class Workplace:
-    """What all payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as a context.
+    """What the payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as an `async with` context.
 
-    `root` is the directory for the jobs' directories. `passed` names variables of the agent's environment that payloads get too.
+    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Workplace:
         images: ImageRuntime | None = None,
     ) -> None:
         self.images = images
-        """What runs containers of images on this node; None if nothing does."""
+        """The program that runs containers of images on this node; None if there is none."""
         self.root = root
         self.gateway = gateway
         """The gateway through which payloads read their own jobs; None if the pilot has none."""
@@ -86,11 +86,11 @@ class Workplace:
         self.sampler = UsageSampler()
         self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
         self.owner: tuple[int, int] | None = None
-        """The user and group ids to whom payloads' files belong. None if it is the agent's own user, and until entered."""
+        """The user and group ids that own payloads' files. None if that is the agent's own user, and before the context is entered."""
         self.readers = Threads(1, "tails")
-        """A thread that reads what payloads print, so that this does not wait for transfers."""
+        """One thread that reads what payloads print, so that reading does not wait for file transfers."""
         self.keepers = Threads(KEEPERS, "outputs")
-        """Threads that wait until outputs are stored. The loop's own threads are free meanwhile to do the storing."""
+        """Threads that wait until outputs are stored. So the event loop's own threads stay free to do the storing."""
         self._stack = contextlib.AsyncExitStack()
 
     async def __aenter__(self) -> Self:
@@ -129,13 +129,13 @@ class Workplace:
         await asyncio.to_thread(self.spares.clear)
 
     async def watch(self) -> None:
-        """Wait as long as limits of payloads are watched. Raise the error if that fails, since then no payload should go on."""
+        """Wait while the usage of payloads is sampled. If sampling fails, raise its error: their limits are not enforced then."""
         await self.sampler.watch()
 
     def payload(
         self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: PayloadLimits | None = None
     ) -> "Payload":
-        """Return the payload of an attempt, ready to run. `limits` replace those that the description requests.
+        """Return the payload of an attempt, ready to run. `limits` replace those that the description requests; None: they apply.
 
         `description` is that of this one job, with index and parameters of a job array filled in.
         """
@@ -143,7 +143,7 @@ class Workplace:
 
 
 class Payload:
-    """The payload of one attempt: `run` it once, `kill` it at any time, and `clean` up after it."""
+    """The payload of one attempt: `run` it once, `kill` it at any time, and call `clean` after its end."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Payload:
 
     @property
     def pid(self) -> int | None:
-        """The pid of the payload's main process. None unless that runs."""
+        """The pid of the payload's main process. None unless that runs now."""
         return self._process.pid if self._process and not self._process.ended.done() else None
 
     @property
@@ -191,7 +191,7 @@ class Payload:
 
     @property
     def usage_now(self) -> Usage:
-        """What the payload has used so far, as last sampled. All CPU time counts as user time."""
+        """The resources that the payload has used so far, as last sampled. All CPU time counts as user time."""
         if self._watched is None:
             return Usage()
         seen = self._watched.usage
@@ -203,14 +203,14 @@ class Payload:
         )
 
     def new_points(self) -> tuple[UsagePoint, ...]:
-        """Return what the payload used over time, if some of it is new since the last call; else nothing."""
+        """Return all points of CPU time and memory over time, if there are new ones since the last call; else nothing."""
         return self._watched.curve.news() if self._watched else ()
 
     async def run(self, on_start: Callable[[int], Awaitable[None]] | None = None) -> PayloadOutcome:
         """Prepare the directory, start the program, watch it to its end and store its outputs. Return how it ended.
 
-        `on_start` is called with the pid once the program runs. Faults of the job or node are in the outcome; only software
-        faults are raised. If the call is cancelled, the payload is killed.
+        `on_start` is called with the pid once the program runs. Errors of the job or the node are in the outcome; only errors
+        in the agent's own code are raised. If the call is cancelled, the payload is killed.
         """
         process = await self._started()
         if isinstance(process, Reason):
@@ -224,10 +224,10 @@ class Payload:
         return await self._outcome(ended, self._reason(ended))
 
     def kill(self, reason: Reason, *, grace: float = GRACE_SECONDS, keep_output: bool = True) -> None:
-        """End the payload: SIGTERM to its process group now, SIGKILL to all its processes after `grace` seconds.
+        """End the payload: SIGTERM to its process group now, SIGKILL to all its processes after `grace` seconds. Return at once.
 
-        The first `reason` is that of the outcome; a later call can only hasten the end. After its end nothing happens, except
-        that transfers of its outputs stop. Without `keep_output` its outputs are not stored.
+        The outcome has the reason of the first call; a later call can only hasten the end. After the payload's end a call
+        only breaks off the transfers of its outputs. If `keep_output` is False, its outputs are not stored.
         """
         has_ended = self._process is not None and self._process.ended.done()
         if has_ended and self.staging.progress is None:
@@ -238,9 +238,9 @@ class Payload:
             self._end(self._process, grace)
 
     def live_until(self, boot_seconds: float | None) -> None:
-        """Set the end of the lease, at which the shepherd kills the payload. It is given in seconds since boot, as by `shepherd.now`.
+        """Set the end of the lease, at which the shepherd kills the payload, in seconds since boot as `shepherd.now` returns them.
 
-        None: no end. The payload is killed even if the agent hangs. The reason is then LEASE_EXPIRED.
+        None: it is not killed. The shepherd does so even if the agent hangs. The outcome's reason is then LEASE_EXPIRED.
         """
         self._deadline = boot_seconds
         if self._process is not None:
@@ -249,12 +249,12 @@ class Payload:
     async def tail(
         self, stream: Literal["stdout", "stderr"], max_bytes: int, offset: int | None = None
     ) -> Chunk:
-        """Return a part of what the payload printed: from the position `offset` on, or the last `max_bytes`. Possible until `clean`."""
+        """Return at most `max_bytes` that the payload printed to `stream`, from `offset` on; None: its end. It works until `clean`."""
         captured = self._place.stdout if stream == "stdout" else self._place.stderr
         return await self._at.readers.run(captured.read, max_bytes, offset)
 
     def clean(self) -> None:
-        """Remove the payload's directory, after its end. Blocking."""
+        """Remove the payload's directory, and its image's container if it has one. Call it after the payload's end. Blocking."""
         if self._contained is not None:
             runtime_of(self._at.images).remove(self._contained)
         # What even SIGKILL did not end may write there yet.
@@ -263,7 +263,7 @@ class Payload:
     # --- starting ---
 
     async def _started(self) -> Process | Reason:
-        """Start the program of the payload. Return its process, or the reason why it could not start."""
+        """Prepare the directory and its inputs and start the program. Return its process, or the reason why it could not start."""
         try:
             program = await self._place.prepare(self._store, self._description, self.staging.fetch)
             if self._description.stdin:
@@ -296,7 +296,10 @@ class Payload:
         return self._order(program)
 
     def _order(self, program: str) -> SpawnOrder:
-        """Return the order to start the payload. Blocking for one in a container; raise Rejected if no such one can be made."""
+        """Return the order to start `program`. If the job names an image, this blocks, and raises Rejected if that cannot be run.
+
+        Raise Unavailable if the node runs no images.
+        """
         environment = environment_of(
             agent={} if self._description.container else os.environ,
             user=self._description.environment,

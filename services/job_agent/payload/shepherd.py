@@ -69,7 +69,7 @@ PR_SET_CHILD_SUBREAPER = 36
 
 UMASK = 0o077
 MARKS = 1 << 40
-"""How many marks (values of a resource limit, one for each payload) one shepherd may use, down from its first.
+"""How many marks (values of a resource limit, by which payloads are found) one shepherd may use, down from its first.
 
 Other shepherds on the machine have other first marks.
 """
@@ -94,28 +94,28 @@ _prctl = ctypes.CDLL(None).prctl
 
 
 def now() -> float:
-    """Return the seconds since boot, with those in which the machine was suspended. Deadlines of payloads use this clock."""
+    """Return the seconds since boot, including those in which the machine was suspended. Deadlines of payloads are times of this clock."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def prctl(option: int, value: int) -> None:
-    """Set an attribute of this process by prctl(2). Raise OSError if the kernel refuses."""
+    """Set the attribute `option` of this process to `value` by prctl(2). Raise OSError if the kernel refuses."""
     if _prctl(option, value, 0, 0, 0):
         raise OSError(errno.EINVAL, f"prctl({option}, {value})")
 
 
 def head_bytes(capture: int) -> int:
-    """Return how many bytes of a payload's output are stored from its beginning, if `capture` bytes are stored in all."""
+    """Return how many bytes of a payload's output are stored from its beginning: half of `capture`, all bytes that are stored."""
     return max(capture // 2, 1)
 
 
 def segment_bytes(capture: int) -> int:
-    """Return the size in bytes of each later file of a payload's output, if `capture` bytes are stored in all."""
+    """Return the most bytes of each later file of a payload's output (a segment). `capture` is how many bytes are stored in all."""
     return max(capture // 8, 1)
 
 
 def segment_path(path: str, index: int) -> str:
-    """Return the path of the file with number `index` of the payload's output at `path`. 0 is the file with its beginning."""
+    """Return the path of the file with number `index` of a payload's output. Number 0 has the beginning, and its path is `path`."""
     return path if index == 0 else f"{path}.{index}"
 
 
@@ -131,10 +131,10 @@ def mark_of(pid: int) -> int | None:
 
 
 def marked(marks: Container[int], *, of_others: bool = True) -> list[tuple[int, int]]:
-    """Return (pid, mark) of every process on this machine that has one of these marks, zombies included.
+    """Return (pid, mark) of every process on this machine that has one of these marks, including zombies.
 
-    A mark is the resource limit by which the processes of a payload are recognised. With `of_others` those of other users are found
-    too, as payloads in containers of images are; that takes ten times as long for each of their processes.
+    A mark is the resource limit by which the processes of a payload are found. If `of_others` is True, processes of other
+    users are searched too, as in containers of images; each of these takes ten times as long.
     """
     pids = [int(name) for name in os.listdir("/proc") if name.isdigit()]
     find = _mark_of_stray if of_others else mark_of
@@ -150,7 +150,10 @@ def send_signal(pid: int, number: int) -> None:
 
 
 def _mark_of_stray(pid: int) -> int | None:
-    """Return the mark of a process, read from /proc if it is of another user; None if it is gone or not to be seen."""
+    """Return the mark of a process (its resource limit that identifies the payload). If it is of another user, read it from /proc.
+
+    Return None if the process is gone or its limit cannot be read.
+    """
     mark = mark_of(pid)
     if mark is None:
         try:
@@ -187,9 +190,9 @@ def _children_by_parent(parent: int) -> list[int]:
 
 
 class Stream:
-    """Standard output or error of a payload, copied from a pipe into files of limited size.
+    """Standard output or error of a payload, copied from a pipe into files of limited size: its beginning and its last segments.
 
-    `descriptor` is the pipe, `path` the first file, `capture` how many bytes are stored in all.
+    `descriptor` is the read end of the pipe, `path` the first file. `capture` is how many bytes are stored in all.
     """
 
     def __init__(self, descriptor: int, path: str, capture: int) -> None:
@@ -204,7 +207,7 @@ class Stream:
         self._broken = False
 
     def pump(self) -> bool:
-        """Copy what one read of the pipe gives. Return False at the end of the output, True otherwise."""
+        """Copy the bytes of one read of the pipe to the files. Return False at the end of the output, else True."""
         try:
             data = os.read(self.descriptor, PIPE_BYTES)
         except BlockingIOError:
@@ -213,7 +216,7 @@ class Stream:
         return bool(data)
 
     def drain(self) -> None:
-        """After the payload's end, copy the rest of the output, and close the pipe and the file."""
+        """Copy the rest of the output after the payload's end, and close the pipe and the file."""
         try:
             # Bounded, for a writer that is not the payload's may hold the pipe.
             for _ in range(DRAIN_READS):
@@ -264,7 +267,11 @@ class Stream:
 
 
 class Charge:
-    """One running payload as the shepherd sees it: main process, mark, outputs, deadline and used resources."""
+    """The shepherd's record of one payload that has not been reported as ended.
+
+    `identity` is the payload's number in messages to the agent, `pid` its main process, `mark` the resource limit of its
+    processes. `began_at` is in seconds since boot.
+    """
 
     def __init__(self, identity: int, pid: int, mark: int, began_at: float, streams: list[Stream]) -> None:
         self.identity = identity
@@ -284,14 +291,14 @@ class Charge:
         self.max_rss_bytes = 0
 
     def add(self, usage: resource.struct_rusage) -> None:
-        """Add the CPU time and memory of an ended process of this payload, given by wait4(2)."""
+        """Add the CPU time and the peak memory of an ended process of this payload, given by wait4(2)."""
         self.user_seconds += usage.ru_utime
         self.system_seconds += usage.ru_stime
         self.max_rss_bytes = max(self.max_rss_bytes, usage.ru_maxrss * 1024)
 
 
 class Cell:
-    """One container as the shepherd sees it: the pid of its first process, its socket, and its payload, if any."""
+    """The shepherd's record of one container: the pid of its first process, the socket to it, and the payload in it, if any."""
 
     def __init__(self, pid: int, link: socket.socket) -> None:
         self.pid = pid
@@ -331,7 +338,7 @@ class Shepherd:
         self._idle: list[Cell] = []
 
     def run(self) -> None:
-        """Serve the agent until it ends or SIGTERM arrives, and all payloads have ended."""
+        """Serve the agent until it closes the socket or SIGTERM arrives. Then kill all payloads, and return once they have ended."""
         self._post_guard()
         self._watch_signals()
         self._agent.setblocking(False)
@@ -347,7 +354,7 @@ class Shepherd:
     # --- the guard ---
 
     def _post_guard(self) -> None:
-        """Start the guard, a fork of this process that kills the payloads if this process dies."""
+        """Start the guard: a fork of this process that kills the payloads if this process dies."""
         held_here, self._held = os.pipe2(os.O_CLOEXEC)
         self._guard = os.fork()
         if self._guard == 0:
@@ -470,7 +477,7 @@ class Shepherd:
             self._poll.modify(self._agent.fileno(), events)
 
     def _close(self) -> None:
-        """Kill all payloads and refuse new ones; the loop ends once all have ended."""
+        """Kill all payloads and refuse new ones. `run` returns once all have ended."""
         self._closing = True
         for cell in self._cells.values():
             send_signal(cell.pid, signal.SIGKILL)
@@ -537,7 +544,10 @@ class Shepherd:
         return charge
 
     def _handed(self, order: dict[str, Any], *outputs: int) -> Cell:
-        """Send an order to an idle container, or to a new one if none is idle; return the container."""
+        """Send the order for a payload to an idle container, or to a new one if none is idle. Return the container.
+
+        `outputs` are the write ends of the pipes for its output. Raise OSError if the kernel refuses a new container.
+        """
         while self._idle:
             cell = self._idle.pop(0)  # the one that has had most time to leave its last payload
             try:
@@ -550,7 +560,7 @@ class Shepherd:
         return cell
 
     def _hear(self, cell: Cell) -> bool:
-        """Process one message of a container, or its end; return False if there is no message."""
+        """Process the next message of a container, or its end. Return False if there is no message yet, else True."""
         try:
             heard = containers().receive(cell.link)
         except BlockingIOError:
@@ -599,7 +609,7 @@ class Shepherd:
         charge.ended_at = charge.began_at + told["wall_seconds"]
 
     def _leave(self, cell: Cell) -> None:
-        """Make a container idle, for the next payload."""
+        """Mark a container as idle, so that it can have the next payload."""
         cell.charge = None
         self._idle.append(cell)
 
@@ -608,7 +618,11 @@ class Shepherd:
         self._tell("failed_to_start", charge.identity, error=error, fault=fault)
 
     def _dismiss(self, cell: Cell, error: str) -> None:
-        """Close a container's socket, then kill it; the kernel ends all processes in it before the container itself ends."""
+        """Close a container's socket and kill it. `error` says why it takes no more payloads.
+
+        The kernel ends all processes in it before the container itself ends. After SETTLE_GIVE_UP seconds its payload is
+        reported as ended in any case.
+        """
         cell.error = error
         self._forget(cell.link.fileno())
         cell.link.close()
@@ -618,7 +632,7 @@ class Shepherd:
         self._at(now() + SETTLE_GIVE_UP, self._bury, cell, 1)
 
     def _reap_cell(self, cell: Cell) -> None:
-        """Process the remaining messages of an ended container, wait for it, and report its end."""
+        """Process the remaining messages of a container that has ended, wait for its process, and report the end of its payload."""
         while cell.error is None:
             if not self._hear(cell):
                 self._dismiss(cell, "its container ended")
@@ -626,7 +640,10 @@ class Shepherd:
         self._bury(cell, 0)
 
     def _bury(self, cell: Cell, stuck: int) -> None:
-        """Report the end of a container's payload; if it had none and was never ready, report that containers cannot be made."""
+        """Report the end of a container's payload to the agent. `stuck` is the number of its processes that did not end.
+
+        Without a payload, report that containers cannot be made if this one was never ready.
+        """
         charge, cell.charge = cell.charge, None
         error = cell.error or ""
         if charge is not None:
@@ -641,7 +658,10 @@ class Shepherd:
         cell.buried = True
 
     def _abandon(self, cell: Cell, charge: Charge) -> None:
-        """Kill the container of an ended payload with processes left that SIGKILL did not end, and report the payload's end."""
+        """Report the end of a payload whose other processes SIGKILL did not end in time, and kill its container.
+
+        Nothing happens if the payload's end was reported before.
+        """
         if cell.charge is charge and charge.ended is not None:
             cell.charge = None
             send_signal(cell.pid, signal.SIGKILL)
@@ -727,7 +747,11 @@ class Shepherd:
         return None if mark is None else self._marks.get(mark)
 
     def _settle(self, charge: Charge) -> None:
-        """Report the end of a payload whose main process ended, once its other processes are gone or waiting has timed out."""
+        """Report the end of a payload whose main process has ended, once its other processes are gone.
+
+        Until then these are sent SIGKILL again and again. After SETTLE_GIVE_UP seconds the end is reported with the number of
+        those left.
+        """
         left = self._remains(charge)
         stuck = bool(left) and now() - charge.ended_at > SETTLE_GIVE_UP
         if charge.ended is not None and (not left or stuck):
@@ -776,7 +800,7 @@ class Shepherd:
 
 
 def _ended_child() -> int | None:
-    """Return the pid of an ended child that was not waited for yet; None if there is none."""
+    """Return the pid of a child that has ended and that this process did not wait for yet; None if there is none."""
     try:
         found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:
@@ -790,9 +814,9 @@ def _close(descriptors: list[int]) -> None:
 
 
 def _is_there(charge: Charge) -> bool:
-    """Return whether the main process of a payload still exists: its end has not been waited for.
+    """Return whether the pid of a payload's main process still belongs to that process, alive or a zombie.
 
-    In a container the init process waits for it, so the kernel may have given the pid to another process.
+    In a container the container's first process waits for it. The kernel may then have given the pid to another process.
     """
     if charge.cell is None:
         return True
@@ -804,7 +828,7 @@ def _is_there(charge: Charge) -> bool:
 
 
 def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[Stream]]:
-    """Return the result of `spawn`, called with the write ends of two new pipes, and the streams that read these pipes."""
+    """Make two pipes for a payload's output and call `spawn` with their write ends. Return its result and the streams that read them."""
     reading: list[int] = []
     writing: list[int] = []
     try:
@@ -841,7 +865,10 @@ _containers: Any = None
 
 
 def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
-    """Start the payload's program and return its pid. Raise OSError if the kernel refuses, LimitError for its limits."""
+    """Start the payload's program and return its pid. `stdout` and `stderr` are the write ends of pipes for its output.
+
+    Raise OSError if the program cannot be started, LimitError if its resource limits cannot be set.
+    """
     os.chdir(order["cwd"])
     if order["umask"] != UMASK:
         os.umask(order["umask"])
@@ -879,7 +906,10 @@ class LimitError(Exception):
 
 
 def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> int:
-    """Start the program in a fork that sets its limits first; return its pid. Raise LimitError, or OSError of the kernel."""
+    """Start the program in a fork that first sets the resource limits in the order; return its pid.
+
+    Raise LimitError if a limit cannot be set, OSError or ValueError if the program cannot be started.
+    """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     try:
         pid = os.fork()
@@ -899,7 +929,10 @@ def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> i
 
 
 def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failures: int) -> NoReturn:
-    """Replace this process by the payload's program, or write the error to `failures` and end; never return."""
+    """Replace this process by the payload's program. If that fails, write the error to the pipe `failures` and end. It never returns.
+
+    `outputs` are the descriptors for its standard output and error.
+    """
     try:
         os.setsid()
         for number, descriptor in enumerate(outputs, 1):
@@ -924,7 +957,10 @@ def _raise(failure: bytes) -> NoReturn:
 
 
 def _limit(name: str, value: int) -> None:
-    """Set a resource limit of this process and its descendants, at most the present hard limit. Raise LimitError if it fails."""
+    """Set the resource limit RLIMIT_`name` of this process and its descendants to `value`, but at most to the present hard limit.
+
+    Raise LimitError if it cannot be set.
+    """
     if value < 0:  # which the kernel would take for as much as it likes
         raise LimitError(f"{name} to {value}")
     try:
@@ -937,7 +973,10 @@ def _limit(name: str, value: int) -> None:
 
 
 def _program(name: str, env: dict[str, str]) -> str:
-    """Return the path of a program; a name without a slash is searched along PATH. Raise FileNotFoundError if none is found."""
+    """Return the path of a program. A name with a slash is returned unchanged; another is searched along PATH of `env`.
+
+    Raise FileNotFoundError if none is found. Executable files are preferred.
+    """
     if "/" in name:
         return name
     paths = [f"{directory or '.'}/{name}" for directory in env.get("PATH", os.defpath).split(":")]
@@ -948,7 +987,11 @@ def _program(name: str, env: dict[str, str]) -> str:
 
 
 def _stand_guard(held: int, marks: range) -> NoReturn:
-    """Wait for the shepherd's end, then kill its remaining payloads; after a byte from the shepherd none is left to kill."""
+    """Be the guard: wait until the shepherd ends, kill all processes that have its marks, and end. It never returns.
+
+    `held` is the read end of a pipe from the shepherd. If the shepherd writes a byte to it, no payload is left, and nothing
+    is killed.
+    """
     try:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
@@ -963,7 +1006,7 @@ def _stand_guard(held: int, marks: range) -> NoReturn:
 
 
 def _kill_off(marks: range) -> None:
-    """Kill all processes that have these marks, and those that they fork meanwhile, until none is left or time is up."""
+    """Kill all processes that have these marks, and those that they fork meanwhile, until none is left or SETTLE_GIVE_UP seconds are over."""
     give_up_at = now() + SETTLE_GIVE_UP
     while now() < give_up_at:
         left = [pid for pid, _ in marked(marks) if pid != os.getpid() and _lives(pid)]
@@ -975,7 +1018,7 @@ def _kill_off(marks: range) -> None:
 
 
 def _lives(pid: int) -> bool:
-    """Return whether a process exists and is no zombie; a zombie can only be removed by its parent."""
+    """Return whether a process exists and is not a zombie."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
             return file.read().rpartition(b")")[2].split()[0] != b"Z"
@@ -984,7 +1027,7 @@ def _lives(pid: int) -> bool:
 
 
 def _fault(error: BaseException, order: dict[str, Any]) -> tuple[str, str]:
-    """Return the text of an error at the start of a payload, and whose fault it is: «job» or «node»."""
+    """Return a sentence on an error at the start of a payload, and who is at fault: `job` or `node`."""
     if type(error).__name__ == "EncloseError":
         return f"it cannot be isolated: {error}", "node"
     if isinstance(error, LimitError):
@@ -1014,7 +1057,7 @@ def _explained(error: BaseException, order: dict[str, Any]) -> str:
 
 
 def _inherit() -> None:
-    """Set the attributes of the shepherd that every payload inherits: umask, core size, signals and OOM score."""
+    """Set the attributes of the shepherd that payloads inherit: umask, no core files, default signals, and a higher OOM score."""
     os.umask(UMASK)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
@@ -1031,7 +1074,7 @@ def _inherit() -> None:
 
 
 def main() -> None:
-    """Run the shepherd. The command line gives the descriptor of the socket to the agent, and the first mark."""
+    """Run the shepherd until it ends. The command line gives the descriptor of the socket to the agent, and the first mark."""
     agent = socket.socket(fileno=int(sys.argv[1]))
     agent.set_inheritable(False)
     prctl(PR_SET_CHILD_SUBREAPER, 1)

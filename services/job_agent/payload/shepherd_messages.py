@@ -1,4 +1,4 @@
-"""The messages between an agent and its shepherd (the process that starts payloads), as structs. On the wire they are JSON."""
+"""The messages between an agent and its shepherd (the process that starts payloads), as structs. They are sent as JSON."""
 
 from typing import TypeAlias
 
@@ -8,7 +8,10 @@ from services.job_agent.payload import shepherd
 
 
 class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
-    """The order to start a payload: program, arguments, environment, directories, output files and limits."""
+    """The order to start a payload: program, arguments, environment, directories, output files and limits.
+
+    `cwd` is its working directory. `stdout` and `stderr` are the files into which its output is copied.
+    """
 
     argv: tuple[str, ...]
     cwd: str
@@ -16,21 +19,21 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     stdout: str
     stderr: str
     stdin: str = ""
-    """The path of the file that is its standard input. Empty for none."""
+    """The path of the file that is the payload's standard input. Empty: it has none."""
     stdout_capture: int = 10 * 1024 * 1024
-    """How many bytes of its standard output are stored: half from the beginning and half from the end."""
+    """How many bytes of the payload's standard output are stored: half from its beginning and half from its end."""
     stderr_capture: int = 10 * 1024 * 1024
     scratch: str = ""
-    """The directory that an isolated payload has as its `/tmp`. Besides it, it can write only to `cwd` on disk."""
+    """The directory that an isolated payload has as its `/tmp`. On disk it can write only there and to `cwd`."""
     umask: int = shepherd.UMASK
     rlimits: dict[str, int] = {}
-    """Resource limits of the kernel, by their names in Python's module `resource` without `RLIMIT_`."""
+    """Resource limits for the kernel to enforce, by the names in Python's module `resource` without `RLIMIT_`, such as `FSIZE`."""
     has_image: bool = False
-    """Whether the program is one that makes a container of an image by itself, so that it is not started in one of the shepherd's."""
+    """Whether the program is Podman or Apptainer, which makes a container itself. It is not started in a container of the shepherd."""
     pid_file: str = ""
-    """A file that the program makes with the pid of the first process in its container. Empty: it makes none."""
+    """The file to which Podman writes the pid of the first process in its container. Empty: nothing writes it."""
     tasks: int = 0
-    """The most processes and threads of an isolated payload, if the kernel can limit them for it alone. 0: no limit."""
+    """The most processes and threads of an isolated payload. 0: no limit. It applies only if the kernel can count them for one payload."""
     deadline: float | None = None
     """The time at which the payload is killed, in seconds since boot as `shepherd.now` returns them. None: never.
 
@@ -44,21 +47,24 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     exit_code: int | None = None
     signal: int | None = None
     wall_seconds: float = 0.0
-    """Seconds from the start to the end of the main process."""
+    """The seconds from the start to the end of the main process."""
     user_seconds: float = 0.0
     system_seconds: float = 0.0
     max_rss_bytes: int = 0
-    """The peak resident memory of the payload's largest single process."""
+    """The peak resident memory, in bytes, of the payload's largest single process."""
     expired: bool = False
     """Whether the process was killed at its deadline."""
     stuck: int = 0
-    """How many processes of the payload did not end even by SIGKILL."""
+    """How many processes of the payload had not ended some seconds after SIGKILL."""
     lost: bool = False
     """Whether the payload was killed because the shepherd died."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
-    """The shepherd reports that a payload runs. `pid` is its main process, `container` the first of its container (0: none)."""
+    """The shepherd's message that a payload runs. `id` is the payload's number, `pid` its main process.
+
+    `container` is the pid of the first process of its container; 0: it has none.
+    """
 
     id: int
     pid: int
@@ -66,13 +72,13 @@ class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
 
 
 class Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
-    """The shepherd reports whether it can isolate payloads in containers: `error` says why not, or is empty."""
+    """The shepherd's message whether it can isolate payloads in containers: `error` says why not; empty: it can."""
 
     error: str
 
 
 class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):
-    """The shepherd reports that a program could not be started. `fault` is `job` or `node`, whichever is at fault."""
+    """The shepherd's message that a payload's program could not be started: why, and who is at `fault`, `job` or `node`."""
 
     id: int
     error: str
@@ -80,7 +86,7 @@ class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_
 
 
 class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
-    """The shepherd reports the CPU seconds of an ended descendant of a payload that its parent had not waited for."""
+    """The shepherd's message that a descendant of a payload ended whose parent did not wait for it, with its CPU seconds."""
 
     id: int
     user_seconds: float
@@ -88,13 +94,13 @@ class StrayEnded(msgspec.Struct, frozen=True, tag_field="is", tag="stray"):
 
 
 class Pong(msgspec.Struct, frozen=True, tag_field="is", tag="pong"):
-    """The shepherd's answer to a ping, which shows that it does not hang."""
+    """The shepherd's answer to the order `ping`. It shows the agent that the shepherd does not hang."""
 
     id: int
 
 
 class Exited(ProcessEnd, frozen=True, kw_only=True, tag_field="is", tag="exited"):
-    """The shepherd reports that a payload and all its descendants have ended."""
+    """The shepherd's message that a payload and all its descendants have ended, except for the `stuck` ones."""
 
     id: int
 
@@ -106,10 +112,10 @@ _encoder = msgspec.json.Encoder()
 
 
 def encoded(order: dict[str, object]) -> bytes:
-    """Return an order to the shepherd as a line of JSON, with the line's end."""
+    """Return an order to the shepherd as one line of JSON, with a line end."""
     return _encoder.encode(order) + b"\n"
 
 
 def decoded(line: bytes) -> FromShepherd:
-    """Return the message in a line of JSON that the shepherd sent."""
+    """Return the message of the shepherd in one line of JSON. Raise msgspec.DecodeError if it is none."""
     return _decoder.decode(line)

@@ -1,6 +1,6 @@
-"""Keeps directories that payloads left unchanged, for the next payloads.
+"""Stores directories that payloads left unchanged, to be used again for the next payloads.
 
-To make and remove the directories of a short job costs a node more than the rest of the job. For each new directory, ext4
+Making and removing the directories of a short job costs a node more than the rest of the job. For each new directory, ext4
 searches past all that were removed within the last seconds.
 """
 
@@ -28,7 +28,10 @@ class SpareWorkdirs:
         self._numbers = count(1)
 
     def make(self, path: Path) -> None:
-        """Make the directory `path` with its subdirectories, of a spare one if there is one. `path` must not exist."""
+        """Make the directory `path` with its subdirectories, by renaming a spare one if there is one. `path` must not exist.
+
+        Raise OSError if the disk fails.
+        """
         try:
             self._kept.popleft().rename(path)
         except (IndexError, FileNotFoundError):
@@ -37,7 +40,10 @@ class SpareWorkdirs:
                 (path / name).mkdir(mode=MODE)
 
     def keep(self, path: Path) -> bool:
-        """Move the directory `path` to the spare ones, if its payload left it unchanged and there is room. Return whether it was moved."""
+        """Move the directory `path` to the spare ones and return True.
+
+        Return False, and leave it, if its payload changed it, if there are 64 spare ones already, or if the disk fails.
+        """
         spare = self._place / str(next(self._numbers))
         try:
             if len(self._kept) >= LIMIT or not self._untouched(path):
@@ -67,7 +73,10 @@ def _as_made(path: Path) -> bool:
 
 
 def _attributes(path: Path) -> list[str]:
-    """Return the extended attributes that a directory's owner may have set, including access control lists."""
+    """Return the names of a path's extended attributes that its owner may have set, including access control lists.
+
+    Empty if the file system has no such attributes.
+    """
     try:
         names = os.listxattr(path, follow_symlinks=False)
         return [name for name in names if name.startswith(("user.", "system."))]

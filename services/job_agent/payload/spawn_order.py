@@ -1,4 +1,4 @@
-"""Makes the order to start a payload, from its description, its directories and its limits."""
+"""Makes the order for the shepherd to start a payload, from the job description, the payload's directories and its limits."""
 
 from collections.abc import Mapping
 
@@ -21,7 +21,10 @@ def spawn_order(
     *,
     deadline: float | None,
 ) -> SpawnOrder:
-    """Return the order to start `program`, which must end at `deadline`, in seconds since boot; None: at no time."""
+    """Return the order to start `program` as the payload that `description` describes, in its directory `place`.
+
+    The payload is killed at `deadline`, in seconds since boot; None: never.
+    """
     bounds = {"NPROC": limits.processes, "FSIZE": limits.file_bytes}
     return SpawnOrder(
         argv=(program, *description.arguments),
@@ -42,7 +45,10 @@ def spawn_order(
 def contained(
     order: SpawnOrder, description: JobDescription, place: Workdir, isolation: PayloadIsolation
 ) -> ContainedPayload:
-    """Return what is to run in the container of the image that a description names."""
+    """Return the payload with the settings of the container in which it is to run. The image is the one that `description` names.
+
+    `order` is the order for the payload without a container.
+    """
     return ContainedPayload(
         order=msgspec.structs.replace(order, env=_of_image(order.env, description.environment)),
         image=description.container,
@@ -54,5 +60,8 @@ def contained(
 
 
 def _of_image(environment: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables without those that describe the node, unless they are the job's own: the image has others."""
+    """Return the variables in `environment` for a container: without those that describe the node, unless the job sets them.
+
+    `own` are the variables of the job description.
+    """
     return {name: value for name, value in environment.items() if name in own or name not in OF_THE_NODE}

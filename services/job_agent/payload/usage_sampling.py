@@ -1,7 +1,7 @@
-"""Samples the CPU time, memory, disk and processes that payloads use, for all payloads of an agent together.
+"""Samples the CPU time, memory, disk space and processes that payloads use, for all payloads of an agent together.
 
-New payloads and those near a limit are sampled more often than others. The processes of a payload are recognised by their mark, a
-resource limit (see `shepherd`).
+If a payload is new or near a limit, all are sampled more often. The processes of a payload are found by its mark, a resource
+limit that they inherit.
 """
 
 import asyncio
@@ -37,19 +37,19 @@ _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
 class Tree(msgspec.Struct):
-    """What all processes of one payload use together: CPU seconds, resident memory in bytes, and the pids of living ones."""
+    """What the processes of one payload use together: CPU seconds, resident memory in bytes, and the pids of the living ones."""
 
     cpu_seconds: float = 0.0
     rss_bytes: int = 0
     pids: list[int] = msgspec.field(default_factory=list)
     proc: str = "/proc"
-    """The proc file system in which these pids are valid: that of the payload's container, if it has one."""
+    """The proc file system in which the pids are valid: `/proc`, or that of the payload's container."""
 
 
 def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
-    """Return what the processes with each of these marks use. Blocking: about 2 microseconds for each process of the machine.
+    """Return what the processes with each of these marks use, by mark. Blocking: about 2 microseconds for each process on the machine.
 
-    A mark is the resource limit by which the processes of a payload are recognised.
+    A mark is the resource limit by which the processes of a payload are found. Processes of other users are not included.
     """
     trees = {mark: Tree() for mark in marks}
     for pid, mark in shepherd.marked(trees, of_others=False):
@@ -59,9 +59,9 @@ def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
 
 
 def usage_in_container(container: int, *, with_first: bool = False) -> Tree:
-    """Return what all processes in a container use, except its first unless `with_first`. Blocking.
+    """Return what the processes in a container use together. `container` is the pid of its first process. Blocking.
 
-    `container` is the pid of that first process.
+    That first process is included only if `with_first` is True. The result is empty if the container has ended.
     """
     tree = Tree(proc=f"/proc/{container}/root/proc")
     with contextlib.suppress(OSError):
@@ -73,7 +73,10 @@ def usage_in_container(container: int, *, with_first: bool = False) -> Tree:
 
 
 def usage_in_image(process: Process) -> Tree:
-    """Return what the payload of a program uses that made the container itself. Blocking. Nothing until that container runs."""
+    """Return what a payload uses whose container of an image was made by Podman, which wrote the container's pid to a file.
+
+    The result is empty before the container runs and after it has ended. Blocking.
+    """
     try:
         first = int(Path(process.pid_file).read_text())
         # It may be another process's by now, in which case it is not in a PID namespace of its own.
@@ -89,7 +92,7 @@ def _namespace(pid: int) -> Path:
 
 
 def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
-    """Return the resources that each process and its descendants use, by the process's mark."""
+    """Return what each of these payloads uses, by its mark. Blocking."""
     bare = usage_by_mark({each.mark for each in processes if not each.container and not each.pid_file})
     contained = {each.mark: usage_in_container(each.container) for each in processes if each.container}
     return bare | contained | {each.mark: usage_in_image(each) for each in processes if each.pid_file}
@@ -109,7 +112,7 @@ def _add(tree: Tree, pid: int) -> None:
 def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
     """Return the bytes of memory of these processes together, with shared pages counted once.
 
-    `proc` is the proc file system in which the pids are valid. None if the kernel does not tell.
+    `proc` is the proc file system in which the pids are valid. None if the kernel does not permit or have these numbers.
     """
     total = 0
     for pid in pids:
@@ -125,7 +128,7 @@ def proportional_bytes(pids: Iterable[int], proc: str = "/proc") -> int | None:
 
 
 def disk_bytes(directories: Iterable[Path]) -> int:
-    """Return the bytes on disk below these directories. A file with several names counts once. Blocking."""
+    """Return the bytes on disk of all files below these directories. A file with several hard links counts once. Blocking."""
     total = 0
     seen: set[tuple[int, int]] = set()
     waiting = [str(directory) for directory in directories]
@@ -144,7 +147,7 @@ def disk_bytes(directories: Iterable[Path]) -> int:
 
 
 def unlinked_bytes(tree: Tree) -> int:
-    """Return the bytes on disk of deleted files that these processes still have open. Blocking."""
+    """Return the bytes on disk of deleted files that these processes still have open. Files in memory do not count. Blocking."""
     found: dict[tuple[int, int], int] = {}
     for pid in tree.pids:
         for entry in _entries(f"{tree.proc}/{pid}/fd"):
@@ -165,9 +168,10 @@ def _entries(directory: str) -> list["os.DirEntry[str]"]:
 
 
 class Watched:
-    """A payload whose usage is sampled: its limits and its last usage.
+    """A payload whose usage is sampled, with its limits and what it used at the last sample.
 
-    `measure` returns the bytes of its directories. `on_usage` is called after each sample, `on_fault` if sampling it fails.
+    `measure` returns the bytes on disk of its directories; it may block. `on_usage` is called after each sample, `on_fault`
+    with the error if sampling it fails.
     """
 
     def __init__(
@@ -193,12 +197,15 @@ class Watched:
 
     @property
     def age(self) -> float:
-        """Seconds since the sampling of the payload began, until now or until `stop`."""
+        """The seconds from the beginning of the sampling until now, or until `stop` was called."""
         return (self._until or time.monotonic()) - self._since
 
     @contextlib.contextmanager
     def answering(self) -> Iterator[None]:
-        """In this context an error is passed to `on_fault` of this payload and not raised, to spare other payloads."""
+        """Return a context in which an error is logged and passed to `on_fault` of this payload, and not raised.
+
+        So other payloads are still sampled.
+        """
         try:
             yield
         except Exception as error:
@@ -211,16 +218,19 @@ class Watched:
 
     @property
     def urgent(self) -> bool:
-        """Whether the payload is to be sampled often, because it is new or near a limit."""
+        """Whether to sample often, because the payload is younger than YOUNG_SECONDS or its usage above the share NEAR of a limit."""
         return self.age < YOUNG_SECONDS or nearness(self.limits, self.usage) > NEAR
 
     @property
     def disk_due(self) -> float:
-        """When the payload's disk is to be measured next, in monotonic seconds. Infinite without a disk limit."""
+        """The time at which to measure the payload's disk space next, in seconds of the monotonic clock. Infinite without a disk limit."""
         return self._disk_due if self.limits.disk_bytes is not None else float("inf")
 
     def record(self, tree: Tree) -> None:
-        """Record a sample of the payload's processes and call `on_usage`, which checks the limits."""
+        """Record what the payload's processes use and call `on_usage`, which checks the limits.
+
+        CPU time never decreases. If the memory is over its limit, shared pages are counted once.
+        """
         self.tree = tree
         memory = tree.rss_bytes
         if self.limits.memory_bytes is not None and memory > self.limits.memory_bytes and len(tree.pids) > 1:
@@ -236,13 +246,13 @@ class Watched:
         self._on_usage()
 
     def disk_used(self) -> int:
-        """Measure the payload's directories and the deleted files that it has open. Return their bytes on disk. Blocking."""
+        """Return the bytes on disk of the payload's directories and of deleted files that it has open. Blocking."""
         return self.measure() + unlinked_bytes(self.tree)
 
     def record_disk(self, used: int, walk_seconds: float) -> None:
-        """Record `used` bytes on disk, and call `on_usage`, which checks the limits.
+        """Record that the payload uses `used` bytes on disk, and call `on_usage`, which checks the limits.
 
-        `walk_seconds` is how long the measurement took: the next one follows later after a long one.
+        `walk_seconds` is how long the measurement took. The longer it took, the later is the next one.
         """
         self.usage = msgspec.structs.replace(self.usage, disk_bytes=used)
         self._disk_due = time.monotonic() + max(DISK_REST_SHORTEST, DISK_REST_PER_WALK * walk_seconds)
@@ -250,7 +260,7 @@ class Watched:
 
 
 class UsageSampler:
-    """Samples all payloads of an agent, from entering it as a context until leaving it."""
+    """Samples the payloads of an agent in the background, while the object is entered as an `async with` context."""
 
     def __init__(self) -> None:
         self._watched: set[Watched] = set()
@@ -270,7 +280,7 @@ class UsageSampler:
         self._threads.close()
 
     async def watch(self) -> None:
-        """Wait until sampling stops. Raise the error if it failed."""
+        """Wait until sampling stops. If it stopped because of an error, raise that."""
         done, _ = await asyncio.wait(self._tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in done:
             if not task.cancelled():
@@ -278,7 +288,7 @@ class UsageSampler:
 
     @contextlib.contextmanager
     def watching(self, watched: Watched) -> Iterator[None]:
-        """Sample this payload as long as the context lasts."""
+        """Return a context: the payload is sampled until the context ends."""
         self._watched.add(watched)
         self._changed.set()
         try:

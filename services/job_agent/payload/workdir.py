@@ -1,4 +1,4 @@
-"""The directories of one payload on disk: made, filled with its inputs, searched for outputs, and removed."""
+"""Manages the directories of one payload on disk: makes them, unpacks its inputs, searches them for outputs, removes them."""
 
 import asyncio
 import contextlib
@@ -28,7 +28,11 @@ REMOVE_SECONDS = 600.0
 
 
 class Harvest(msgspec.Struct, frozen=True, kw_only=True):
-    """The files that a payload left: chosen by output patterns (`selection`), others (`left`), and what it printed."""
+    """The files that a payload left: those that output patterns chose, all others, and what it printed.
+
+    `left` has the others. `printed` has the captured standard output and error by name. `disk_bytes` is what its directories
+    take on disk.
+    """
 
     selection: Selection
     left: UnmatchedFiles
@@ -39,11 +43,11 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Workdir:
-    """The directory `<root>/<job>.<epoch>/` of a payload. The payload runs in its `work` and has its `tmp` for scratch files.
+    """The directory `<root>/<job>.<epoch>/` of a payload, with the subdirectories `work`, where it runs, and `tmp`, for scratch files.
 
-    The captured standard output and error lie beside `work`. So the payload finds only its own files in `work`. What it prints
-    does not count against its disk limit. `owner` is the user and group of its files; None: the agent's. `given` are secret texts
-    by the names of their files in `tmp`.
+    The captured standard output and error lie beside `work`. So the payload finds only its own files in `work`, and what it
+    prints does not count against its disk limit. `owner` is the user and group of its files; None: the agent's. `given` are
+    texts of secret files for `tmp`, by name.
     """
 
     def __init__(
@@ -64,19 +68,19 @@ class Workdir:
         self._spares = spares
         self._owner = owner
         self._inputs: dict[str, int] = {}
-        """The modification time of each input file in nanoseconds, by its path relative to `work`."""
+        """The modification time of each input file in nanoseconds, by its path relative to `work`. It shows which inputs the payload changed."""
         self.stdout = Captured(self.directory / STDOUT, description.stdout_limit)
         self.stderr = Captured(self.directory / STDERR, description.stderr_limit)
 
     @property
     def measured(self) -> tuple[Path, ...]:
-        """The directories whose content counts against the payload's disk limit."""
+        """The directories `work` and `tmp`, whose content counts against the payload's disk limit."""
         return (self.work, self.scratch)
 
     def disk_bytes(self) -> int:
         """Return how many bytes on disk count against the payload's disk limit. Blocking.
 
-        What it printed counts only as far as it exceeds the limits of captured output.
+        Captured output counts only if it takes more than its own limits allow.
         """
         beside = 0
         with contextlib.suppress(OSError):
@@ -89,10 +93,10 @@ class Workdir:
     async def prepare(
         self, store: Objects, description: JobDescription, stage_in: Callable[[Path], Awaitable[object]]
     ) -> str:
-        """Make the directories, unpack the input sandboxes into them and fetch the inputs. Return the program to execute.
+        """Make the directories, unpack the input sandboxes and fetch the input files. Return the path or name of the program to execute.
 
-        `stage_in` fetches the inputs given by URL into a directory; its errors are passed on. Raise OSError if the node's disk
-        fails, Rejected for a faulty sandbox, Unavailable if the store cannot be reached.
+        `stage_in` is called with `work` to fetch the inputs that the job names by URL; its errors are raised. Raise OSError
+        if the node's disk fails, Rejected if a sandbox cannot be unpacked, Unavailable if the store cannot be reached.
         """
         if not description.input_sandbox and not description.inputs:
             return await asyncio.to_thread(self._make, description.executable)
@@ -107,7 +111,7 @@ class Workdir:
         return await asyncio.to_thread(self._filled, description.executable)
 
     def check_stdin(self, name: str) -> None:
-        """Raise Rejected unless the standard input `name` is a file in `work`. An empty name is accepted. Blocking."""
+        """Raise Rejected unless `name`, the standard input that the job wants, is a file in `work`. An empty name is accepted. Blocking."""
         if name and not (os.path.realpath(self.work / name) + "/").startswith(
             f"{os.path.realpath(self.work)}/"
         ):
@@ -116,9 +120,9 @@ class Workdir:
             raise Rejected("NO_STDIN", f"the standard input {name!r} is not among the job's inputs")
 
     def harvest(self, patterns: tuple[str, ...]) -> Harvest:
-        """Find the files that the payload left, and those among them that `patterns` choose as outputs. Blocking.
+        """Return the files that the payload left, and which of them `patterns` choose as outputs. Blocking.
 
-        Raise Rejected for a pattern that leads out of `work`.
+        Raise Rejected for a pattern that leads out of `work`, OSError if the node's disk fails.
         """
         selection = _without_printed(select(self.work, patterns) if patterns else Selection(files={}))
         return Harvest(
@@ -131,21 +135,27 @@ class Workdir:
         )
 
     def name_printed(self, description: JobDescription) -> None:
-        """Give the captured standard output and error the file names that the description wants, unless files have them. Blocking."""
+        """Make the captured standard output and error also appear in `work` under the names in the description. Blocking.
+
+        A file that has such a name already is not replaced.
+        """
         for name, captured in ((description.stdout, self.stdout), (description.stderr, self.stderr)):
             if name:
                 outgoing_files.name_output(self.work, name, captured.finish(), self._owner)
 
     def outgoing(self, names: Iterable[str]) -> dict[str, Path]:
-        """Take the named output files out of the payload's reach. Return the new paths by name, without missing files. Blocking.
+        """Make hard links to the named output files in a directory that the payload cannot reach. Return the new paths by name. Blocking.
 
-        Raise Rejected for a file that must not be sent, OSError if the node's disk fails.
+        Missing files are left out. Raise Rejected for a file that must not be sent, OSError if the node's disk fails.
         """
         owner = None if self._owner is None else self._owner[0]
         return outgoing_files.link_out(self.work, names, self.directory / OUTGOING, owner)
 
     def remove(self, *, spare: bool = False) -> None:
-        """Delete the directory, whatever file modes the payload set. Blocking. With `spare`, an unchanged one may be kept for reuse."""
+        """Delete the directory, whatever file modes the payload set in it. Blocking.
+
+        If `spare` is True and the payload changed nothing in it, it may be kept for a later payload instead.
+        """
         for name in self._given:
             with contextlib.suppress(OSError):
                 (self.scratch / name).unlink()
@@ -153,7 +163,10 @@ class Workdir:
             self._remove()
 
     def _program(self, executable: str) -> str:
-        """Return the program to execute: the path of a file in `work`, made executable, or else the name unchanged."""
+        """Return the program to execute. If `executable` names a file in `work`, make that executable and return its path.
+
+        Otherwise return the name unchanged.
+        """
         name = Path(executable)
         if name.is_absolute() or ".." in name.parts:
             return executable
@@ -205,7 +218,7 @@ class Workdir:
 
 
 def _make_directory(path: Path) -> None:
-    """Make the directory of an input sandbox; raise Rejected if an earlier input has a file of its name."""
+    """Make the directory of an input sandbox, if it does not exist. Raise Rejected if there is a file of that name."""
     try:
         path.mkdir(mode=0o755, exist_ok=True)
     except FileExistsError:
@@ -220,7 +233,7 @@ def _run(*argv: str) -> None:
 
 
 def _without_printed(selection: Selection) -> Selection:
-    """Return the selection without files named as the captured stdout or stderr; these are added to its refusals."""
+    """Return the chosen files without those named like the captured stdout or stderr. Those are added to the refused files."""
     taken = [name for name in selection.files if name.split("/")[0] in (STDOUT, STDERR)]
     if not taken:
         return selection
