@@ -1,4 +1,7 @@
-"""The pilot that is sent for a placement, which may run one job only: what it requests of its computing element."""
+"""The pilot that is sent for a placement (a job that the resource broker assigned to an element): what it requests of the element.
+
+Such a pilot may run that job only.
+"""
 
 import math
 
@@ -17,23 +20,27 @@ from wms.provisioning.purpose import Purpose
 from wms.site import ComputingElement, PilotOwner, Resource, as_it_is, private, without_ad
 
 SETTING_UP_SECONDS = 120
-"""Seconds that such a pilot requests beyond its job's wall time: to start, to ask for the job, and to store its outputs."""
+"""Seconds that a bound pilot requests beyond its job's wall time: to start, to ask for the job, and to store its outputs."""
 
 LATE_SECONDS = 60
 """Seconds by which a pilot may start late in its reservation. A job whose time limit no longer fits into the rest is not started."""
 
 
 def slots_of(required: Requirements, element: ComputingElement) -> int:
-    """Return how many slots the pilot for a job has: as many as the job needs, or all of them for a whole node."""
+    """Return the number of slots (for one processor each) of the pilot for a job with these requirements at an element.
+
+    It is the number of processors that the job needs, or all slots of a pilot there if the job wants a whole node.
+    """
     return element.slots_per_pilot if wants_whole_node(required) else processors_needed(required)
 
 
 def bound_pilot(
     pilot_id: PilotId, placed: Placement, work: PlacedWork, element: ComputingElement, lifetime: float
 ) -> NewPilot:
-    """Return the pilot of a placement, to be stored before it is sent. It is a private one if the job accepts no other.
+    """Return the database row of a placement's pilot, to be stored before the pilot is sent. `work` is the placed job.
 
-    `lifetime` is after how many seconds it takes no job any more.
+    The pilot is bound to the job's owner too (private) if the job takes private pilots alone. `lifetime` is the number of
+    seconds after its start at which it takes no job any more.
     """
     required = work.requirements
     owner = PilotOwner(required.owner_group, required.owner) if takes_private_alone(required) else None
@@ -63,9 +70,10 @@ def _offered(
 
 
 def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint) -> Request:
-    """Return what the pilot of a placement requests of its element: processors and memory of its job, and its reservation.
+    """Return what the pilot of a placement requests of the batch system: processors, memory, wall time and its reservation.
 
-    The wall time is that of the job or the reservation. `door` is the endpoint by which the element is reached.
+    `door` is the endpoint by which `element` is reached. The wall time is that of the placement or reservation, if it has one.
+    Otherwise it is the job's, or what is usual at the endpoint.
     """
     usual, slots = door.request(element), slots_of(work.requirements, element)
     share = usual.memory_mb * slots // max(1, element.slots_per_pilot)
@@ -93,5 +101,5 @@ def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
 
 
 def purpose_of(required: Requirements) -> Purpose:
-    """Return the hints for the batch system on a pilot that is sent for one job with these requirements."""
+    """Return what a batch system is told of the work of a pilot that is sent for one job with these requirements."""
     return Purpose().with_work(required, (required.owner_group,))

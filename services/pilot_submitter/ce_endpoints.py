@@ -30,7 +30,7 @@ log = structlog.get_logger()
 
 FIRST_PAUSE, LONGEST_PAUSE = 2.0, 600.0
 ANSWER_SECONDS = 60.0
-"""An element that takes longer to answer, in seconds, counts as unreachable."""
+"""How long a call to an element may take, in seconds. After that it is cancelled, and the element counts as unreachable."""
 
 
 T = TypeVar("T")
@@ -53,9 +53,10 @@ S = TypeVar("S", bound=SubmittedPilot)
 
 
 class CircuitBreaker:
-    """Pauses after failures, longer each time until a success.
+    """Forbids tries for a pause after a failure. Each pause is longer than the one before it, until a try succeeds.
 
-    `clock` returns monotonic seconds, `first` is the first pause in seconds.
+    `clock` returns monotonic seconds, and `first` is the length of the first pause in seconds. No pause is longer than
+    `LONGEST_PAUSE` seconds.
     """
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
@@ -66,7 +67,7 @@ class CircuitBreaker:
 
     @property
     def over(self) -> bool:
-        """Whether no pause lasts at present, so that another try is allowed."""
+        """Whether another try is allowed now, since no pause lasts."""
         return self._clock() >= self._not_before
 
     @property
@@ -75,7 +76,10 @@ class CircuitBreaker:
         return max(0.0, self._not_before - self._clock())
 
     def failed(self) -> float:
-        """Begin a pause longer than the last one, and return its seconds. During a pause, only return the seconds left."""
+        """Record a failed try: begin a pause, longer than the last one, and return its length in seconds.
+
+        If a pause lasts already, it is not made longer, and the seconds that are left of it are returned.
+        """
         if self.over:
             self._pauses = self._pauses or delays(self._first, LONGEST_PAUSE, 2.0, random.Random().random)
             self._not_before = self._clock() + next(self._pauses)
@@ -87,19 +91,20 @@ class CircuitBreaker:
 
 
 class EndpointTerms(NamedTuple):
-    """What pilots request at an endpoint, and how often, in seconds, their states are read.
+    """The settings of one endpoint: what pilots request there, and how they reach the services.
 
-    `kind` is the kind of dispatcher, and `software` the directory on the nodes that lists their runtime environments. A value of
-    0 or "" requests nothing.
+    `kind` is the kind of dispatcher. `software` is a directory on the nodes whose entries name their runtime environments;
+    empty: none. `follow_every_seconds` is the pause between two readings of the pilots' states. `sandboxes_url` and
+    `sandboxes_authorities` are for the sandbox store; empty: as configured for all pilots.
     """
 
     kind: str = "local"
     lifetime_seconds: float = 0.0
-    """Seconds after which a pilot takes no more jobs; 0: as configured for all pilots."""
+    """Seconds after its start at which a pilot takes no more jobs; 0: as configured for all pilots."""
     sandboxes_url: str = ""
     sandboxes_authorities: str = ""
     asks: DoorTerms | None = None
-    """How requests are translated for the batch system; None: there is none, or only the resources of the ad are requested."""
+    """How requests are translated for the batch system; None: pilots request the cores and memory of the element's ad, and nothing else."""
     software: str = ""
     transfers: TransferSettings | None = None
     """The site's settings for files by URL; None: as configured for all elements."""
@@ -109,7 +114,10 @@ class EndpointTerms(NamedTuple):
 
 
 class CeEndpoint:
-    """How one computing element is reached: its dispatcher, its terms, and a circuit breaker each for the element and its pilots."""
+    """How one computing element is reached: its dispatcher, its settings, and two circuit breakers.
+
+    One breaker opens when the element does not answer, the other when its pilots are refused or die before they report.
+    """
 
     def __init__(
         self,
@@ -121,7 +129,8 @@ class CeEndpoint:
     ) -> None:
         """Build an endpoint for the computing element `place`; `clock` returns monotonic seconds.
 
-        Raise Rejected if `terms` have a malformed rule by which hosts are requested.
+        `script` has the answers of the site's mapping script; None: it has none. Raise Rejected if `terms` have a malformed
+        rule for requesting hosts.
         """
         self.place = place
         self.dispatcher = dispatcher
@@ -135,10 +144,13 @@ class CeEndpoint:
         self._reach = CircuitBreaker(clock)
         self._trust = CircuitBreaker(clock)
         self.why_shut = ""
-        """The reason of the endpoint's last pause; empty before the first."""
+        """Why the endpoint's last pause began, as a text for operators; empty before the first pause."""
 
     def asks_as_json(self) -> str:
-        """Return how hosts are requested, as JSON, with the latest answers of the mapping script: for explanations by other services."""
+        """Return how requests for hosts are translated for the batch system, as JSON, with the latest answers of the mapping script.
+
+        Other services explain by it why a job fits an element or not.
+        """
         asks = self.terms.asks
         if asks is not None and self.script is not None:
             asks = replace(asks, answers=self.script.latest())
@@ -156,40 +168,47 @@ class CeEndpoint:
 
     @property
     def open(self) -> bool:
-        """Whether pilots may be sent now: no pause lasts, neither for the element nor for lost pilots."""
+        """Whether pilots may be sent now: neither of the endpoint's circuit breakers has a pause."""
         return self.reachable and self._trust.over
 
     @property
     def reachable(self) -> bool:
-        """Whether the element may be asked: it answered the last request, or the pause after that is over."""
+        """Whether the element may be called: it answered the last call, or the pause since its last failure is over."""
         return self._reach.over
 
     @property
     def due(self) -> bool:
-        """Whether the states of the element's pilots are to be read now."""
+        """Whether the states of the element's pilots are to be read now: it is reachable, and its interval between readings is over."""
         return self.reachable and self._clock() >= self._followed_at + self.terms.follow_every_seconds
 
     def request(self, element: ComputingElement) -> Request:
-        """Return what a pilot without special requests asks the batch system for: the resources of the element's ad."""
+        """Return what a pilot without requests for certain hosts asks the batch system for.
+
+        That is the cores and memory in `element`'s ad, and the wall time and options in the endpoint's settings, if it has
+        them.
+        """
         if self.terms.asks is None:
             return Request(cores=element.cores_per_pilot, memory_mb=element.memory_mb)
         return self.terms.asks.usual(element)
 
     def reached(self) -> None:
-        """Record that the element answered, which ends the pause for an unreachable one."""
+        """Record that the element answered: the pause that began when it was unreachable ends."""
         self._reach.succeeded()
 
     def followed(self) -> None:
-        """Record that the states of the element's pilots were read just now."""
+        """Record that the states of the element's pilots were read just now, and so that it answered."""
         self._followed_at = self._clock()
         self.reached()
 
     def unreachable(self, why: str) -> None:
-        """Record that the element did not answer, which begins a pause; `why` is a text for operators."""
+        """Record that the element did not answer, which begins a pause unless one lasts; `why` is a text for operators."""
         self._pause(self._reach, "element unreachable", why)
 
     def lost(self, why: str) -> None:
-        """Record that pilots were refused, or died before they reported, which begins a pause; `why` is a text for operators."""
+        """Record that pilots were refused, or died before they reported, which begins a pause unless one lasts.
+
+        `why` is a text for operators.
+        """
         self._pause(self._trust, "pilots lost", why)
 
     def _pause(self, patience: CircuitBreaker, what: str, why: str) -> None:
@@ -199,7 +218,10 @@ class CeEndpoint:
             log.warning(what, site=site, ce=ce, reason=why, pause_seconds=round(patience.failed(), 1))
 
     async def ask(self, asked: Awaitable[T]) -> T | None:
-        """Await a call of the dispatcher and return its result; None if the element does not answer in time, which begins a pause."""
+        """Await a call of the dispatcher and return its result.
+
+        Return None, and begin a pause, if the element is unavailable or does not answer within `ANSWER_SECONDS`.
+        """
         try:
             async with asyncio.timeout(ANSWER_SECONDS):
                 return await asked
@@ -208,14 +230,14 @@ class CeEndpoint:
             return None
 
     def served(self) -> None:
-        """Record that a pilot of the element has reported, which ends a pause for lost pilots."""
+        """Record that a pilot of the element has reported: the pause that began when pilots were lost ends."""
         self._trust.succeeded()
 
 
 class CeEndpoints:
-    """All endpoints: the configured ones, and one on this machine for each local element of the configured sites.
+    """All endpoints: the configured ones, and one on this machine for each local element of the sites in `local_sites`.
 
-    An ad's dispatcher only chooses among them: no ad opens an endpoint.
+    An ad names a kind of dispatcher, which only chooses among these endpoints: no ad can open a new one.
     """
 
     def __init__(
@@ -237,15 +259,21 @@ class CeEndpoints:
         self._doors = {door.place: door for door in doors}
 
     def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
-        """Return the endpoints where pilots can request certain hosts, each with its mapping of requirements to requests."""
+        """Return the endpoints where pilots can request hosts with certain properties.
+
+        Each comes with its mapping from jobs' requirements to requests of the batch system.
+        """
         return [(door, door.mapping) for door in self._doors.values() if door.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
-        """Return a number for each mapping script of a site; it grows whenever the script has given another answer."""
+        """Return a number for each site's mapping script, which grows with each new answer or failure of the script."""
         return tuple(door.script.revision for door in self._doors.values() if door.script)
 
     async def ask_scripts(self) -> bool:
-        """Run each site's mapping script for one waiting question; return whether more questions wait."""
+        """Run each site's mapping script for the next of its waiting questions, all at the same time.
+
+        Return whether more questions wait.
+        """
         scripts = [(door.script, door.mapping) for door in self._doors.values()]
         asked = [
             script.answer_next(mapping)
@@ -255,19 +283,22 @@ class CeEndpoints:
         return any(await asyncio.gather(*asked))
 
     def shut(self) -> list[CeEndpoint]:
-        """Return the endpoints to which no pilots may be sent now."""
+        """Return the endpoints to which no pilots may be sent now, since a pause lasts."""
         return [door for door in self._doors.values() if not door.open]
 
     def all(self) -> list[CeEndpoint]:
-        """Return the configured endpoints, and those of local elements that `to` was asked for."""
+        """Return the configured endpoints, and the local ones that an earlier call of `to` has made."""
         return list(self._doors.values())
 
     def has(self, place: CeId) -> bool:
-        """Return whether a computing element has a configured endpoint, or a local one that `to` was asked for."""
+        """Return whether a computing element has a configured endpoint, or a local one that an earlier call of `to` has made."""
         return place in self._doors
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
-        """Return the endpoint of a computing element for a kind of dispatcher; None if it has none of that kind."""
+        """Return the endpoint of a computing element, if its dispatcher is of this kind; None if there is no such endpoint.
+
+        For kind `local` the endpoint is made if the site is one of `local_sites`.
+        """
         place = CeId(site, ce)
         door = self._doors.get(place)
         if door is None and kind == "local" and self._is_here(site):

@@ -1,7 +1,7 @@
 """Judges the health of computing elements by outcomes of jobs, canaries (small test jobs) and pilots, and stores it.
 
-One instance judges at a time. The job manager sends canaries, in the way of all jobs, to elements that are probing or that an
-operator tests.
+One instance judges at a time. The job manager submits the canaries as ordinary jobs: to elements in state `probing`, and to
+those that an operator tests.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,7 +24,10 @@ US = "pilot_submitter"
 
 
 class HealthJudge:
-    """Judges the health of computing elements, on behalf of one instance of the pilot submitter."""
+    """Judges the health of all computing elements in rounds: one instance of the pilot submitter at a time.
+
+    `doors` are the endpoints by which the elements are reached, and `terms` the limits by which health is judged.
+    """
 
     def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
@@ -33,7 +36,7 @@ class HealthJudge:
         self._withdrawn: set[PilotId] = set()
 
     async def look(self) -> None:
-        """Judge all elements once and store changes of their health; then cancel waiting pilots at banned elements.
+        """Judge all elements once and store changes of their health; then cancel pilots that have not started at banned elements.
 
         It does nothing while another instance judges.
         """
@@ -50,7 +53,10 @@ class HealthJudge:
 
     @staticmethod
     async def _unwanted(tx: Transaction, known: dict[CeId, ElementHealth]) -> list[LivePilot]:
-        """Return the pilots at banned elements that have not started, except those for canaries."""
+        """Return the pilots at banned elements that have not started, except at elements where a canary is under way.
+
+        `known` is the stored health of elements.
+        """
         banned = [place for place, health in known.items() if health.state == "banned"]
         if not banned:
             return []
@@ -93,7 +99,10 @@ class HealthJudge:
                 await self._move(tx, place, "probe", health.reason)
 
     async def _tell_doors(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
-        """Store which elements have a paused endpoint, and which have recovered from a pause."""
+        """Store `backing-off` for healthy elements whose endpoint pauses, and end that state where no pause lasts any more.
+
+        `known` is the stored health of elements.
+        """
         shut = {door.place: door for door in self._doors.shut()}
         for place, door in shut.items():
             if known.get(place, ElementHealth()).state == "healthy":

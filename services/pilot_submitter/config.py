@@ -23,15 +23,15 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     local_sites: Lines = []
     """Names or patterns of sites whose local elements are this machine. For other sites no pilot runs here, whatever an ad says."""
     lifeline: Line = ""
-    """A lock file on this machine: its pilots end when the process ends that holds the lock. Empty: none."""
+    """A lock file on this machine. Pilots here end once no process holds its lock. Empty: none."""
     system: Line = ""
-    """A name that marks the pilots of this system on this machine, also those of earlier runs."""
+    """A name that marks the pilots of this system on this machine, so that pilots of earlier runs can be told from other processes."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
     hidden: Lines = []
-    """Directories that payloads in namespaces see empty, besides the pilot's and the sandbox store's."""
+    """Directories that payloads in namespaces see as empty; the directories of pilots and of the sandbox store always are."""
     agent_file: Line = ""
-    """A file with the job agent, from which pilots on this machine are started; empty: from this installation."""
+    """A file with the job agent (the program that a pilot runs) for pilots on this machine; empty: they run that of this installation."""
     python: Line = "python3"
     """The command for Python that runs `agent_file` on this machine."""
     sandboxes_url: Line = ""
@@ -39,22 +39,22 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     sandboxes_authorities: Line = ""
     """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
     most: Count = 16
-    """The most pilots alive at a time, over all computing elements."""
+    """The most pilots alive at a time, over all computing elements. At the limit no more are sent."""
     plan_every_seconds: Seconds = 1.0
     choice: Choice = "room"
-    """How an element is chosen among those that a job fits: by their room, or at random, as SAM-Grid's broker does."""
+    """How an element is chosen among those that a job fits: `room`, by their room for pilots, or at random, as SAM-Grid's broker does."""
     idle_seconds: Seconds = 20.0
     grace_seconds: Seconds = 3.0
-    """Seconds that running jobs have to end when their pilot is told to end."""
+    """Seconds that running jobs have to end by themselves when their pilot must end; after them they are killed."""
     token_seconds: Seconds = 14_400.0
-    """Seconds for which a pilot's token is valid. A living pilot gets a new one in the second half of them."""
+    """Seconds for which a pilot's token is valid. A living pilot is sent a new token in the second half of that time."""
     link: Link = "kafka"
     """How pilots reach the services: `kafka` (the broker itself), or `gateway` (HTTPS, by the address in `[gateway]`)."""
     secret_seconds: Seconds = 1_209_600.0
-    """Seconds within which a pilot sent with a one-time secret must exchange it. It may wait as long in a batch system."""
+    """Seconds in which a pilot that waits in a batch system must start and exchange its one-time secret. After them the secret is invalid."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
-    """Seconds for which a pilot must have been silent before its element's report counts that it is lost.
+    """Seconds of silence after which an element's report that a pilot is lost is believed. Until then its own messages count.
 
     Half a lease: longer than between two renewals, and short enough to be known when the lease ends.
     """
@@ -64,25 +64,25 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     Longer than a job agent goes on without answers (900 s).
     """
     lingering_seconds: Seconds = 120.0
-    """Seconds after its end, or loss, at which a pilot is cancelled that its element still lists as alive."""
+    """Seconds after a pilot's end or loss. If its element still lists the pilot as alive then, the pilot is cancelled."""
 
 
 class PilotSandboxSettings(Section, frozen=True, kw_only=True):
-    """Where the store of sandboxes is (files that go with jobs, or that they leave). Pilots reach a directory by themselves."""
+    """Where the sandbox store is (files that go with jobs, or that they leave). Pilots read and write a directory themselves."""
 
     url: Line
     """`file:///absolute/directory` or `s3://bucket/prefix`. Pilots reach S3 through a gateway: then `sandboxes_url` in `[pilots]` is needed."""
     s3: S3Settings = S3Settings()
-    """The server of a store in S3. Its credentials go with no pilot."""
+    """The S3 server of a store with an `s3:` URL. Its credentials are not sent to pilots."""
 
 
 class PilotGatewaySettings(Section, frozen=True, kw_only=True):
-    """The gateway through which pilots with the link `gateway` reach the services."""
+    """The gateway: an HTTPS server through which pilots with the link `gateway` reach the services."""
 
     url: Line = ""
     """The address of the gateway, `https://HOST:PORT`, as the nodes reach it."""
     authorities: Line = ""
-    """A file, in PEM, with the authorities of its certificate, whose content goes with the pilots; empty: those that nodes trust."""
+    """A PEM file with the authorities that vouch for the gateway's certificate. It is sent to pilots. Empty: they use those of their nodes."""
 
 
 class MappingScriptSettings(Section, frozen=True, kw_only=True):
@@ -100,7 +100,7 @@ class MappingScriptSettings(Section, frozen=True, kw_only=True):
     reads: Annotated[list[Line], msgspec.Meta(max_length=100)] = []
     """Files and directories outside of `/usr` that the script reads, such as a table of nodes or an interpreter."""
     seconds: Annotated[float, msgspec.Meta(gt=0, le=8)] = 5.0
-    """Seconds after which the script is killed."""
+    """How long the script may take for one question, in seconds. After that it is killed, which counts as a failure."""
 
 
 class ElementSettings(Section, frozen=True, kw_only=True):
@@ -126,12 +126,16 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     lifetime_seconds: Seconds = 86_400.0
     """Seconds after its start at which a pilot takes no more jobs."""
     drain_seconds: Seconds = 3_600.0
-    """Seconds that its running jobs have after that. The wall time that a pilot requests is the sum of both."""
+    """Seconds that running jobs have after `lifetime_seconds` until the wall time that their pilot requested is over.
+
+    That wall time is the sum of both settings.
+    """
     follow_every_seconds: Seconds = 10.0
     mapping: LineTable = {}
     """Rules for requesting hosts by jobs' requirements, which override built-in ones.
 
-    Each has an attribute and an option: `GlueHostApplicationSoftwareRunTimeEnvironment = "--constraint={value}"`.
+    Each maps an attribute of hosts to an option of the batch system, such as `GlueHostApplicationSoftwareRunTimeEnvironment =
+    "--constraint={value}"`.
     """
     mapping_script: MappingScriptSettings | None = None
     transfers: TransferSettings | None = None
@@ -160,15 +164,18 @@ class SlurmSettings(ElementSettings, frozen=True, kw_only=True):
 
 
 class ArcSettings(ElementSettings, frozen=True, kw_only=True):
-    """An ARC computing element with a REST interface. We identify ourselves by a proxy or a token; both may be renewed at any time."""
+    """An ARC computing element with a REST interface. The service authenticates by a proxy certificate or a token.
+
+    Both files may be replaced at any time.
+    """
 
     url: Annotated[str, msgspec.Meta(pattern="^https://", max_length=4_096)]
     """The element's URL, such as `https://ce.example.org/arex`."""
     queue: Line = ""
     proxy: Line = ""
-    """The file with our proxy certificate, its key and its chain; empty: none."""
+    """The file with the service's proxy certificate, its key and its chain; empty: none."""
     token: Line = ""
-    """The file with our bearer token; empty: none."""
+    """The file with the service's bearer token; empty: none."""
     authorities: Line = ""
     """The file with the certificates of trusted authorities; empty: those of this machine."""
     staging: bool = False

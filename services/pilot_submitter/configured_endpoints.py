@@ -40,13 +40,13 @@ PASSED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "WMS_SYSTEM", "WM
 LSF_PROFILE = ("LSF_ENVDIR", "LSF_SERVERDIR", "LSF_BINDIR", "LSF_LIBDIR", "LD_LIBRARY_PATH")
 """The environment variables of LSF's profile, which its tools need."""
 PASSED_TO_TOOLS = ("PATH", "HOME", "LANG", "LC_ALL", "USER", "LOGNAME", "CONDOR_CONFIG", *LSF_PROFILE)
-"""The environment variables that a batch system's tools inherit from the service, and with them the pilots."""
+"""The environment variables that a batch system's tools inherit from the service. Pilots that they submit inherit them too."""
 
 
 def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> CeEndpoints:
-    """Return the endpoints of all configured computing elements. Raise Rejected if an element is configured twice.
+    """Return the endpoints of all configured computing elements; `environment` has the environment variables of this process.
 
-    It also raises Rejected if a mapping script cannot run in a sandbox. `environment` is that of this process.
+    Raise Rejected if an element is configured twice, or if a mapping script cannot run in a sandbox.
     """
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     place = Path(config.pilots.directory)
@@ -83,7 +83,10 @@ def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerm
 
 
 def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> ScriptAnswers | None:
-    """Return the answers of a site's mapping script, None without one; raise Rejected if it cannot run in a sandbox."""
+    """Return an object that runs the mapping script of element `place` and caches its answers; None without settings for one.
+
+    Raise Rejected if the script cannot run in a sandbox.
+    """
     if settings is None:
         return None
     reads = tuple(Path(each).absolute() for each in settings.reads)
@@ -174,14 +177,20 @@ def _arc(settings: ArcSettings) -> ArcDispatcher:
 def _shared_agent(
     agent: list[str], settings: ElementSettings | PilotFactorySettings, directory: Path
 ) -> list[str]:
-    """Return the command line of agents on nodes that share a directory: the command `agent`, unless they get one file."""
+    """Return the command line of a job agent on nodes that share `directory` with this machine.
+
+    It runs the configured agent file, which is copied to `directory`; without one, `agent`, or else this installation's agent.
+    """
     if settings.agent_file:
         return AgentFile(Path(settings.agent_file), settings.python).shared_argv(directory)
     return agent or agent_argv()
 
 
 def _carried_agent(settings: ElementSettings) -> tuple[list[str], Path | None]:
-    """Return the command line of agents on nodes that share nothing, and the file that goes with each pilot, if one does."""
+    """Return the command line of a job agent on nodes that share no directory, and the agent file that is sent with each pilot.
+
+    The file is None if none is configured: then the command is the configured one, or that of this installation.
+    """
     if not settings.agent_file:
         return settings.agent or agent_argv(), None
     file = AgentFile(Path(settings.agent_file), settings.python)

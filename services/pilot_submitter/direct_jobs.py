@@ -1,8 +1,8 @@
 """Jobs that are sent directly as batch jobs: this service holds their leases and reports on them, in place of a job agent.
 
-A stored pilot stands for each job. It asks, accepts, renews and reports by the same messages as a pilot at a site. The
-answers are read from the database. All state is in the database and at the elements, so that another instance can go on
-after a crash.
+A stored pilot stands for each job. Under its id the service asks for the job, accepts it, renews its lease and reports on it,
+by the same messages as a pilot at a site. It reads the answers from the database. All state is in the database and at the
+elements, so that another instance can go on after a crash.
 """
 
 import asyncio
@@ -48,9 +48,9 @@ HELD_SECONDS = 30.0
 """Seconds of silence of the instance that holds a job, after which another one takes the job over."""
 ASK_AGAIN_SECONDS = 5.0
 MARGIN_SECONDS = 10.0
-"""Seconds by which the lease passed on to the batch job is shorter, since shared file systems show changes late.
+"""Seconds by which the batch job's copy of its lease ends before the lease: shared file systems show changes late.
 
-It is at most a third of the time left.
+The margin is at most a third of the time that the lease has left.
 """
 
 
@@ -58,7 +58,7 @@ class Sender(Protocol):
     """An object that can send messages, such as a connection to the message broker."""
 
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
-        """Send a message to a topic, under a partition key, authenticated by a token."""
+        """Send a message to a topic, under a partition key. `token` authenticates the sender; empty: without a token."""
 
 
 class DirectJobs:
@@ -75,7 +75,10 @@ class DirectJobs:
         sandboxes: PilotSandboxSettings,
         directory: Path,
     ) -> None:
-        """`maker` makes the tokens under which it acts for each job. In `directory` inputs are unpacked before their jobs are sent."""
+        """Build the keeper of direct jobs; `maker` makes the tokens under which it acts for each job.
+
+        `sandboxes` says where the sandbox store is. Inputs of a job are unpacked below `directory` before it is sent.
+        """
         self._db = db
         self._sender = sender
         self._doors = doors
@@ -91,8 +94,8 @@ class DirectJobs:
     async def look(self) -> None:
         """Do the next step for each directly sent job that this instance holds, such as to accept, send, renew or report it.
 
-        Jobs whose holder is silent are taken over. A job whose step fails for an unreachable service is tried again by the next
-        call.
+        Jobs whose holder is silent are taken over. If an element or service does not answer, the step is tried again by the
+        next call.
         """
         async with self._db.transaction() as tx:
             held = await direct_job.hold(tx, self._instance_id, HELD_SECONDS, AT_ONCE)
@@ -139,7 +142,7 @@ class DirectJobs:
             await self._tell(job, step)
 
     async def _tell(self, job: DirectJob, step: DirectStep) -> None:
-        """Send the message that a job agent would send for this step."""
+        """Send the message that a job agent would send for this step; for `give up`, fail the placement instead."""
         attempt = (job.attempt_id,)
         if step == "ask":
             await self._ask(job)
@@ -216,7 +219,11 @@ class DirectJobs:
     # --- the batch job ----------------------------------------------------------------------------
 
     async def _send(self, door: CeEndpoint, job: DirectJob) -> None:
-        """Unpack the inputs of the job, and send it to its element. It begins once its lease is passed on to it."""
+        """Unpack the job's inputs and submit the batch job; do nothing while its endpoint (`door`) pauses.
+
+        The batch job waits until its lease is written to its directory, and then begins. A job whose inputs cannot be had is
+        reported as failed, a refused one as declined.
+        """
         if not door.open:
             return
         try:
@@ -263,7 +270,7 @@ class DirectJobs:
         )
 
     async def _note(self, job: DirectJob, seen: PilotSighting) -> None:
-        """Store that the element has the job, as it reports (`seen`)."""
+        """Store that the element has accepted the job, by the element's report `seen`."""
         followed = Followed(
             pilot_id=job.pilot_id,
             state="Submitted" if seen.ended else seen.state,
@@ -276,7 +283,10 @@ class DirectJobs:
             await placement.mark(tx, PlacementEvent.SEND, PlacementState.SENT, [mark])
 
     async def _finish(self, dispatcher: DirectDispatcher, job: DirectJob, seen: PilotSighting) -> None:
-        """Fetch the outputs of an ended job, and report its end."""
+        """Fetch the outputs of an ended batch job and report its end, by the element's last report `seen`.
+
+        A job that is past its latest start and never began is declined instead.
+        """
         end = await dispatcher.collect(job.pilot_id)
         if job.is_late and not job.stop_requested and not has_begun(job, end, seen):
             await self._tell(job, "decline")

@@ -15,7 +15,7 @@ from wms.transfer import SandboxStore, keep, select
 
 TAIL_BYTES = 4_000
 _LIMITS = {"timeout": Code.WALL_LIMIT, "deadline": Code.WALL_LIMIT, "out_of_memory": Code.MEMORY_LIMIT}
-"""The words by which batch systems name the limits that they enforce, with the code of each."""
+"""The words by which batch systems name an exceeded limit, each with the reason code that users see."""
 
 
 class DirectVerdict(NamedTuple):
@@ -31,7 +31,8 @@ def verdict(
 ) -> DirectVerdict:
     """Return how an attempt of a directly sent job ended.
 
-    `seen` is the batch system's report on the batch job, and `end` what the batch job itself left of its end.
+    `seen` is the batch system's last report on the batch job. `end` is what the batch job wrote of its own end, such as its
+    exit code.
     """
     if job.stop_requested:
         return DirectVerdict("killed", Code.KILLED_BY_USER, f"{job.stop_requested} was ordered")
@@ -60,16 +61,16 @@ def _not_begun(job: DirectJob, seen: PilotSighting) -> DirectVerdict:
 
 
 def _sent(found: DirectVerdict, seen: PilotSighting) -> DirectVerdict:
-    """Return the verdict by the exit code, unless the middleware could not send the outputs of a job that ended well."""
+    """Return `found`, the verdict by the exit code; a failure if the middleware could not send the outputs of a job that ended well."""
     if found.outcome == "done" and seen.staging == "failed":
         return DirectVerdict("failed", Code.OUTPUT_FAILED, seen.reason)
     return found
 
 
 def has_begun(job: DirectJob, end: DirectEnd, seen: PilotSighting) -> bool:
-    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job left.
+    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job wrote (`end`).
 
-    A batch job that runs, and finds a corrupt input, never starts the program.
+    It has not if the element reports a corrupt input (`seen`), even if the batch job ran.
     """
     if seen.staging == "corrupt":
         return False
@@ -128,7 +129,7 @@ def result_of(
 
 
 def refused_input(job: DirectJob, fault: Rejected) -> Result:
-    """Return the result of a job that failed because its inputs cannot be had (`fault`)."""
+    """Return the result of a job that failed before its start because its inputs cannot be had; `fault` is the reason."""
     return Result(
         job_id=job.job_id,
         epoch=job.epoch,
@@ -142,9 +143,9 @@ def refused_input(job: DirectJob, fault: Rejected) -> Result:
 def _stored(
     store: SandboxStore, directory: Path, description: JobDescription
 ) -> tuple[SandboxRef | None, str, tuple[str, ...]]:
-    """Store what the job printed and the files that its patterns choose.
+    """Store what the job printed, and the files that its output patterns match, from the batch job's `directory`.
 
-    Return the stored sandbox, why some are not stored (empty if all are), and the patterns that matched no file.
+    Return the stored sandbox, a text on why files are not stored (empty if all are), and the patterns that matched no file.
     """
     printed: dict[str, Path | bytes] = {
         STDOUT: _head(directory / STDOUT, description.stdout_limit),

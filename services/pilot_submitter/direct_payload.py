@@ -21,10 +21,10 @@ async def payload_of(
     directory: Path,
     staged: StagedFiles = NO_FILES,
 ) -> DirectPayload:
-    """Return the payload of a job, with its input sandboxes unpacked into `directory`, which is emptied first.
+    """Return the payload of a job, with its input sandboxes unpacked into `directory`, whose earlier content is removed.
 
-    `staged` are its files by URL (`direct_staging`). Raises Rejected if its inputs cannot be had, and Unavailable if the store
-    does not answer.
+    `staged` are the files by URL that the element's middleware is to move. Raise Rejected if the inputs cannot be had, and
+    Unavailable if the store does not answer.
     """
     await asyncio.to_thread(_made_anew, directory)
     for sandbox in description.input_sandbox:

@@ -14,7 +14,7 @@ NOT_STAGED = "nothing moves files by URL there for a job that is sent directly"
 
 
 def direct_fault(description: JobDescription, dispatcher: Dispatcher, access: AccessRules) -> str:
-    """Return why a job cannot be sent directly through a dispatcher, or its files by URL cannot be moved; empty if it can.
+    """Return why a job cannot be sent directly through a dispatcher, or why its files by URL cannot be moved; empty if it can.
 
     `description` is that of this one job, with the values of a job array filled in. `access` are the site's rules on URLs.
     """
@@ -28,9 +28,10 @@ def direct_fault(description: JobDescription, dispatcher: Dispatcher, access: Ac
 
 
 def staged_files(description: JobDescription, dispatcher: Dispatcher, access: AccessRules) -> StagedFiles:
-    """Return the files by URL that a job's middleware is to move: of each input the first replica that it can fetch.
+    """Return the files by URL that the dispatcher's middleware is to move for a job.
 
-    Raises Rejected (URL_REFUSED) with the reason if it cannot move one of them, or the site's rules exclude its URL.
+    For each input, the first replica that the middleware can fetch is chosen. Raise Rejected (URL_REFUSED) if a file cannot be
+    moved, or the site's rules (`access`) exclude its URL.
     """
     if not description.inputs and not description.outputs:
         return StagedFiles()

@@ -1,4 +1,4 @@
-"""Decides the next step for a job sent directly as a batch job, by its lease, its element's report and its user's orders."""
+"""Decides the next step for a job sent directly as a batch job: by its lease, its element's report and its user's orders to stop it."""
 
 from typing import Literal
 
@@ -10,20 +10,21 @@ DirectStep = Literal[
 ]
 """The steps, which the service does in place of a job agent.
 
-ask: ask the matcher for the job. give up: nobody offered it, so its placement fails. accept, decline: answer the offer, or return
-the lease. send: submit the batch job. note: store that it was submitted. start, renew, finish: report that it runs, goes on, or
-has ended. cancel: cancel the batch job. forget: cancel it, as its lease is lost.
+ask: ask the matcher for the job. give up: fail the placement, since no matcher offered the job in time. accept: accept the
+offer. decline: return the offer or the lease. send: submit the batch job. note: store that it was submitted. start, renew,
+finish: report that the job runs, goes on, or has ended. cancel: cancel the batch job, as its user ordered or since it is late.
+forget: cancel the batch job, since its lease is lost.
 """
 
 
 PATIENCE_SECONDS = 60.0
-"""Seconds in which the matcher must offer the job; after them the job does not fit there."""
+"""How long the matcher has to offer the job, in seconds. After that the job counts as not fitting there, and its placement fails."""
 
 
 def next_step(job: DirectJob, seen: PilotSighting | None) -> DirectStep:
     """Return the next step for a directly sent job.
 
-    `seen` is the element's report on the batch job; None if it does not answer now.
+    `seen` is the element's report on the batch job; None if the element does not answer now, or was not asked.
     """
     if job.phase is None:
         return _without_lease(job)

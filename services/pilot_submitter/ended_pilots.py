@@ -1,17 +1,18 @@
-"""Revokes the tokens of ended pilots that came through a gateway, so that a copied token is of no use after its pilot."""
+"""Revokes the tokens of ended pilots that reached the services through a gateway, so that nobody can use a copy of them."""
 
 from wms.db import pilot_secret
 from wms.db.database import Database
 
 ENDED_SECONDS = 60.0
-"""Seconds after its end at which a pilot's token is revoked. Its last reports, which may be repeated, have been answered by then."""
+"""Seconds after a pilot's end at which its token is revoked. By then its last reports have been answered, also repeated ones."""
 SOURCE = "pilot_submitter"
 
 
 async def revoke_ended(db: Database, token_seconds: float) -> None:
-    """Revoke pilots that ended a while ago, until their tokens, which are valid for `token_seconds`, have expired.
+    """Revoke the tokens of pilots of a gateway that ended over `ENDED_SECONDS` ago.
 
-    Pilots that were only lost from sight keep theirs.
+    `token_seconds` is how long tokens are valid: after that the revocation is over. Pilots with which their element only lost
+    contact keep their tokens, since they may still work.
     """
     async with db.transaction() as tx:
         await pilot_secret.revoke_ended(tx, since=ENDED_SECONDS, token_seconds=token_seconds, by=SOURCE)

@@ -1,4 +1,4 @@
-"""What pilots are told of the gateway: its address, and the certificates of its authorities."""
+"""The gateway's part of a pilot's configuration: its address, and the certificates of the authorities that vouch for it."""
 
 from pathlib import Path
 
@@ -8,13 +8,13 @@ from wms.gateway.address import checked_url
 from wms.runtime.pilot_config import GatewayAccess
 
 AUTHORITIES_BYTES = 200_000
-"""How many bytes of certificates go with each pilot at most."""
+"""The most bytes of certificates that are sent with each pilot. A larger file is refused when the service starts."""
 
 
 def gateway_access(settings: PilotGatewaySettings) -> GatewayAccess:
-    """Return the table of a pilot's configuration for the gateway; it is empty without a gateway.
+    """Return the `[gateway]` table of a pilot's TOML configuration; empty if no gateway is set.
 
-    Raise Rejected if the address is none, is not encrypted, or if the file of authorities cannot be read.
+    Raise Rejected if the address is not an https URL, or the file of certificate authorities cannot be read.
     """
     if not settings.url:
         return GatewayAccess()

@@ -1,7 +1,7 @@
-"""Requests for hosts: which special requests pilots are sent with, so that they get hosts (nodes) that waiting jobs require.
+"""Requests for hosts (nodes): the special requests to the batch system by which pilots get the hosts that waiting jobs require.
 
-The plan chooses the class of a pilot, that is, its special requests. A class that the batch system refuses, or that only the node
-itself can judge, pauses for longer with each try, until a pilot of it has found work.
+Pilots with the same special requests are a class. A class pauses, longer each time, if the batch system refuses it, or if only
+the node can judge whether it fits. The pauses end once a pilot of the class has found work.
 """
 
 from collections.abc import Callable, Iterable
@@ -62,11 +62,17 @@ class HostRequests:
         return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
 
     def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
-        """Return what a pilot requests of the batch system: what its class requests, else what is usual at the endpoint (`door`)."""
+        """Return what a pilot requests of the batch system: what its class requests; else what is usual at the endpoint (`door`).
+
+        `element` is the pilot's computing element.
+        """
         return self._requests.get(_name(pilot)) or door.request(element)
 
     def sent(self, pilots: Iterable[NewPilot]) -> None:
-        """Record that pilots are sent. A class whose fit only the node can judge pauses after each try."""
+        """Record that these pilots are being sent.
+
+        If only the node can judge whether a pilot fits a class, the class pauses after each such call.
+        """
         for each in pilots:
             if each.asks:
                 log.info("host asked for", pilot=each.pilot_id, reason=each.reason)
@@ -74,11 +80,14 @@ class HostRequests:
                 self._failed(_name(each), "no pilot has found such a node yet")
 
     def refused(self, pilot: NewPilot, why: str) -> None:
-        """Record that a batch system refused a pilot, so that its class pauses, and no other."""
+        """Record that a batch system refused a pilot for the reason `why`: its class pauses, and no other pilots do."""
         self._failed(_name(pilot), why)
 
     def seen(self, supplies: Iterable[Supply]) -> None:
-        """End the pauses of those classes of which a live pilot has found work; to be called when a plan begins."""
+        """End the pauses of those classes of which a live pilot has found work; to be called when a plan begins.
+
+        `supplies` are the groups of live pilots.
+        """
         if len(self._requests) > _KEPT:
             self._requests.clear()
             self._unsure.clear()
@@ -103,7 +112,10 @@ class HostRequests:
         return door.script if door else None
 
     def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoided:
-        """Return the reason to send no pilots; queue the question for the site's mapping script if its answer is missing."""
+        """Return the reason in `found` to send no pilots for these requirements to an element.
+
+        If that is a missing answer of the site's mapping script, the question is queued on behalf of the jobs' owner.
+        """
         script = self._script(element)
         if script and found.question:
             script.want(found.question, (requirements.vo, requirements.owner))
@@ -121,7 +133,7 @@ class HostRequests:
 
 
 def _is_old(found: Forwarded | None, script: ScriptAnswers) -> bool:
-    """Return whether a mapping script has answered since the requirements were judged."""
+    """Return whether a mapping script has given another answer since these requirements were judged with the result `found`."""
     if found is None or not found.question:
         return False
     return why_avoided(script.answers.get(found.question)) != found.avoided

@@ -1,4 +1,4 @@
-"""Makes what a pilot is sent with: its configuration, its token and its request to the batch system."""
+"""Makes what a pilot is sent with: its configuration, its token or one-time secret, and its request to the batch system."""
 
 from collections.abc import Sequence
 
@@ -26,14 +26,17 @@ from wms.site import ComputingElement, ad_of
 from wms.transfer.movers import TransferSettings
 
 NO_OWNER = "pilot_submitter"
-"""The owner in the tokens of generic pilots, which run jobs of all owners of a VO."""
+"""The owner in the tokens of generic pilots, which run jobs of all owners of a VO. It is the service's own name."""
 
 BOUND_IDLE_SECONDS = 90.0
-"""The least seconds for which a pilot sent for one job asks for it. Matchers that missed the job find it within 30 s."""
+"""The least seconds for which a pilot that was sent for one job waits for it. A matcher that missed the job finds it within 30 s."""
 
 
 class PilotFactory:
-    """Makes orders for dispatchers to send pilots, and new tokens for living pilots."""
+    """Makes orders for dispatchers to send pilots, and new tokens for living pilots.
+
+    `key` signs the tokens. `orders` derives the keys and one-time secrets of pilots.
+    """
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
@@ -55,15 +58,15 @@ class PilotFactory:
         return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
     def transfers(self, door: CeEndpoint) -> TransferSettings:
-        """Return the settings for files by URL of jobs at this endpoint (`door`): its own, or those of all elements."""
+        """Return the settings for files by URL of jobs at this endpoint (`door`): the endpoint's own, or those of all elements."""
         return door.terms.transfers or self._transfers
 
     def link(self, door: CeEndpoint) -> Link:
-        """Return how pilots sent through this endpoint (`door`) reach the services."""
+        """Return how pilots sent through this endpoint (`door`) reach the services: by Kafka, or by the gateway."""
         return door.terms.link or self._pilots.link
 
     async def store(self, tx: Transaction, sent: Sequence[NewPilot]) -> None:
-        """Store pilots before they are sent, and the hashes of the one-time secrets of those that reach a gateway."""
+        """Store pilots before they are sent; of those that reach the services by a gateway, the hashes of their one-time secrets too."""
         await pilot.insert(tx, sent, self.token_seconds)
         digests = {
             each.pilot_id: self._orders.secrets_of(each.pilot_id)[0].digest
@@ -80,9 +83,10 @@ class PilotFactory:
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> PilotRequest:
-        """Return the order to send one pilot, by which its dispatcher submits it; `request` None: the usual one of the endpoint (`door`).
+        """Return the order by which the dispatcher of endpoint `door` submits one pilot to `element`.
 
-        It takes its credential along, or a one-time secret if it reaches a gateway.
+        It contains the pilot's token and key, or a one-time secret if the pilot uses a gateway. `request` is what the pilot
+        requests of the batch system; None: what is usual at the endpoint. `purpose` describes the jobs that it is for.
         """
         request = request or door.request(element)
         return PilotRequest(
@@ -102,19 +106,19 @@ class PilotFactory:
         return self.credential(sent).text
 
     def credential(self, pilot: NewPilot | TokenDue) -> PilotCredential:
-        """Return a new token of a pilot, and its key."""
+        """Return a new signed token for a pilot, and the pilot's key, by which it reads messages encrypted for it."""
         return PilotCredential(self.token(pilot), self._orders.of_pilot(pilot.pilot_id))
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
-        """Return a new token for a living pilot, with the rights of its present one, encrypted for that pilot."""
+        """Return a message with a new token for a living pilot, with the same rights as its present one, encrypted for that pilot."""
         token = self.token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
     def token(self, pilot: NewPilot | TokenDue) -> str:
-        """Return a signed token that allows what the pilot may do: at its element, for its VO, owner or job.
+        """Return a signed token that states what the pilot may do; it is valid for `token_seconds`.
 
-        It binds the pilot to itself, its site, its element and its VO. A private pilot is bound to its owner and group as well, and
-        lacks the right of a generic one. A pilot sent for a placement is bound to its job.
+        It names the pilot, its site, its element and its VO. The token of a private pilot names its owner and group too, and
+        lacks the right to take jobs of all owners. That of a pilot sent for a placement names its job.
         """
         claims = Claims(
             kind="pilot",
@@ -132,7 +136,7 @@ class PilotFactory:
     def _idle_seconds(self, sent: NewPilot) -> float:
         """Return the seconds without a job after which a pilot ends.
 
-        A bound pilot that ends without its job fails the placement.
+        A pilot that was sent for one job waits longer, since its placement fails if it ends without the job.
         """
         idle = self._pilots.idle_seconds
         return idle if sent.job_id is None else max(idle, BOUND_IDLE_SECONDS)
@@ -180,20 +184,23 @@ class PilotFactory:
         )
 
     def _store(self, door: CeEndpoint) -> Table:
-        """Return how pilots of an endpoint (`door`) reach the sandbox store."""
+        """Return the `[sandboxes]` table of a pilot's configuration: how pilots of an endpoint (`door`) reach the sandbox store."""
         if door.terms.sandboxes_url:
             return {"url": door.terms.sandboxes_url, "authorities": door.terms.sandboxes_authorities}
         return {"url": self._sandboxes, "authorities": self._pilots.sandboxes_authorities}
 
     def _way(self, link: Link) -> dict[str, Table]:
-        """Return the table by which the pilot reaches the services. Access to the broker goes with no pilot that needs none."""
+        """Return the `[gateway]` or `[kafka]` table of a pilot's configuration, by its `link`.
+
+        A pilot with a gateway gets no access to Kafka.
+        """
         if link == "gateway":
             return {"gateway": msgspec.to_builtins(self._gateway)}
         return {"kafka": msgspec.to_builtins(self._kafka)}
 
 
 def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
-    """Return what a batch system may be told of a pilot for its policies: its request, and its purpose (the jobs it is for)."""
+    """Return what a batch system may be told of a pilot for its own policies: its VO, its request, and the jobs that it is for."""
     return JobPolicy(
         vo=vo,
         owner_groups=purpose.owner_groups,
@@ -206,7 +213,7 @@ def policy_of(vo: str, request: Request, purpose: Purpose) -> JobPolicy:
 
 
 def _tables(settings: TransferSettings) -> dict[str, Table]:
-    """Return the settings as tables of a pilot's configuration; none if they are the agent's own defaults."""
+    """Return the settings for files by URL as tables of a pilot's TOML configuration; empty if they are the job agent's own defaults."""
     if settings == TransferSettings():
         return {}
     table = msgspec.to_builtins(settings)

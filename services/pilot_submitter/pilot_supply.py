@@ -13,9 +13,10 @@ from wms.site import Resource
 
 
 def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
-    """Return a group of equal living pilots as the planner counts them, with the resource that each offers now.
+    """Return a group of equal living pilots (`supply`) as the planner counts them, with the resource that each offers now.
 
-    `asked` are the CPU times that waiting jobs request, ascending; `sharing` are the groups that share private pilots.
+    `asked` are the CPU times in seconds that waiting jobs request, ascending. `sharing` are the groups whose private pilots run
+    jobs of all their members.
     """
     running = supply.state in ("Running", "Draining")
     ending = supply.state == "Draining" or (running and supply.lasts == 0 and bool(asked))
@@ -36,14 +37,20 @@ def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGr
 
 
 def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource | None:
-    """Return a pilot's resource with the present job sharing of its group, if the pilot is private."""
+    """Return a pilot's resource; for a private pilot, with the present setting of its group on sharing pilots among members.
+
+    `sharing` are the groups that share. None stays None.
+    """
     if resource is None or resource.generic:
         return resource
     return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
 
 
 def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
-    """Return the resources left of running pilots; as CPU time, the longest requested one that still fits. None if unknown."""
+    """Return the resource that each of these running pilots has left, with `free` slots; None if what they were sent with is unknown.
+
+    Its CPU time is the longest in `asked` (CPU times that waiting jobs request) that still fits.
+    """
     whole = _sent(supply.resource)
     if whole is None:
         return None
@@ -60,7 +67,7 @@ def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None
 
 @lru_cache(maxsize=4_096)
 def _sent(resource: str) -> Resource | None:
-    """Return the resource stored with pilots when they were sent; None if none was stored or it is out of bounds."""
+    """Return the resource, given as JSON, that was stored with pilots when they were sent; None if empty or out of bounds."""
     try:
         return msgspec.json.decode(resource, type=Resource) if resource else None
     except msgspec.DecodeError:

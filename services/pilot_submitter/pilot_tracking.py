@@ -18,15 +18,21 @@ from wms.job.reasons import Code
 log = structlog.get_logger()
 
 ARRIVING_SECONDS = 60.0
-"""Seconds after it was stored for which a pilot may be on its way, so that its element does not know it yet."""
+"""Seconds after a pilot was stored in which its element may not know it yet. Until then such a report is ignored."""
 SETTLED_SECONDS = 20.0
-"""Seconds after a pilot's end at which its element should have the pilot's output."""
+"""Seconds after a pilot's end at which its element should have the pilot's output. It is fetched from then on."""
 LINGERING_SECONDS = 120.0
-"""Seconds after a pilot's end by which its element should list it as ended. Otherwise a process of it is stuck."""
+"""Seconds after a pilot's end by which its element should list it as ended. After that a process of the pilot counts as stuck.
+
+The pilot's output so far is fetched then, and the pilot is cancelled.
+"""
 GIVEN_UP_SECONDS = 1_200.0
-"""Seconds of silence after which a pilot is lost, though its element lists it as running. A job agent without answers ends sooner."""
+"""Seconds of silence after which a pilot counts as lost, though its element lists it as running.
+
+A job agent that gets no answers ends sooner than that.
+"""
 ASKED_FOR_SECONDS = 3_600.0
-"""Seconds after a pilot's end for which the service tries to fetch its output."""
+"""Seconds after a pilot's end for which the service tries to fetch the pilot's output. After that it is given up."""
 OUTPUTS_AT_ONCE = 100
 
 
@@ -46,13 +52,19 @@ class PilotTracking:
         self._doors = doors
         self._settled_seconds = settled_seconds
         self.silent_seconds = silent_seconds
-        """Seconds without a message after which a pilot with jobs counts as silent."""
+        """Seconds without a message after which an element's report that a pilot is lost is believed.
+
+        The planner counts no free slots of a pilot with jobs that is silent for so long.
+        """
         self._given_up_seconds = given_up_seconds
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
     def sending(self) -> Iterator[set[PilotId]]:
-        """Return a context with a set: pilots that the caller adds are being sent, and `follow` does not read their states meanwhile."""
+        """Return a context with an empty set, to which the caller adds the ids of pilots that it is sending.
+
+        `follow` does not read the states of these pilots until the context ends.
+        """
         names: set[PilotId] = set()
         self._sending.append(names)
         try:
@@ -62,7 +74,7 @@ class PilotTracking:
             self._sending = [each for each in self._sending if each is not names]
 
     async def follow(self) -> None:
-        """Read the states of pilots at every endpoint that is due, and store changes."""
+        """Read the states of pilots at every endpoint whose interval between readings is over, and store changes."""
         async with self._db.transaction() as tx:
             alive = await pilot.alive(tx)
         arrived = [each for each in alive if not any(each.pilot_id in names for names in self._sending)]
@@ -81,9 +93,9 @@ class PilotTracking:
         await self.note(news)
 
     def _given_up(self, sighting: PilotSighting, known: LivePilot) -> PilotSighting:
-        """Return the element's report on a pilot.
+        """Return the element's report on a pilot (`sighting`), or a report that it is lost.
 
-        A pilot that is listed as running and silent for too long is reported as lost.
+        A pilot is lost if it is listed as running, and has been silent for `given_up_seconds`. `known` is the stored pilot.
         """
         if sighting.state != "Running" or known.unheard is None or known.unheard < self._given_up_seconds:
             return sighting
@@ -93,7 +105,8 @@ class PilotTracking:
     async def note(self, sightings: Iterable[PilotSighting]) -> None:
         """Store pilot states that dispatchers reported, in a transaction of its own.
 
-        Leases of pilots that have ended without being lost are shortened, so that their jobs wait again soon.
+        Leases of pilots that ended end within seconds, so that their jobs wait again. Pilots that were lost keep theirs, as
+        they may still work.
         """
         news = list(sightings)
         if not news:
@@ -115,7 +128,10 @@ class PilotTracking:
             log.info("pilot changed", pilot=each.pilot_id, state=each.state, reason=each.reason)
 
     async def fetch_outputs(self) -> bool:
-        """Fetch and store the outputs of ended pilots, and remove the pilots from their elements; return whether there are more."""
+        """Fetch and store the outputs of up to `OUTPUTS_AT_ONCE` ended pilots, and remove these pilots from their elements.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             ended = await pilot.unfetched(
                 tx, within=ASKED_FOR_SECONDS, since=self._settled_seconds, limit=OUTPUTS_AT_ONCE
@@ -137,9 +153,10 @@ class PilotTracking:
         return True
 
     async def _gone(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
-        """Return the pilots that their element no longer lists as alive, and those that have lingered there for long.
+        """Return those of these ended pilots whose outputs are to be fetched now.
 
-        The output so far of lingering ones is taken; `StrayPilots` cancels them.
+        These are the ones that their element no longer lists as alive, that were lost, or that ended over `LINGERING_SECONDS`
+        ago. `StrayPilots` cancels those that are still listed.
         """
         sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
         there = {each.pilot_id for each in sightings if not each.ended}
@@ -161,9 +178,9 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
 
 
 def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Record at an endpoint whether its pilots work: one that reported is a success, one that died before is a failure.
+    """Record at an endpoint (`door`) whether its pilots work: a success if any of them has reported, else a failure if one died.
 
-    A pilot that never arrived says nothing of the endpoint: its sender died.
+    `news` are the element's reports of changed states. A pilot that never arrived there is no failure of the endpoint.
     """
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     arrived = {each.pilot_id for each in pilots if each.state != "Submitting"}

@@ -17,11 +17,11 @@ log = structlog.get_logger()
 
 AT_ONCE = 500
 OVER_SECONDS = 30.0
-"""Seconds after the end of its job by which a pilot that was sent for it ends by itself."""
+"""How long a pilot that was sent for one job has to end by itself after the job's end, in seconds. After that it is cancelled."""
 
 
 class PlacementWatch:
-    """Fails placements that cannot start their jobs, and cancels pilots without a placement. Any number of instances may run."""
+    """Fails placements whose jobs can no longer start, and cancels pilots whose placement is over. Any number of instances may run."""
 
     def __init__(self, db: Database, doors: CeEndpoints, *, over_seconds: float = OVER_SECONDS) -> None:
         self._db = db
@@ -29,7 +29,10 @@ class PlacementWatch:
         self._over_seconds = over_seconds
 
     async def look(self) -> bool:
-        """Mark placements whose pilots have arrived, and fail those whose jobs cannot start any more; return whether there may be more."""
+        """Store which placements' pilots have arrived, and fail placements whose jobs cannot start any more.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             await placement.arrived(tx)
         # In a transaction of its own: it locks jobs first, as all others do.
@@ -44,7 +47,10 @@ class PlacementWatch:
         return len(doomed) == AT_ONCE and bool(failed)
 
     async def clear(self) -> bool:
-        """Cancel pilots whose placements are over at their elements, and store that they have ended; return whether there may be more."""
+        """Cancel pilots whose placements ended some time ago, at their elements, and store that the pilots have ended.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             found = await pilot.unbound(tx, since=self._over_seconds, limit=AT_ONCE)
         by_door = {door: some for door, some in self._doors.behind(found).items() if door.reachable}
@@ -52,9 +58,9 @@ class PlacementWatch:
         return len(found) == AT_ONCE and bool(by_door)
 
     async def _cancel(self, door: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:
-        """Cancel pilots at their element, and store that they are over.
+        """Cancel pilots at their element (`door`), and store that they have ended. Without an answer nothing is stored.
 
-        A cancellation that is lost is repeated (`stray_pilots`).
+        `stray_pilots` repeats a cancellation that the batch system lost.
         """
         names = [each.pilot_id for each in pilots]
         if await door.ask(_done(door, names)) is None:

@@ -1,7 +1,7 @@
 """Carries out placements: sends a pilot for each, which may run only the job that the resource broker placed.
 
-A pilot is stored with its placement before it is sent. Whatever dies then, tracking finds out whether the pilot arrived, and the
-placement follows it (`placement_watch`).
+A pilot is stored with its placement before it is sent. After a crash, pilot tracking finds out whether the pilot arrived. The
+placement then fails or goes on (`placement_watch`).
 """
 
 import asyncio
@@ -33,9 +33,9 @@ log = structlog.get_logger()
 
 SOURCE = "pilot_submitter"
 AT_ONCE = 100
-"""The most placements that one round carries out."""
+"""The most placements that one round carries out. The rest follows in the next round at once."""
 TAKEN_SECONDS = 60.0
-"""Seconds after which another instance may take over a placement for which no pilot was stored."""
+"""How long one instance has to store a pilot for a placement that it took, in seconds. After that another instance may take it."""
 
 
 class Shipment(NamedTuple):
@@ -66,7 +66,10 @@ class Placing:
         self._mark = ""
 
     async def send(self) -> bool:
-        """Store and send pilots for ordered placements, and fail those that cannot be sent; return whether there may be more."""
+        """Store and send pilots for up to `AT_ONCE` ordered placements, and fail those that cannot be sent.
+
+        Return whether there may be more.
+        """
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
                 elements = {each.ce_id: each for each in await ad.fresh(tx)}
@@ -98,7 +101,10 @@ class Placing:
     async def _stored(
         self, tx: Transaction, taken: Sequence[Placement], elements: Mapping[CeId, ComputingElement]
     ) -> tuple[list[Shipment], list[PlacementFailure]]:
-        """Store a pilot for each placement whose element takes one now; the other placements are to fail."""
+        """Store a pilot for each taken placement whose element accepts one now. `elements` are the advertised ones by id.
+
+        Return the shipments with these pilots, and the failures of the other placements.
+        """
         self._mark = self._mark or await pilot.mark(tx)
         work = await placement.work(tx, [each.job_id for each in taken])
         judged = [self._judged(each, elements.get(CeId(each.site, each.ce)), work) for each in taken]
@@ -119,7 +125,10 @@ class Placing:
     def _judged(
         self, placed: Placement, element: ComputingElement | None, work: Mapping[JobId, PlacedWork]
     ) -> Shipment | PlacementFailure:
-        """Return the shipment of a placement, or why there can be none."""
+        """Return the shipment of a placement (pilot, order and endpoint), or its failure if none can be made.
+
+        `element` is None if it is not advertised. `work` has the placed jobs by id.
+        """
         door = self._doors.to(placed.site, placed.ce, element.dispatcher) if element else None
         if element is None or door is None or placed.job_id not in work:
             return failure(placed, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
@@ -153,7 +162,7 @@ class Placing:
         await self._note({each.pilot_id: each for each in sightings}, shipments)
 
     async def _note(self, sightings: Mapping[PilotId, PilotSighting], shipments: Iterable[Shipment]) -> None:
-        """Store which placements were sent, and which were refused."""
+        """Store which shipments' placements were sent, and fail those that the element refused. `sightings` are its answers by pilot."""
         told = [(each, sightings.get(each.pilot.pilot_id)) for each in shipments]
         sent = [
             PlacementMark(job_id=each.placed.job_id, attempt=each.placed.attempt)
@@ -184,7 +193,10 @@ def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFail
 
 
 def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
-    """Return the greatest number of bound pilots for elements that start whatever comes at once: one for each slot."""
+    """Return the greatest number of bound pilots of each element that has no queue of its own, and so starts each pilot at once.
+
+    The number is the element's limit on pilots.
+    """
     return {each.ce_id: each.pilot_limit for each in elements if each.dispatcher in WITHOUT_QUEUE}
 
 

@@ -1,7 +1,7 @@
 """Plans and sends pilots: one transaction reads jobs, ads and pilots, and stores the planned pilots; they are sent after it.
 
-Pilots are stored before they are sent, under ids of our own, so that a crash in between leaves none unknown. One instance plans
-at a time; another that finds the lock taken does nothing.
+Pilots are stored before they are sent, under ids that this service chose. So no pilot is unknown after a crash. One instance
+plans at a time; another that finds the lock taken does nothing.
 """
 
 import asyncio
@@ -61,13 +61,16 @@ IDLE_SILENT_SECONDS = 20.0
 """Seconds of silence after which a pilot without jobs counts as having no free slots; such a pilot reports every five seconds."""
 FREE_SECONDS = 0.05
 FORGOTTEN_OVER = 10_000
-"""How many task queues may be remembered in which nothing waits."""
+"""The number of cached task queues, beyond twice those in which jobs wait, at which the ones without waiting jobs are dropped."""
 SHARE_OF_TIME = 20
-"""The pause after a plan, as a multiple of the CPU time that the plan took. Wall time would delay pilots on a busy machine."""
+"""The pause after a plan, as a multiple of its CPU time beyond `FREE_SECONDS`. Wall time would delay pilots on a busy machine."""
 
 
 class Provisioning:
-    """Plans pilots for the waiting jobs, and sends them through all endpoints."""
+    """Plans pilots for the waiting jobs, and sends them through all endpoints (`doors`).
+
+    `caps` bound the number of pilots. `choice` says how an element is chosen among those that a job fits.
+    """
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class Provisioning:
         self._caps = caps
         self._choice: Choice = choice
         self._purposes: dict[PilotId, Purpose] = {}
-        """What the last plan's pilots are sent for, by pilot."""
+        """A description of the jobs that each pilot of the last plan is sent for, by pilot."""
         self._following = following
         self._asking = HostRequests(doors, doors.clock)
         self._doors_written: tuple[int, ...] | None = None
@@ -97,7 +100,7 @@ class Provisioning:
         self._said: tuple[str, ...] = ()
         self._written: dict[CeId, ElementDecision] | None = None
         self._lives: dict[CeId, float] = {}
-        """The lifetimes of pilots, in seconds, that are stored for the elements of the last plan."""
+        """The stored lifetimes of pilots at the last plan's elements: seconds after its start at which a pilot takes no more jobs."""
 
     async def provide(self) -> None:
         """Make one plan, store its pilots and send them; do nothing while another instance plans, or in the pause after a plan."""
@@ -167,7 +170,7 @@ class Provisioning:
         pilots: Sequence[PilotSupply],
         avoided: Mapping[CeId, Avoided],
     ) -> Allocation:
-        """Return the private pilots to send for users' orders, and store the reasons of orders that must wait."""
+        """Return the private pilots to send for users' orders, none of them to `avoided` elements; store why other orders must wait."""
         open_ = await pilot_order.open_orders(tx)
         found = allocate(open_, elements, pilots, self._caps, avoided)
         now = {each.order_id: found.held.get(each.order_id, "") for each in open_}
@@ -177,7 +180,7 @@ class Provisioning:
         return found
 
     async def _tell_lives(self, elements: Mapping[CeId, ComputingElement]) -> None:
-        """Store how long pilots lived by endpoint, where that has changed, in a transaction of its own."""
+        """Store the lifetimes of pilots at these elements, in seconds, where they have changed, in a transaction of its own."""
         lives = {
             place: self._maker.lifetime_seconds(door)
             for place, element in elements.items()
@@ -190,7 +193,7 @@ class Provisioning:
         self._lives = lives
 
     def _ordered(self, ordered: OrderedPilot) -> NewPilot:
-        """Return a private pilot for a user's order."""
+        """Return a private pilot for a user's order, to be stored and sent."""
         order, element = ordered
         one = PlannedPilots(
             site=element.site,
@@ -229,7 +232,7 @@ class Provisioning:
     async def _avoided(
         self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
     ) -> dict[CeId, Avoided]:
-        """Return the elements that get no pilots, or only those for canaries, each with the reason."""
+        """Return why elements get no pilots, or only those for canaries (test jobs). `left` is how many more pilots each ad allows."""
         known = await ce_state.read(tx)
         tried = {CeId(each.site, each.ce) for each in await canary.unfinished(tx)}
         found = {}
@@ -244,7 +247,7 @@ class Provisioning:
         return found
 
     async def _write(self, tx: Transaction, decided: Plan) -> None:
-        """Store the decisions of a plan that have changed."""
+        """Store what the plan decided for each element, where that differs from the last plan. Elements that are gone are deleted."""
         now = {CeId(each.site, each.ce): each for each in decided.decisions}
         before = self._written or {}
         await ce_plan.write(tx, [each for place, each in now.items() if before.get(place) != each])
@@ -254,7 +257,7 @@ class Provisioning:
         self._written = now
 
     async def _write_doors(self, tx: Transaction) -> None:
-        """Store how hosts are requested at each element, where that has changed. All services that judge elements use it."""
+        """Store how requests for hosts are translated at each element, for services that judge elements, if a script's answers have changed."""
         revisions = self._doors.script_revisions()
         if revisions != self._doors_written:
             rows = [
@@ -288,7 +291,7 @@ class Provisioning:
         return [QueuedWork(each, counts[tq_id]) for tq_id, each in required.items() if tq_id in looked_at]
 
     def _forget_gone(self, waiting: Collection[TaskQueueId]) -> None:
-        """Forget most queues in which nothing waits, once they are many: each brokered job has a queue of its own."""
+        """Drop cached task queues in which nothing waits, once they are many: each brokered job has a queue of its own."""
         if len(self._requirements) > FORGOTTEN_OVER + 2 * len(waiting):
             self._requirements = {
                 tq_id: each for tq_id, each in self._requirements.items() if tq_id in waiting
@@ -303,7 +306,7 @@ class Provisioning:
         self._said = said
 
     async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
-        """Send pilots through all endpoints concurrently."""
+        """Send these pilots to their elements, to all elements at the same time."""
         by_place: dict[CeId, list[NewPilot]] = {}
         for each in sent:
             by_place.setdefault(CeId(each.site, each.ce), []).append(each)
@@ -332,7 +335,7 @@ class Provisioning:
     def _note_refused(
         self, door: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
     ) -> None:
-        """Record refused pilots: a usual pilot at its endpoint, a pilot with a special request at its class alone."""
+        """Record refused pilots (`sightings`): one that requests special hosts at its class alone, any other one at its endpoint."""
         by_name = {each.pilot_id: each for each in sent}
         for each in sightings:
             if each.ended and by_name[each.pilot_id].asks:
@@ -342,7 +345,7 @@ class Provisioning:
 
 
 async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
-    """Count pilots that are about to be sent against the limits in their elements' ads; return those that the limits allow."""
+    """Count pilots that are about to be sent against the limits that their elements' ads state. Return those that the limits allow."""
     if not sent:
         return []
     granted = await limit.count_pilots(tx, Counter(CeId(each.site, each.ce) for each in sent))
@@ -359,7 +362,7 @@ async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
 def _bounded(
     elements: Mapping[CeId, ComputingElement], alive: Iterable[Supply], left: Mapping[CeId, int]
 ) -> list[ComputingElement]:
-    """Return the elements that pilots may be sent to, with their room bounded by their ads' limits."""
+    """Return the elements with their limits on pilots lowered to those alive and those that their ads still allow (`left`)."""
     there: Counter[CeId] = Counter()
     for supply in alive:
         there[CeId(supply.site, supply.ce)] += supply.pilots
@@ -380,7 +383,7 @@ _CODES: Mapping[State, Literal["QUARANTINE", "BANNED", "DRAINING"]] = {
 
 
 async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterable[CeId]) -> LimitHeadroom:
-    """Return how many jobs of the waiting work the limits still allow at these elements."""
+    """Return how many more jobs of the waiting work the configured limits let start at these elements."""
     limits = LimitSet(limit.holding(await limit.sourced(tx)))
     if not limits:
         return LimitHeadroom()

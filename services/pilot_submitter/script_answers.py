@@ -1,8 +1,7 @@
 """Answers of a site's mapping script, which maps job requirements to batch system options; cached until the script changes.
 
-Each question is asked once, in turns of owners. A sandboxed script sees nothing but its question, so that its answer stays the
-same as long as its file does. Until there is an answer, and after a failure, no pilots are sent for the jobs concerned; all
-others are.
+Each question is asked once, and owners of jobs take turns. A sandboxed script sees nothing but its question, so that its answer
+stays the same as long as its file does. For jobs whose question has no answer yet, or failed, no pilots are sent.
 """
 
 from collections.abc import Callable, Hashable
@@ -23,13 +22,13 @@ log = structlog.get_logger()
 
 ANSWERS_KEPT = 16_384
 RETRY_SECONDS = 60.0
-"""Seconds after a failure until the same question is asked again."""
+"""Seconds after a failure of the script in which the same question is not asked again."""
 
 Version: TypeAlias = Hashable
 
 
 class Script(Protocol):
-    """A site's script, that maps job requirements to batch system options; it can be run with a question."""
+    """A site's script, which maps job requirements to batch system options. It is run with one question at a time."""
 
     @property
     def name(self) -> str: ...  # noqa: D102 - as its name says
@@ -50,7 +49,7 @@ class SandboxedScript:
         self.name = str(sandbox.program)
 
     def version(self) -> Version:
-        """Return a value that changes whenever the script or a file that it reads changes; None if one is missing."""
+        """Return a value that changes whenever the script, or a file that the script reads, changes; None if one of them is missing."""
         try:
             found = [each.stat() for each in (self._sandbox.program, *self._sandbox.reads)]
         except OSError:
@@ -58,7 +57,7 @@ class SandboxedScript:
         return tuple((each.st_dev, each.st_ino, each.st_mtime_ns, each.st_size) for each in found)
 
     async def run(self, question: str) -> bytes:
-        """Run the script with a question, to which site and element are added, and return what it prints.
+        """Run the script with a question (JSON), to which the names of site and element are added. Return what it prints.
 
         Raise Unavailable if it fails or exceeds a limit.
         """
@@ -82,18 +81,21 @@ class ScriptAnswers:
         """A number that grows with each new answer or failure."""
 
     def want(self, question: str, owner: Owner) -> None:
-        """Queue a question on behalf of an owner, unless it has an answer, or failed a short time ago."""
+        """Queue a question on behalf of an owner, unless the script has answered it, or failed on it less than `RETRY_SECONDS` ago."""
         is_answered = isinstance(self.answers.get(question), ScriptAnswer)
         is_due = self._clock() >= self._not_before.get(question, 0.0)
         if is_due and not is_answered:
             self._wanted.add(owner, question)
 
     def latest(self) -> dict[str, Outcome]:
-        """Return the latest answers and failures of the script by question, the newest first."""
+        """Return the latest answers by question, the newest first, at most `ANSWERS_TOLD`. A failure is a text."""
         return dict(islice(reversed(self.answers.items()), ANSWERS_TOLD))
 
     async def answer_next(self, mapping: ScriptedMapping) -> bool:
-        """Run the script for the next waiting question, and keep the answer; return whether more questions wait."""
+        """Run the script for the next waiting question, and cache the answer or failure; return whether more questions wait.
+
+        `mapping` translates what the script prints.
+        """
         self._look_for_another_script()
         question = self._wanted.next()
         if question is None:

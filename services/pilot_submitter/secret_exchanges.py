@@ -1,8 +1,9 @@
 """Exchanges the one-time secrets of pilots for their tokens and keys, and refuses every further exchange of a secret.
 
-An exchange has an id, which the pilot chose. While its answer may have been lost, the same exchange gets an answer again. Another exchange
-of a used secret shows that somebody copied it, and nobody knows who came first: the pilot, or the thief. So the second exchange is refused
-and stands in the audit trail, the token of the first is revoked, and the pilot counts as ended, so that a new one is sent.
+A pilot chooses an id for its exchange. If it repeats the exchange under this id in time, it is answered again, as the answer
+may have been lost. An exchange under another id shows that somebody copied the secret. As nobody knows who came first, the
+pilot or the thief, that exchange is refused and recorded in the audit trail. The token of the first exchange is revoked, and
+the pilot counts as ended, so that a new one is sent.
 """
 
 import msgspec
@@ -29,23 +30,29 @@ from wms.messages.pilot_exchange import (
 log = structlog.get_logger()
 
 AGAIN_SECONDS = 600.0
-"""Seconds within which an exchange may be repeated under its id, because its answer may have been lost."""
+"""Seconds within which an exchange is answered again under its id. After that a repetition counts as a misuse of the secret."""
 ACTION = "exchange-secret"
-"""The name of an exchange in the audit trail."""
+"""The name of the action under which refused exchanges stand in the audit trail."""
 USED = "SECRET_USED"
 COPIED = "its one-time secret was used twice: somebody has copied it"
-"""Why a pilot is revoked."""
+"""The stored reason for which a pilot is revoked whose secret was used twice."""
 
 
 class SecretExchanges:
-    """Answers pilots that exchange their secrets. `orders` derives the secrets, and `maker` makes what pilots get for them."""
+    """Answers pilots that exchange their one-time secrets.
+
+    `orders` derives the secrets, and `maker` makes the tokens and keys that pilots get for them.
+    """
 
     def __init__(self, maker: PilotFactory, orders: OrderKeys) -> None:
         self._maker = maker
         self._orders = orders
 
     async def handle(self, tx: Transaction, batch: list[Delivery[SecretExchange]]) -> None:
-        """Answer a batch of exchanges in this transaction. The first of a secret with a valid proof is granted."""
+        """Answer a batch of exchanges in this transaction: send each pilot its token and key, or a refusal.
+
+        Of each secret, the first exchange with a valid proof is granted.
+        """
         stored = await pilot_secret.lock(tx, [each.message.pilot_id for each in batch])
         granted: dict[PilotId, str] = {}
         copied: set[PilotId] = set()
@@ -63,7 +70,10 @@ class SecretExchanges:
         )
 
     def _grant(self, tx: Transaction, asked: SecretExchange, stored: dict[PilotId, StoredSecret]) -> None:
-        """Send a pilot its token and key. Raise Rejected if it gets none."""
+        """Send a pilot its token and key, encrypted by its secret. Raise Rejected with the reason if it gets none.
+
+        `stored` has the stored secrets by pilot; that of this pilot is marked as used.
+        """
         known = stored.get(asked.pilot_id)
         secret = self._verified(asked, known)
         assert known is not None
@@ -73,7 +83,10 @@ class SecretExchanges:
         tx.reply(ANSWERS_TOPIC, asked.pilot_id, answer)
 
     def _verified(self, asked: SecretExchange, known: StoredSecret | None) -> PilotSecret:
-        """Return the pilot's secret if its exchange is granted; raise Rejected with the reason if not."""
+        """Return the pilot's secret if its exchange may be granted; raise Rejected with the reason if not.
+
+        `known` is the stored secret of the pilot; None if there is none.
+        """
         secrets = self._orders.secrets_of(asked.pilot_id) if known else ()
         secret = next((each for each in secrets if known and each.digest == known.digest), None)
         if known is None or secret is None or not secret.is_proof(asked.proof, asked.exchange_id):
@@ -99,7 +112,10 @@ async def _refuse(
 
 
 def _fault(asked: SecretExchange, known: StoredSecret) -> Rejected | None:
-    """Return why an exchange with a valid proof is refused; None if it is granted."""
+    """Return why an exchange with a valid proof is refused: the stored secret is used or expired, or the pilot has ended.
+
+    Return None if it may be granted.
+    """
     if known.exchange_id is not None and not _is_repeated(asked, known):
         return Rejected(USED, "the secret was exchanged before: the pilot is revoked", "send a new pilot")
     if known.ended:
@@ -110,12 +126,12 @@ def _fault(asked: SecretExchange, known: StoredSecret) -> Rejected | None:
 
 
 def _is_repeated(asked: SecretExchange, known: StoredSecret) -> bool:
-    """Return whether this exchange is the one in which the secret was used, asked again in time."""
+    """Return whether the exchange has the id of the one that used the secret, at most `AGAIN_SECONDS` ago."""
     return known.exchange_id == asked.exchange_id and (known.exchanged_ago or 0.0) <= AGAIN_SECONDS
 
 
 async def _record(tx: Transaction, asked: SecretExchange, known: StoredSecret, fault: Rejected) -> None:
-    """Write a refused exchange into the audit trail: the first, second, fourth, ... of a pilot, so that nobody can fill it."""
+    """Count a refused exchange. Write the first, second, fourth, eighth, ... of a pilot into the audit trail, which so cannot be flooded."""
     await pilot_secret.refused(tx, [asked.pilot_id])
     if known.refusals.bit_count() > 1:
         return

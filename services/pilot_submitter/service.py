@@ -24,7 +24,10 @@ from wms.provisioning.plan import Caps
 from wms.runtime.host import Host
 
 SLOW_ELEMENT_SECONDS = 1_800.0
-"""The longest that a round of a loop may take that talks to elements: many pilots to a slow element take minutes."""
+"""How long one round of a loop that calls elements may take, in seconds. After that it is cancelled, and the loop goes on.
+
+To send many pilots to a slow element takes minutes.
+"""
 
 
 async def build(host: Host, config: Config) -> None:

@@ -20,13 +20,16 @@ from wms.ids import CeId, PilotId
 log = structlog.get_logger()
 
 LOOK_SECONDS = 30.0
-"""Seconds between two listings of an element where there were no stray pilots."""
+"""Seconds until an element at which there were no stray pilots is asked for its list of pilots again."""
 CANCEL_PAUSE_SECONDS = 30.0
-"""Seconds until a stray pilot is cancelled again; they double each time."""
+"""Seconds after the first cancellation of a stray pilot until the next. Each further pause is twice as long, up to a limit."""
 
 
 class StrayPilots:
-    """Finds stray pilots in the listings of all elements, and cancels them."""
+    """Finds stray pilots in the elements' lists of pilots, and cancels them.
+
+    A pilot is not cancelled before it has been stray for `lingering_seconds`.
+    """
 
     def __init__(
         self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
@@ -39,7 +42,10 @@ class StrayPilots:
         self._left: dict[CeEndpoint, dict[PilotId, _Left]] = {}
 
     async def clear(self) -> None:
-        """List the pilots at every element that is due, and cancel those that should be gone."""
+        """Get the list of living pilots of every element that is due, and cancel the stray ones.
+
+        An element is due if it is reachable, and its last list had stray pilots or is older than `LOOK_SECONDS`.
+        """
         if not self._mark:
             async with self._db.transaction() as tx:
                 self._mark = await pilot.mark(tx)
@@ -66,7 +72,10 @@ class StrayPilots:
         await door.ask(door.dispatcher.cancel(due))
 
     async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[Listed]:
-        """Return the stray pilots among those listed; read after the listing, so that no new pilot is unknown."""
+        """Return the stray pilots among those that the element at `door` lists (`names`).
+
+        The database is read after the list was made, so that no pilot just sent looks unknown.
+        """
         if not names:
             return []
         async with self._db.transaction() as tx:
@@ -79,7 +88,10 @@ class StrayPilots:
         return CeId(each.site, each.ce) == door.place
 
     def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
-        """Return the stray pilots that have lingered for long enough, by id; forget pilots that are no longer listed."""
+        """Remember the stray pilots `over` of an endpoint, and forget those that are no longer listed.
+
+        Return, by id, those that have been stray for `lingering_seconds`.
+        """
         known, now = self._left.get(door, {}), self._doors.clock()
         found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
         self._left[door] = found
@@ -91,7 +103,10 @@ class StrayPilots:
 
 
 class _Left:
-    """A stray pilot: since when it is known, how often it was cancelled, and when it will be again."""
+    """The memory of one stray pilot: when it was first seen, how often it was cancelled, and when it may be cancelled again.
+
+    `since` is in seconds of the endpoints' monotonic clock.
+    """
 
     def __init__(self, doors: CeEndpoints, since: float) -> None:
         self.since = since

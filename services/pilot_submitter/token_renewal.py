@@ -1,6 +1,7 @@
 """Renews pilots' tokens before they expire, as long as the pilots are stored as alive.
 
-A pilot that waited in a batch system until its token had expired finds a new one within seconds of its start.
+New tokens are also sent to pilots that wait in a batch system. One that waited for longer than its first token is valid finds a
+new one when it starts.
 """
 
 from services.pilot_submitter.pilot_factory import PilotFactory
@@ -9,11 +10,11 @@ from wms.db.database import Database
 from wms.messages.site_inbox import inbox
 
 AT_ONCE = 500
-"""The most tokens that one transaction renews, the oldest first."""
+"""The most tokens that one transaction renews: of running pilots first, then of those that were sent none for longest."""
 
 
 class TokenRenewer:
-    """Sends living pilots new tokens. One that is lost on the way is sent again in a later round."""
+    """Sends living pilots new tokens. If a new token does not arrive, another is sent in a later round."""
 
     def __init__(self, db: Database, maker: PilotFactory) -> None:
         self._db = db
@@ -22,11 +23,17 @@ class TokenRenewer:
 
     @property
     def every_seconds(self) -> float:
-        """Seconds between two rounds: a token is renewed up to eight times before it ends."""
+        """Seconds between two rounds: a sixteenth of a token's validity, at most 10.
+
+        So a token that does not arrive can be sent again at least seven times before the old one expires.
+        """
         return min(10.0, self._token_seconds / 16)
 
     async def renew(self) -> bool:
-        """Send new tokens to pilots whose tokens are in the second half of their life; return whether there may be more."""
+        """Send new tokens to up to `AT_ONCE` pilots whose tokens have less than half of their validity left.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             due = await pilot.tokens_due(
                 tx, within=self._token_seconds / 2, pause=self.every_seconds, limit=AT_ONCE
