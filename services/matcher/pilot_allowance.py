@@ -109,7 +109,11 @@ class AskingPilots:
         self.offered({pilot_id: -count for pilot_id, count in jobs.items()})
 
     def _bound(self, standing: PilotAllowance | None) -> int:
-        """Return how many more jobs the pilot may be offered, besides those that it has or is offered already."""
+        """Return how many more jobs a pilot may be offered, as its slots, finished jobs, open offers and leases allow.
+
+        The number is negative if it has too many offers or leases already. It is 0 for a pilot that has ended or does not exist
+        (`standing` None).
+        """
         if standing is None or standing.ended:
             return 0
         ahead = self._extra + min(AHEAD_PER_JOB * standing.done, SLOTS_LIMIT)

@@ -69,9 +69,10 @@ class Places:
         return [PilotId(place.name) for place in found if not place.name.startswith(".")]
 
     def forget(self, pilot_ids: Iterable[PilotId], is_alive: Callable[[PilotId], bool]) -> None:
-        """Remove the tokens and working directories of these pilots, which have ended.
+        """Remove the tokens and working directories of these ended pilots, and old directories of other ended pilots.
 
-        `is_alive` says of any pilot whether it still runs. Of all ended pilots, only the latest `KEPT_DIRECTORIES` directories are kept.
+        `is_alive` returns whether a pilot still runs. Of all ended pilots' directories, the `KEPT_DIRECTORIES` last changed
+        ones stay for their logs.
         """
         for pilot_id in pilot_ids:
             self.drop_token(pilot_id)

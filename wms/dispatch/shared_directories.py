@@ -9,7 +9,10 @@ from wms.ids import PilotId
 
 
 class SharedDirectories:
-    """The part of a dispatcher that renews leases of direct jobs and finds their output, by files in the pilots' directories."""
+    """A mixin for dispatchers whose nodes share a file system with this machine. It handles direct jobs (jobs sent as batch jobs themselves).
+
+    It writes renewed leases into the jobs' directories, and reads there how the jobs ended.
+    """
 
     _places: Places
 

@@ -8,7 +8,10 @@ from wms.matching.conjuncts import is_long, length
 from wms.matching.grouping import Requirements
 
 CHARACTERS = 30_000
-"""The largest number of characters of long expressions in one plan. A thousand characters take some milliseconds to evaluate."""
+"""The most characters of long expressions that one plan evaluates. Queues beyond that wait for a later plan.
+
+A plan looks at one long expression at least, whatever its length. A thousand characters take some milliseconds.
+"""
 
 
 class PlanningTurns:

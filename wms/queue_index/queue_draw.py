@@ -50,7 +50,11 @@ class QueueDraw:
         """The fitting queues, with the resource's own stream of arrivals; None if the resource draws from the pool's stream."""
 
     def next(self, fit: bytes, chance: Chance) -> int:
-        """Draw one of the queues that have jobs and whose bit is set in `fit`; return its slot, or -1 if there is none."""
+        """Draw a queue at random, by its weight, from those that have jobs and whose bit is set in `fit`.
+
+        `fit` has one bit for each slot (row number) of the pool, and `chance` makes the random numbers. Return the slot of the
+        drawn queue, or -1 if no queue can be drawn.
+        """
         race = Race(self.pool.law, chance)
         if self._own is not None:
             self._own.finish(race, fit)

@@ -38,7 +38,10 @@ class Every:
         *,
         endless_after: float = ENDLESS_ROUND_SECONDS,
     ) -> None:
-        """Prepare a loop that is started by `run`. A call of `act` is cancelled after `endless_after` seconds. `name` is for logs."""
+        """Prepare a loop that `run` starts. `name` names it in logs, and `seconds` is the pause between two calls of `act`.
+
+        A call of `act` that lasts `endless_after` seconds is cancelled; the loop then goes on after its pause.
+        """
         self.name = name
         self._seconds = seconds
         self._endless_after = endless_after

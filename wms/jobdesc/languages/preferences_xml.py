@@ -23,7 +23,10 @@ OBJECTIVES: Final = {
 
 
 def read_preferences(draft: JobDraft, root: XmlNode) -> None:
-    """Put the preferences of a JobPreferences element into a draft. Malformed and unknown elements are noted as impossible."""
+    """Set the draft's `preferences` by the XML element `root` (JobPreferences).
+
+    Malformed and unknown child elements are noted in the draft as parts that cannot be translated. No error is raised for them.
+    """
     found = dict[str, Any]()
     for section in children(root):
         if local(section) not in ("SchedulingHints", "JobRequirement"):

@@ -10,9 +10,9 @@ from wms.messages.replies.bounds import Counts, Many
 
 
 class ProgressLine(msgspec.Struct, frozen=True, kw_only=True):
-    """The numbers of jobs by state of one job group, or of one job array without a group.
+    """The numbers of jobs by state: of one job group, or of one job array that has no group, or of all single jobs without a group.
 
-    The line without a group and without `last` counts all single jobs without a group.
+    The line of the single jobs has an empty `job_group` and no `last`.
     """
 
     job_group: StoredName

@@ -40,7 +40,7 @@ class JobsThere(msgspec.Struct, frozen=True, kw_only=True):
     unseen: Total
     """How many pilots were still on their way when the source counted, so that they are not in its count."""
     idle: Total
-    """How many pilots in the source's count had no user's job."""
+    """How many of the pilots that the source counted held no user's job when the ad was stored. 0 if the ad states no limit."""
     pilots_left: Total | None
     """How many pilots may be sent to the computing element before its next ad. None if the ad states no limit."""
     jobs_left: Total | None
