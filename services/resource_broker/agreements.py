@@ -17,10 +17,10 @@ LONGEST_SECONDS = 366 * 86_400.0
 def request(
     tx: Transaction, wanted: Iterable[tuple[BrokeredJob, AgreementRequest]], lifetime_seconds: float
 ) -> None:
-    """Send offers of temporary agreements to sites, in the given transaction.
+    """Send offers of temporary agreements to sites; the messages are sent when the transaction commits.
 
-    `wanted` are jobs with the agreement to ask for. An agreement that is not confirmed expires `lifetime_seconds` after its
-    grant.
+    `wanted` are jobs, each with the agreement to ask for. An agreement that is not confirmed expires `lifetime_seconds` after
+    its grant.
     """
     for job, each in wanted:
         tx.send(OFFERS_TOPIC, each.place.site, _offer(job, each, lifetime_seconds))
@@ -46,9 +46,10 @@ def _offer(job: BrokeredJob, each: AgreementRequest, lifetime_seconds: float) ->
 
 
 def with_moving(wanted: AgreementRequest, ranking: Iterable[RankedElement]) -> AgreementRequest:
-    """Return a request with the seconds that files take to come and go at its element, in nine of ten cases.
+    """Return a request with the seconds to reserve for moving the job's files to and from its element.
 
-    The pilot that moves them starts in its reservation, so that these seconds are reserved too.
+    They are the upper prediction in `ranking`, which is enough in nine of ten cases. The pilot moves the files within its
+    reservation, so that these seconds must be reserved too.
     """
     there = (each for each in ranking if (each.site, each.ce) == wanted.place)
     parts = (part for each in there for part in each.parts if part.part in ("stage_in", "stage_out"))
@@ -60,16 +61,16 @@ def _is_flexible(job: BrokeredJob) -> bool:
 
 
 def _duration(job: BrokeredJob) -> float:
-    """Return the seconds to reserve for a job: its wall time, else the CPU time of each processor."""
+    """Return the seconds to reserve for a job: its wall time, or without one the CPU time of each processor."""
     said = job.description
     seconds = said.wall_time or said.cpu_time / max(1, said.processors)
     return min(max(1.0, float(seconds)), LONGEST_SECONDS)
 
 
 def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
-    """Send the sites confirmations of temporary agreements, in the given transaction.
+    """Send the sites confirmations of temporary agreements; the messages are sent when the transaction commits.
 
-    `jobs` are jobs with the ids of their agreements; ids that were not asked for on the job's behalf are ignored.
+    `jobs` are jobs, each with the ids of its agreements. Ids that were not asked for on the job's behalf are ignored.
     """
     for job, names in jobs:
         for name in names:
@@ -78,9 +79,9 @@ def confirm(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]
 
 
 def cancel(tx: Transaction, jobs: Sequence[tuple[BrokeredJob, Collection[str]]]) -> None:
-    """Send the sites cancellations of agreements, in the given transaction.
+    """Send the sites cancellations of agreements; the messages are sent when the transaction commits.
 
-    `jobs` are jobs with the ids of their agreements; ids that were not asked for on the job's behalf are ignored.
+    `jobs` are jobs, each with the ids of its agreements. Ids that were not asked for on the job's behalf are ignored.
     """
     for job, names in jobs:
         for name in names:

@@ -1,4 +1,4 @@
-"""Ranks the computing elements for one job, in the form in which its record stores the ranking and tools show it."""
+"""Ranks the computing elements for one job. The result has the form in which the database stores it and tools show it."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from datetime import datetime
@@ -20,18 +20,19 @@ from wms.why.notices import why_shut
 
 TRIED = "PLACEMENT_FAILED: it was placed there before, and did not start"
 REJECTED_KEPT = 200
-"""The most rejected computing elements that a job's record stores, beside the ranked ones."""
+"""The most elements that do not fit that a job's stored ranking lists after those that fit. Others are left out."""
 REASONS_KEPT = 20
-"""The most reasons that a job's record stores for each computing element."""
+"""The most reasons why an element does not fit that a job's stored ranking lists for it. Others are left out."""
 
 Rejection = Callable[[Candidate], str]
-"""A function that returns why a candidate is excluded before it is ranked; empty if it is not."""
+"""A function that returns why a candidate element is excluded before the ranking; empty if it is not excluded."""
 
 
 def assessor(job: BrokeredJob, landscape: Landscape, rejection: Rejection) -> Assess:
-    """Return the function that ranks the candidates of a landscape for a job.
+    """Return the function that ranks the elements of a landscape (the stored state of all elements) for a job.
 
-    Candidates that were tried before, take no jobs now, or for which `rejection` returns a reason are listed as rejected.
+    Elements are listed as rejected, with the reason, if the job was tried there, if they take no jobs now, or if `rejection`
+    returns a reason.
     """
     wanted = job_to_place(job)
 
@@ -65,7 +66,7 @@ def _out(each: Candidate, landscape: Landscape, tried: Collection[CeId], rejecti
 
 
 def job_to_place(job: BrokeredJob) -> JobToPlace:
-    """Return what the ranking needs of a job: limits, files and preferences from its description, with absolute times."""
+    """Return what the ranking needs of a job: its limits, files and preferences, with absolute times for its window of starts."""
     said, wishes = job.description, job.description.preferences
     told = JobToPlace(
         requirements=job.requirements,

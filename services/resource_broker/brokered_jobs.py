@@ -1,4 +1,8 @@
-"""Jobs that the resource broker works on, with their records, descriptions, requirements, failed placements and agreements."""
+"""Reads the jobs that the resource broker works on: their records, descriptions, requirements, failed placements and agreements.
+
+A record is what the broker stores of a job: the phase that it is in, its last ranking of elements, and the agreements asked
+for.
+"""
 
 import hashlib
 from collections import Counter
@@ -23,18 +27,18 @@ from wms.matching.binding import free
 from wms.matching.grouping import Requirements
 
 PAUSE_SECONDS = 60.0
-"""Seconds for which a job is not placed again at an element that could not be reached, for each such failure there."""
+"""Seconds for which an element that could not be reached is avoided for a job, multiplied by the job's failures there."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 
 
 class BrokeredJob(msgspec.Struct, frozen=True, kw_only=True):
-    """A job whose record this broker has claimed, with all that its next step depends on."""
+    """A job whose record this broker instance has claimed, with all that the job's next step depends on."""
 
     record: ClaimedRecord
     description: JobDescription
     requirements: Requirements
-    """What the job asks of a computing element, without the reserved tag that ties it to its own pilot."""
+    """What the job asks of a computing element. The tag that ties the job to a pilot of its own is left out."""
     facts: StepFacts
 
     @property
@@ -48,7 +52,7 @@ class BrokeredJob(msgspec.Struct, frozen=True, kw_only=True):
         return hashlib.blake2b("\0".join(named).encode(), digest_size=16).hexdigest()
 
     def companion(self, job_id: JobId) -> "BrokeredJob":
-        """Return a copy of this job with another id: the job that starts together with it (co-allocation)."""
+        """Return a copy of this job under the id `job_id`: another job of the group that starts together with it (co-allocation)."""
         return msgspec.structs.replace(self, record=msgspec.structs.replace(self.record, job_id=job_id))
 
     def site_of(self, agreement_id: str) -> str:
@@ -59,7 +63,7 @@ class BrokeredJob(msgspec.Struct, frozen=True, kw_only=True):
 
 
 async def load(tx: Transaction, records: Sequence[ClaimedRecord]) -> list[BrokeredJob]:
-    """Read the jobs of claimed records from the database, in the order of the records."""
+    """Return the jobs of claimed records, with all that their next steps depend on, in the order of the records."""
     required = await task_queue.read(tx, [each.tq_id for each in records])
     held = await _agreements(tx, [name for each in records for name in each.asked])
     said = {each.job_id: _decoder.decode(each.body) for each in records}
@@ -85,7 +89,10 @@ def _grouped(each: BrokeredJob, group: JobGroup | None) -> BrokeredJob:
 
 
 def _together(record: ClaimedRecord, said: JobDescription) -> range:
-    """Return the ids of the jobs that start together with a job: its own alone, or those of its array."""
+    """Return the ids of the jobs that must start together with a job: all jobs of its array if co-allocated, else its own id alone.
+
+    `said` is the job's description.
+    """
     if not said.coallocate or record.array_index is None:
         return range(record.job_id, record.job_id + 1)
     leader = record.job_id - record.array_index
@@ -106,7 +113,7 @@ def _members(ids: range, found: dict[JobId, Job]) -> tuple[GroupMember, ...]:
 
 
 async def _agreements(tx: Transaction, ids: Sequence[str]) -> dict[str, HeldAgreement]:
-    """Return agreements by their ids. Those that no site has received are left out."""
+    """Return the stored agreements with these ids, by id. Those whose offer no site has stored yet are left out."""
     if not ids:
         return {}
     return {
@@ -152,7 +159,10 @@ def _job(
 
 
 def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlacement, ...]:
-    """Return failed placements with the times from which their elements may be chosen again. Each failure makes it later."""
+    """Return failed placements, each with the time from which its element may be chosen again for the job.
+
+    Each further failure at the same element makes that time later.
+    """
     seen: Counter[CeId] = Counter()
     found = []
     for each in failures:
@@ -164,7 +174,10 @@ def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlaceme
 
 
 def _pauses(code: str, failures: int) -> int | None:
-    """Return the number of pauses for which an element is avoided after so many failures; None: until a user acts."""
+    """Return for how many times `PAUSE_SECONDS` an element is avoided, by the failure's code and the job's failures there.
+
+    None: until a user acts.
+    """
     if code in (PlacementFault.NOT_ARRIVED, PlacementFault.RESERVATION_LOST):
         return failures - 1
     if code == PlacementFault.NOT_TOGETHER:

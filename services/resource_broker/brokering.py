@@ -1,7 +1,7 @@
 """The resource broker's main loop: takes jobs whose next step is due, decides on each, and carries the decisions out.
 
-Jobs are read in one transaction, decided on outside of any, and written in another. What is written counts only if the job is
-still claimed by this broker. A step whose process dies is done anew by another broker after its deadline.
+Jobs are read in one transaction, decided on outside of any, and the decisions are written in another. A decision counts only if
+this broker still has the job claimed. If the process dies in a step, another broker takes the step anew after its deadline.
 """
 
 import asyncio
@@ -32,13 +32,13 @@ from wms.transfer.replica_resolver import resolver
 log = structlog.get_logger()
 
 TRIES_LIMIT = 5
-"""How often a job's step may begin without coming to an end; after that the job is held."""
+"""How many times in a row a job's step may begin without coming to an end. After that the job is held."""
 FEW_RANKED = 200
 """A round that ranks at most so many pairs of job and candidate does so in the event loop; a larger one, in a thread."""
 
 
 class Brokering:
-    """Does the steps of brokered jobs. Any number of instances may run: each job is claimed by one at a time."""
+    """The main loop's work: takes jobs' next steps. Any number of instances may run, as one of them at a time claims a job."""
 
     def __init__(
         self, db: Database, settings: BrokeringSettings, indexes: RequestedIndexes, owner: InstanceId
@@ -59,9 +59,9 @@ class Brokering:
         """How many jobs this instance has placed since it started."""
 
     async def step(self) -> bool:
-        """Claim jobs whose next step is due, and do it; return whether there may be more.
+        """Claim jobs whose next step is due, and take that step for each; return whether there may be more.
 
-        A job whose last step did not end is taken alone, so that its fault does not stop others.
+        A job whose last step did not come to an end is handled alone, so that a fault in it does not stop others.
         """
         records = await self._claim()
         if not records:
@@ -82,7 +82,7 @@ class Brokering:
             return await job_record.claim(tx, self._owner, settings.claim_seconds, settings.at_once)
 
     async def _attempt(self, records: Sequence[ClaimedRecord]) -> Sequence[ClaimedRecord]:
-        """Do the next step of these jobs together. Return the jobs if that failed, as one of them may be the cause."""
+        """Take the next step of these jobs together. Return the jobs if that failed, as one of them may be the cause; else nothing."""
         try:
             if records:
                 await self._take(records)
@@ -119,7 +119,10 @@ class Brokering:
         return msgspec.structs.replace(landscape, knowledge=known)
 
     def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
-        """Return what the job's index servers lead to; None if it names none."""
+        """Return what the index servers that a job's user named lead to; None if the job names none.
+
+        If nothing fresh is known, a search begins.
+        """
         servers = job.description.index_servers
         record = job.record
         return self._indexes.answer(servers, record.identity, record.job_id) if servers else None
@@ -127,7 +130,10 @@ class Brokering:
     def _decide(
         self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], landscape: Landscape
     ) -> list[Decided]:
-        """Decide on each job in order. The room that one takes is not there for the next."""
+        """Decide on each job, in order, and return the steps. For the later jobs, an element counts with the jobs placed before.
+
+        `answers` are what each job's index servers lead to, and `landscape` is the stored state of all elements.
+        """
         decided = []
         for each in jobs:
             step = self._decided(each, answers[each.record.job_id], landscape)
@@ -147,7 +153,10 @@ class Brokering:
         return self._next(job, answer and answer.known, landscape)
 
     def _next(self, job: BrokeredJob, known: KnownElements | None, landscape: Landscape) -> NextStep:
-        """Return the next step of a job; `known` is what its index servers lead to, None if it names none."""
+        """Return the next step of a job. `known` are the elements that its index servers lead to; None if it names no servers.
+
+        `landscape` is the stored state of all elements.
+        """
 
         def rejection(each: Candidate) -> str:
             return known.rejection(each.place) if known else ""

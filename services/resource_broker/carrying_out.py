@@ -1,7 +1,7 @@
 """Carries out the next steps of jobs: agreements, placements, ends of jobs and their records, all in one transaction.
 
-A job that another broker has claimed meanwhile is left alone. One that its user killed or held meanwhile is not placed, and what
-was reserved for it is cancelled.
+A job that another broker has claimed meanwhile is left alone. A job that its user killed or held meanwhile is not placed, and
+its reservations are cancelled.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,10 +31,10 @@ Decided = tuple[BrokeredJob, NextStep]
 async def carry_out(
     tx: Transaction, decided: Sequence[Decided], owner: str, lifetime_seconds: float
 ) -> list[JobId]:
-    """Carry out the decided steps of those jobs that `owner` still has claimed; return the ids of the jobs placed.
+    """Carry out the decided steps of those jobs that `owner` (a broker instance) still has claimed; return the ids of placed jobs.
 
-    All is written in the given transaction, which also sends the messages. Agreements that it asks for expire `lifetime_seconds`
-    after their grant if not confirmed.
+    All is written in the given transaction, and messages are sent when it commits. Agreements that are asked for expire
+    `lifetime_seconds` after their grant unless they are confirmed.
     """
     mine = await job_record.hold(tx, [job_id for each in decided for job_id in _concerned(*each)], owner)
     steps = {each.record.job_id: (each, step) for each, step in decided if each.record.job_id in mine}
@@ -59,25 +59,32 @@ async def carry_out(
 
 
 def _concerned(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
-    """Return the jobs whose records a step changes: its own, and those that are placed with it."""
+    """Return the ids of the jobs whose records a step changes: all that it places, or the job `each` alone if it places none."""
     return tuple(job_id for job_id, _ in _placings(each, step)) or (each.record.job_id,)
 
 
 def _placings(each: BrokeredJob, step: NextStep) -> list[tuple[JobId, ChosenElement]]:
-    """Return the jobs that a step places, each with its element."""
+    """Return the ids of the jobs that a step places, each with its chosen element; empty if it places none."""
     group = each.facts.group
     ids = [one.job_id for one in group.members] if group else [each.record.job_id]
     return list(zip(ids, step.placed, strict=True)) if step.place else []
 
 
 def _cancelled(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> tuple[str, ...]:
-    """Return the ids of agreements that are no longer needed after a step."""
+    """Return the ids of agreements to cancel after a step: all that were asked for, if the job was to be placed and was not.
+
+    `placed` are the jobs that were placed.
+    """
     lost = step.place is not None and each.record.job_id not in placed
     return (*step.cancel, *step.asked) if lost else step.cancel
 
 
 def _result(step: NextStep, job_id: JobId, placed: set[JobId]) -> StepResult:
-    """Return what is stored of a step for a job. A job that could not be placed, or one of its group, has changed by itself."""
+    """Return what is stored of a step in a job's record. `placed` are the jobs that were placed.
+
+    If the job should have been placed and was not, its state changed meanwhile. Its record is closed then; a leader's group
+    begins again.
+    """
     lost = step.place is not None and job_id not in placed
     result = StepResult(
         job_id=job_id,
@@ -99,7 +106,7 @@ def _reserved(chosen: ChosenElement | None) -> tuple[str, ...]:
 
 
 def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterable[StepResult]:
-    """Yield what is stored of the other jobs of a group that was placed."""
+    """Yield, for the other jobs of a group that a step placed, what is stored in their records."""
     for job_id, chosen in _placings(each, step)[1:]:
         if job_id in placed:
             yield StepResult(
@@ -112,7 +119,10 @@ def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterab
 
 
 def _ending(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
-    """Return the jobs that a step holds or fails: the leader of a group is held with all others, so that one release frees all."""
+    """Return the ids of the jobs that a step holds or fails.
+
+    If it holds the leader of a group, all jobs of the group are held too, so that one release frees all.
+    """
     group = each.facts.group
     if step.end == "hold" and group and group.leader == each.record.job_id:
         return tuple(one.job_id for one in group.members)
@@ -159,7 +169,7 @@ async def _place(tx: Transaction, steps: Mapping[JobId, Decided]) -> list[JobId]
 
 
 async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]:
-    """Lock the jobs of groups that are to be placed. Return the leaders of groups in which not every job may be placed."""
+    """Lock the jobs of groups that are to be placed. Return the leaders of those groups in which a job has left state Checking."""
     groups = {
         job_id: [one for one, _ in _placings(*each)] for job_id, each in steps.items() if each[1].companions
     }
@@ -174,7 +184,10 @@ async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]
 async def _hand_over(
     tx: Transaction, steps: Mapping[JobId, Decided], chosen: Mapping[JobId, tuple[BrokeredJob, ChosenElement]]
 ) -> None:
-    """Give the agreements that leaders asked for to the jobs that run in them, and give these jobs records."""
+    """Give each agreement that a leader asked for to the job of its group that runs in it, and create records of these jobs.
+
+    `chosen` are all jobs to be placed, each with its element.
+    """
     theirs = {one: each for one, each in chosen.items() if one not in steps or steps[one][1].place is None}
     if not theirs:
         return
@@ -207,7 +220,7 @@ def _predicted(element: RankedElement) -> dict[str, object]:
 
 
 def predictions(each: BrokeredJob, chosen: ChosenElement) -> list[NewPrediction]:
-    """Return the predicted times of a job at its chosen element, to be stored and later compared with what happened."""
+    """Return the predicted times of a job at its chosen element, to be stored and compared with the measured times later."""
     element = chosen.element
     return [
         NewPrediction(

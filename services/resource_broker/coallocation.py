@@ -1,10 +1,10 @@
 """Co-allocation: what the broker does next with jobs that start together, each at another computing element, all or none.
 
-The first job of the group, its leader, decides for all. It asks elements for agreements at the same time, and takes the earliest.
-As each element grants the earliest start that it can, the starts differ at first. Those before the latest one are cancelled, and
-asked for again from that time on. A site grants no earlier start when it is asked for a later one, so the latest start only
-grows. Where it grows no more, it is the earliest start that all have in common. Then all are confirmed, and all jobs placed at
-once. Otherwise nothing stays reserved.
+The first job of the group, its leader, decides for all. It asks elements for agreements at the same time, and takes those that
+start earliest. As each element grants the earliest start that it can, the starts differ at first. Agreements that start before
+the latest of these are cancelled. They are asked for again, from that latest start on. A site that is asked for a later start
+grants no earlier one, so the latest start only grows. Where it grows no more, it is the earliest start that all have in common.
+Then all agreements are confirmed, and all jobs are placed at once. Otherwise nothing stays reserved.
 """
 
 import math
@@ -42,17 +42,20 @@ from wms.messages.replies.rankings import RankedElement
 ASKED_LIMIT = 40
 """The most computing elements that are asked for agreements at the same time, for one group of jobs."""
 ROUNDS = 10
-"""How many times agreements are asked for to find a common start; then the group waits and begins again."""
+"""How many times in a row agreements are asked for to find a common start. After that all are cancelled, and the group begins again later."""
 TOGETHER = timedelta(seconds=1)
-"""The most by which the starts of the jobs of one group may differ."""
+"""The most by which the starts of a group's agreements may differ to count as a common start."""
 AHEAD = timedelta(seconds=10)
-"""The time from now to the earliest start that is asked for: making agreements takes so long."""
+"""The least time from now to the start that is asked for, since agreements take so long to make."""
 LEAST_AHEAD = timedelta(seconds=2)
-"""A common start that is nearer than this is not asked for, since it would be past when sites decide."""
+"""The least time from now to a start that sites are asked for again. A nearer one would be past when they decide.
+
+Then a start is asked for that is `AHEAD` from now.
+"""
 
 
 class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the next step of a group depends on besides the group: the elements, the time and the settings."""
+    """What the next step of a group depends on besides its jobs: the ranking of elements, the time and the settings."""
 
     assess: Assess
     reservable: Collection[CeId]
@@ -61,7 +64,7 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     terms: StepTerms
 
     def able(self, elements: tuple[RankedElement, ...]) -> list[CeId]:
-        """Return the elements of a ranking that fit the job and can be reserved, best first; at most `ASKED_LIMIT`."""
+        """Return the ids of the elements in a ranking that fit the job and can be reserved, best first; at most `ASKED_LIMIT`."""
         places = (place_of(each) for each in ranked(elements))
         return [each for each in places if each in self.reservable][:ASKED_LIMIT]
 
@@ -69,7 +72,8 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextStep:
     """Return the next step of a job that must start together with the others of its group. Nothing is written.
 
-    The leader's step is for the whole group; that of any other job is to wait for the leader.
+    The leader's step is for the whole group. Any other job waits for the leader. A group of which a job has ended or started
+    alone is held.
     """
     if over := settled(facts, around.now):
         return over
@@ -79,7 +83,7 @@ def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextS
 
 
 def _followed(facts: StepFacts, group: JobGroup, seconds: float) -> NextStep | None:
-    """Return a step to wait for the others, or for the leader; None if this job is to decide for all."""
+    """Return a step to wait `seconds`, for jobs that cannot be placed yet or for the leader; None if this job is to decide for all."""
     if away := group.awaited():
         return wait(facts, None, "WITH_OTHERS", away, seconds)
     if facts.job_id == group.leader:
@@ -101,7 +105,10 @@ def _led(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
 
 
 def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
-    """Return the step that asks all fitting elements for agreements, or that waits if they are fewer than the jobs."""
+    """Return the leader's step that asks all fitting elements for agreements; `size` is the number of jobs in the group.
+
+    If fewer elements fit than there are jobs, or placements have failed too often, the step waits or holds the group.
+    """
     if held := tried_out(facts, around.terms):
         return held
     elements = around.assess(NO_STARTS, facts.avoided(around.now))
@@ -116,7 +123,10 @@ def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
 def _too_few(
     facts: StepFacts, size: int, elements: tuple[RankedElement, ...], around: Surroundings
 ) -> NextStep:
-    """Return the step of a group for which too few elements fit now: to wait for more, or to fail if others failed for good."""
+    """Return the leader's step if fewer than `size` elements of a ranking fit: to wait for more, or to hold the group.
+
+    It is held if placements that failed for good leave too few of the elements.
+    """
     has_failed = any(each.again_at is None for each in facts.failed)
     if has_failed and len(around.able(around.assess(NO_STARTS, ()))) >= size:
         text = f"too few of the elements that fit are left{tried(facts)}"
@@ -144,7 +154,7 @@ def _ask(
     around: Surroundings,
     kept: Sequence[str] = (),
 ) -> NextStep:
-    """Return the step that asks elements for agreements, besides those that are kept."""
+    """Return the leader's step that asks elements for agreements (`requests`) and cancels all earlier ones but those in `kept`."""
     ids = {each.place: each.agreement_id for each in requests}
     told = tuple(
         replace(each, agreement_id=ids[place_of(each)], agreement="Requested", start_at=None)
@@ -170,7 +180,7 @@ def _ahead(now: datetime) -> datetime:
 
 
 def _whole(moment: datetime) -> datetime:
-    """Return the next whole second: batch systems have no fractions of seconds."""
+    """Return a time rounded up to a whole second: batch systems have no fractions of seconds."""
     return datetime.fromtimestamp(math.ceil(moment.timestamp()), UTC)
 
 
@@ -182,9 +192,9 @@ def _time(moment: datetime | None) -> str:
 
 
 def _decide(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
-    """Return the step that confirms the earliest agreements if they start together.
+    """Return the leader's step after sites have decided: confirm the `size` agreements that start earliest, if they start together.
 
-    Else it asks again for those that start too early.
+    Else ask again for agreements that start too early. With too few grants, or after `ROUNDS` rounds, wait and begin again.
     """
     granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
@@ -230,9 +240,9 @@ def _confirming(
 
 
 def _confirm(facts: StepFacts, size: int, terms: StepTerms) -> NextStep:
-    """Return the step that places all jobs once all agreements are confirmed.
+    """Return the leader's step that places all `size` jobs once as many agreements are confirmed.
 
-    Else all are cancelled, and the group begins again.
+    Else all agreements are cancelled, and the group begins again.
     """
     held = {each.agreement_id: each for each in map(facts.agreements.get, facts.asked) if each}
     found = [

@@ -1,6 +1,6 @@
-"""The searches through the index servers that one user names: cached for a limited time, and never waited for by a step.
+"""The searches through the index servers that one user names. Results are cached for a limited time, and no job's step waits for one.
 
-Each user has searches, a memory and connections of its own: servers that are slow, large or lie cost nobody else a turn.
+Each user has a cache, searches and connections of its own. So servers that are slow, large or false delay no other user.
 """
 
 import asyncio
@@ -18,19 +18,19 @@ from wms.ids import CeId, Identity, JobId
 Servers: TypeAlias = tuple[str, ...]
 """The addresses of index servers, as a submission names them."""
 KNOWN_LIMIT = 20
-"""The most lists of index servers of one user whose elements are remembered."""
+"""The most results of searches that are cached for one user, one for each list of index servers."""
 SEARCHES_LIMIT = 4
-"""The most searches of one user at a time; others wait their turn."""
+"""The most searches of one user at the same time. At the limit none begins; the job asks again later."""
 
 TROUBLES_TOLD = 2
 TROUBLE_LIMIT = 200
-"""The greatest number of characters of a message about one server without an answer."""
+"""The most characters of a message about one index server without an answer. The rest is cut off."""
 
 
 class KnownElements(NamedTuple):
-    """The elements that some index servers lead to and that admit the user, and the servers without answers.
+    """The result of one search: the elements that some index servers lead to, if their rules admit the user.
 
-    `at` is the time of the search in monotonic seconds.
+    `at` is the time of the search in monotonic seconds. `troubles` are messages about servers that gave no answer.
     """
 
     places: frozenset[CeId]
@@ -38,7 +38,10 @@ class KnownElements(NamedTuple):
     troubles: tuple[str, ...]
 
     def rejection(self, place: CeId) -> str:
-        """Return why a job does not go to an element, with the errors of servers without answers; empty if it may."""
+        """Return why a job may not go to an element: no index server leads there. Empty if it may.
+
+        The text names some servers that gave no answer, with their errors.
+        """
         if place in self.places:
             return ""
         silent = "".join(f"; {each[:TROUBLE_LIMIT]}" for each in self.troubles[:TROUBLES_TOLD])
@@ -46,9 +49,10 @@ class KnownElements(NamedTuple):
 
 
 class IndexSearches:
-    """The searches through the index servers that one user names.
+    """The searches through the index servers that one user (`identity`) names.
 
-    `clock` returns monotonic seconds; `tell` is called with the jobs whose searches have ended.
+    A result is used for `fresh_seconds`. `clock` returns monotonic seconds. `tell` is called with the jobs that waited for a
+    search when the search ends.
     """
 
     def __init__(
@@ -69,7 +73,11 @@ class IndexSearches:
         self._waiting: dict[Servers, set[JobId]] = {}
 
     def known(self, servers: Servers, job_id: JobId) -> KnownElements | None:
-        """Return what these servers lead to; None if the job must wait for a search. `tell` is called once that has ended."""
+        """Return the result of a search through these servers; None if there is no fresh one, and the job must wait.
+
+        A search begins if needed, and `tell` is called with the job when the search ends. If too many searches are under way,
+        none begins and `tell` is not called.
+        """
         known, fresh = self._known.get(servers), self._fresh_seconds
         age = self._clock() - known.at if known else fresh
         if known is None or age > fresh / 2:
@@ -95,18 +103,18 @@ class IndexSearches:
 
     @property
     def under_way(self) -> int:
-        """The number of searches under way."""
+        """The number of this user's searches that have not ended."""
         return len(self._searches)
 
     async def close(self) -> None:
-        """Cancel all searches."""
+        """Cancel all searches of this user, and close the connections."""
         for each in list(self._searches.values()):
             each.cancel()
         await self._discovery.close()
 
 
 def admitting(elements: Sequence[FoundElement], identity: Identity) -> frozenset[CeId]:
-    """Return the elements whose published rules admit this owner, group and VO."""
+    """Return the ids of the elements whose published access rules admit this owner, group and VO."""
     asker = Asker(vo=identity.vo, group=identity.group, owner=identity.owner)
     return frozenset(CeId(each.site, each.name) for each in elements if admits(each, [asker]))
 

@@ -13,13 +13,13 @@ from wms.transfer.replica_resolver import ReplicaResolver
 log = structlog.get_logger()
 
 Replicas = Mapping[str, tuple[str, ...]]
-"""The replicas of files: URLs by logical file name."""
+"""The replicas of files: for each logical file name, the URLs of its copies."""
 
 
 async def replicas_of(jobs: Iterable[BrokeredJob], catalogue: ReplicaResolver) -> Replicas:
-    """Return the replicas of all logical names among the jobs' inputs, as the catalogue lists them.
+    """Return the replicas of all logical file names among the jobs' inputs, as the catalogue lists them.
 
-    The result is empty if there are none, or while the catalogue does not answer.
+    The result is empty if no job has such inputs, or while the catalogue does not answer.
     """
     names = {
         url
@@ -38,10 +38,10 @@ async def replicas_of(jobs: Iterable[BrokeredJob], catalogue: ReplicaResolver) -
 
 
 def sites_of(replicas: Replicas, candidates: Sequence[Candidate]) -> Mapping[str, frozenset[str]]:
-    """Return the sites that hold a replica of each file, by logical name.
+    """Return, for each logical file name, the sites of `candidates` that hold a replica of it.
 
-    A site holds a replica if one of its elements is close to the replica's storage. A name whose replicas are close to no element
-    is left out, and so excludes no site.
+    A site holds a replica if the storage of the replica is close to one of its elements. A name without such a site is left
+    out, and so excludes no site.
     """
     found = {
         name: frozenset(

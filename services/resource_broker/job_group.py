@@ -7,31 +7,37 @@ from wms.job.state import AT_A_PILOT, ENDED, State
 
 
 class GroupMember(msgspec.Struct, frozen=True):
-    """One of the jobs that must start together, with its state."""
+    """One of the jobs that must start together, with its id and state."""
 
     job_id: JobId
     state: State
     seq: int
-    """The number of the job's last change of state."""
+    """The number of the last change of state in the job's history."""
 
 
 class JobGroup(msgspec.Struct, frozen=True):
-    """The jobs that must start together, by id. The first one is the leader, whose record holds the broker's steps for all."""
+    """The jobs that must start together, in the order of their ids; `size` is their number.
+
+    The first one is the leader: the broker stores the group's steps in the leader's record.
+    """
 
     members: tuple[GroupMember, ...]
-    """Those jobs of the group that are in the database; a removed job is missing."""
+    """The jobs of the group that are in the database, by id. A removed job is missing."""
     size: int
     leader: JobId
 
     def breach(self) -> str:
-        """Return a text on why these jobs can never start together, such as an ended or removed one; empty if they can."""
+        """Return why these jobs can never start together, as a text; empty if they can.
+
+        A job of the group has ended, is at a pilot already, or was removed.
+        """
         gone = [f"job {each.job_id} of it is {each.state}" for each in self.members if _is_gone(each)]
         if len(self.members) < self.size:
             gone.append(f"{self.size - len(self.members)} of its {self.size} jobs were removed")
         return "; ".join(gone)
 
     def awaited(self) -> str:
-        """Return a text on the jobs that the broker cannot place now, since they are not in state Checking; empty if none."""
+        """Return a text that lists the jobs that are not in state Checking, and so cannot be placed now; empty if there are none."""
         away = (each for each in self.members if each.state is not State.CHECKING)
         return "; ".join(f"job {each.job_id} of it is {each.state}" for each in away)
 

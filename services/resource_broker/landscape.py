@@ -1,4 +1,4 @@
-"""The landscape: all computing elements with what is known of them, read once for many jobs and cached for a moment."""
+"""The landscape: the state of all computing elements and past measurements there, cached for seconds and shared by many jobs' steps."""
 
 import time
 from collections import defaultdict
@@ -18,19 +18,19 @@ from wms.ids import CeId
 from wms.why.notices import shut_out
 
 CANDIDATES_SECONDS = 0.5
-"""Seconds after which elements and their load are read again."""
+"""Seconds for which the elements, their load and their waiting jobs are used before they are read again."""
 KNOWLEDGE_SECONDS = 10.0
-"""Seconds after which past measurements are read again. Run times of job classes are read each time."""
+"""Seconds for which past measurements are used before they are read again. Run times of the jobs' own classes are read each time."""
 SAMPLES = 100
-"""The most measurements of one kind that are read for one computing element or site."""
+"""The most measurements of one kind, the latest ones, that are read for one computing element or site."""
 WAITING = 1_000
-"""The most waiting jobs that are read for one computing element; those that have waited longest."""
+"""The most waiting jobs that are read for one computing element: those that have waited longest."""
 
 
 class Landscape(msgspec.Struct, frozen=True, kw_only=True):
-    """All computing elements as candidates for jobs, and what predictors know of them, at the database's time `now`.
+    """All computing elements as candidates for jobs, and the measurements by which times there are predicted.
 
-    `shut` says for each element that takes no jobs at present why not.
+    `shut` maps each element that takes no jobs now to the reason. `now` is the database's time.
     """
 
     candidates: tuple[Candidate, ...]
@@ -40,11 +40,11 @@ class Landscape(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def reservable(self) -> frozenset[CeId]:
-        """The computing elements that can be reserved, as their sites decide on agreements."""
+        """The ids of the computing elements that can be reserved, as a service of their site decides on agreements."""
         return frozenset(each.place for each in self.candidates if each.reserves)
 
     def with_job_at(self, place: CeId) -> "Landscape":
-        """Return a landscape with one more job waiting at a computing element. This object is unchanged."""
+        """Return a copy of this landscape in which one more job waits at a computing element."""
         known = self.knowledge
         since = {**known.placed_since, place: known.placed_since.get(place, 0) + 1}
         waiting = {**known.still_waiting, place: (*known.still_waiting.get(place, ()), 0.0)}
@@ -70,7 +70,10 @@ class LandscapeReader:
         self._looked_at = self._learned_at = float("-inf")
 
     async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
-        """Return the landscape, with measured run times of the given job classes (`BrokeredJob.job_class`)."""
+        """Return the landscape. Its cached parts are read from the database again if they are too old.
+
+        `classes` are the job classes (`BrokeredJob.job_class`) of which measured run times are included.
+        """
         now = self._clock()
         if now - self._looked_at > CANDIDATES_SECONDS:
             await self._look(tx)

@@ -1,11 +1,10 @@
 """What the broker does next with a job: rank elements, ask for agreements, confirm one, place the job, wait, or give up.
 
-A job goes through phases. *Choosing*: computing elements are ranked, and the best that can be reserved are asked at the same
-time. *Deciding*: the answers are there, or their time is over. The elements are ranked again by what was granted, the best
-agreement is confirmed, and the others are cancelled. *Confirming*: the job is placed once its site has confirmed. *Placed*:
-nothing is to be done until the placement fails.
-
-Every step is a pure function of what the database says. So whichever broker takes a job over does the same.
+A job goes through phases. *Choosing*: elements are ranked, and the best that can be reserved are asked for agreements at a
+time. *Deciding*: the sites have answered, or their time is over. Elements are ranked again by the granted starts, the best
+agreement is confirmed, the others are cancelled. *Confirming*: the job is placed once its site has confirmed. *Placed*: nothing
+is to be done until the placement fails. Every step is a pure function of what the database says. So whichever broker takes a
+job over does the same.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -24,12 +23,16 @@ from wms.messages.replies.rankings import RankedElement
 
 GRANTED = frozenset({"Temporary", "Confirmed"})
 WAIT_AT_LEAST = 0.5
-"""The least seconds until a waiting job is looked at again."""
+"""The least seconds until the next step of a waiting job, even if its wait is shorter."""
 TEXT_LIMIT = 900
 
 
 class StepTerms(msgspec.Struct, frozen=True, kw_only=True):
-    """The limits of the broker's steps, from its configuration. A job without a place is tried again after `look_again_seconds`."""
+    """Settings of the broker that bound its steps.
+
+    `sites_asked` sites are asked for reservations at a time and have `decision_seconds`. A job that fits nowhere is tried again
+    after `look_again_seconds`, and held after `most_attempts` failed placements.
+    """
 
     sites_asked: int
     decision_seconds: float
@@ -38,7 +41,7 @@ class StepTerms(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HeldAgreement(msgspec.Struct, frozen=True, kw_only=True):
-    """An agreement (reservation) that was asked for on behalf of a job, as the database has it."""
+    """An agreement (reservation) that was asked for on behalf of a job, as stored; `start_at` is None until it is granted."""
 
     agreement_id: str
     place: CeId
@@ -49,68 +52,72 @@ class HeldAgreement(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedPlacement(msgspec.Struct, frozen=True):
-    """A placement that did not start the job, with the reason in words."""
+    """A placement (a job assigned to an element) that did not start the job, with the reason as a text."""
 
     place: CeId
     why: str
     again_at: datetime | None = None
-    """When the broker may choose its computing element for the job again; None: only after a user acts."""
+    """The time from which the broker may choose this element for the job again; None: only after a user acts."""
 
 
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """What the database says of a brokered job, on which its next step depends."""
+    """What the database says of a brokered job. `round` counts how often agreements were asked for; `asked` are the open ones, best first."""
 
     job_id: JobId
     seq: int
-    """The number of the change of state by which the job came to Checking."""
+    """The number, in the job's history, of its last change to state Checking (being placed by the broker)."""
     phase: Phase
     round: int
     is_checking: bool
-    """Whether the job is still in state Checking, and so must be placed."""
+    """Whether the job is still in state Checking. If it is not, the broker does not place it."""
     window: StartWindow
     wants_reservation: bool
     asked: tuple[str, ...] = ()
     agreements: Mapping[str, HeldAgreement] = {}
-    """The agreements in `asked` that sites have stored, by id."""
+    """Those of the agreements in `asked` whose offers sites have stored, by id."""
     failed: tuple[FailedPlacement, ...] = ()
-    """The placements that failed since the job was submitted or released, the first one first."""
+    """The placements that failed since the job was submitted or last released, the oldest first."""
     ranking: tuple[RankedElement, ...] = ()
     """The job's last ranking of elements, by which agreements were asked for."""
     group: JobGroup | None = None
-    """The jobs that must start together with it, if it is co-allocated."""
+    """The jobs that must start together with it; None if it is not co-allocated."""
 
     def avoided(self, now: datetime) -> frozenset[CeId]:
-        """Return the computing elements that must not be chosen at `now`, since placements of the job failed there."""
+        """Return the ids of the elements that must not be chosen at the time `now`, since placements of the job failed there."""
         return frozenset(each.place for each in self.failed if each.again_at is None or each.again_at > now)
 
 
 class AgreementRequest(msgspec.Struct, frozen=True):
-    """A temporary agreement that is to be asked for at a computing element, under an id that the broker chose."""
+    """A temporary agreement that is to be asked for at the element `place`, under an id that the broker chose."""
 
     agreement_id: str
     place: CeId
     start: datetime | None = None
-    """The earliest start to ask for, which the site may not move later on; None: the job's own window applies."""
+    """The earliest start to ask for; the site may not move the reservation then. None: the job's own window of starts applies."""
     moving_seconds: float = 0.0
-    """The seconds to reserve for the job's files to come and go, beside the time in which its program runs."""
+    """The seconds to reserve for moving the job's files, in addition to the time for which its program runs."""
 
 
 class ChosenElement(msgspec.Struct, frozen=True):
-    """The computing element where a job is placed, and its agreement there, if it has one."""
+    """The computing element where a job is placed, and its agreement there; None: the job is placed without one."""
 
     element: RankedElement
     agreement: HeldAgreement | None = None
 
 
 class NextStep(msgspec.Struct, frozen=True, kw_only=True):
-    """What the broker does with a job now, in one transaction; `phase` is the one that follows."""
+    """What the broker does with a job now, in one transaction; `phase` is the job's phase after it.
+
+    `confirm` and `cancel` are ids of agreements. `place` is where the job is placed; None: nowhere. `reason` is a code, and
+    `text` explains it to users.
+    """
 
     phase: Phase
     seconds: float = 0.0
-    """Seconds until the job's next step is due."""
+    """Seconds from this step until the job's next one is due."""
     round: int
     asked: tuple[str, ...] = ()
-    """The ids of the agreements that are neither confirmed nor cancelled after this step, best first."""
+    """The ids of the agreements that stay open after this step, best first: all that are not cancelled."""
     ranking: tuple[RankedElement, ...] | None = None
     """The new ranking of elements for the job; None: the last one stays."""
     reason: str = ""
@@ -120,31 +127,25 @@ class NextStep(msgspec.Struct, frozen=True, kw_only=True):
     cancel: tuple[str, ...] = ()
     place: ChosenElement | None = None
     companions: tuple[ChosenElement, ...] = ()
-    """Where the other jobs of its group are placed together with it, in their order; empty if none is."""
+    """Where the other jobs of its group are placed together with it, in the order of their ids; empty if none is placed."""
     end: Literal["", "hold", "fail"] = ""
     """Whether the job is put on hold or fails, with `reason` as its code; empty: neither."""
 
     @property
     def placed(self) -> tuple[ChosenElement, ...]:
-        """Where this step places jobs: the job itself first, then the others of its group. Empty: it places none."""
+        """Where this step places jobs: the job itself first, then the others of its group. Empty if it places none."""
         return (self.place, *self.companions) if self.place else ()
 
 
 Assess: TypeAlias = Callable[[Mapping[CeId, datetime], Collection[CeId]], tuple[RankedElement, ...]]
-"""A function that ranks the computing elements for a job.
-
-Its arguments are the granted starts, by element, and the elements to leave out.
-"""
+"""A function that ranks the elements for a job, by the granted starts (by element) and the elements that must not be chosen."""
 NO_STARTS: Mapping[CeId, datetime] = {}
 
 
 def next_step(
     facts: StepFacts, assess: Assess, reservable: Collection[CeId], now: datetime, terms: StepTerms
 ) -> NextStep:
-    """Return the next step of a job. Nothing is written.
-
-    `assess` ranks the elements, and `reservable` are those whose sites decide on agreements.
-    """
+    """Return the next step of a job that is not co-allocated; nothing is written. `reservable` are the elements that can be reserved."""
     if over := settled(facts, now):
         return over
     match facts.phase:
@@ -156,10 +157,7 @@ def next_step(
 
 
 def settled(facts: StepFacts, now: datetime) -> NextStep | None:
-    """Return the last step of a job that must not be placed any more, since it left Checking or its latest start passed.
-
-    Return None for any other job.
-    """
+    """Return the last step of a job that must not be placed any more: it left Checking or its latest start passed; None for any other."""
     if not facts.is_checking:
         return NextStep(phase="Over", round=facts.round, cancel=facts.asked)
     if facts.window.is_over(now):
@@ -187,10 +185,7 @@ def _choose(
 
 
 def tried_out(facts: StepFacts, terms: StepTerms) -> NextStep | None:
-    """Return the step that holds a job whose placements failed as often as the settings allow.
-
-    Return None if it may be placed again.
-    """
+    """Return the step that holds a job of which `most_attempts` placements failed for good; None if it may be placed again."""
     counted = [each for each in facts.failed if each.again_at is None]
     if len(counted) < terms.most_attempts:
         return None
@@ -200,7 +195,7 @@ def tried_out(facts: StepFacts, terms: StepTerms) -> NextStep | None:
 def _ask(
     facts: StepFacts, elements: tuple[RankedElement, ...], those: list[RankedElement], terms: StepTerms
 ) -> NextStep:
-    """Return the step that asks several elements for temporary agreements at once."""
+    """Return the step that asks the elements `those` for temporary agreements at the same time; `elements` is the whole ranking."""
     number = facts.round + 1
     requests = tuple(
         AgreementRequest(f"{facts.job_id}-{facts.seq}-{number}-{n}", place_of(each))
@@ -227,7 +222,7 @@ def _ask(
 
 
 def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now: datetime) -> NextStep:
-    """Return the step that places the job without a reservation, or that waits until its earliest start."""
+    """Return the step that places the job at the best element without a reservation; before its earliest start, a step that waits."""
     ahead = (facts.window.earliest - now).total_seconds()
     if ahead > 0:
         text = f"it starts at {_time(facts.window.earliest)} at the earliest"
@@ -244,7 +239,7 @@ def _place_unreserved(facts: StepFacts, elements: tuple[RankedElement, ...], now
 def _nowhere(
     facts: StepFacts, assess: Assess, elements: tuple[RankedElement, ...], now: datetime, terms: StepTerms
 ) -> NextStep:
-    """Return the step of a job that fits no element now: to wait, or to fail if all that fit were tried for good."""
+    """Return the step of a job that fits no element now: to wait, or to hold it if placements failed for good at all that fit."""
     later = [each.again_at for each in facts.failed if each.again_at is not None and each.again_at > now]
     if facts.failed and not later and ranked(assess(NO_STARTS, ())):
         text = f"all elements that fit were tried{tried(facts)}"
@@ -253,7 +248,7 @@ def _nowhere(
 
 
 def why_nowhere(elements: tuple[RankedElement, ...]) -> str:
-    """Return a text on why no element of a ranking fits the job, with the reasons of the first five."""
+    """Return a text on why no element of a ranking fits the job, with the reasons of the first five elements."""
     if not elements:
         return "no computing element is known"
     some = "; ".join(f"{each.site}/{each.ce}: {', '.join(each.reasons)}" for each in elements[:5])
@@ -265,7 +260,10 @@ def why_nowhere(elements: tuple[RankedElement, ...]) -> str:
 
 
 def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -> NextStep:
-    """Return the step that confirms the best granted agreement, after a new ranking. Undecided agreements are left out."""
+    """Return the step that confirms the best granted agreement, after a new ranking; all others are cancelled, also undecided ones.
+
+    If an element without an agreement is best, the job is placed there without one.
+    """
     granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
     elements = annotated(assess(starts, facts.avoided(now)), facts)
@@ -289,7 +287,7 @@ def _decide(facts: StepFacts, assess: Assess, now: datetime, terms: StepTerms) -
 
 
 def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
-    """Return the agreements among those asked for that have been granted, by computing element."""
+    """Return the open agreements of a job that have been granted, by computing element."""
     return {
         each.place: each
         for each in map(facts.agreements.get, facts.asked)
@@ -298,7 +296,7 @@ def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
 
 
 def annotated(elements: tuple[RankedElement, ...], facts: StepFacts) -> tuple[RankedElement, ...]:
-    """Return the ranking with the state of the agreement that each element was asked for, and the site's reason."""
+    """Return a ranking in which each element shows the state, start and reason of the agreement that it was asked for, if any."""
     known = {each.place: each for each in facts.agreements.values() if each.agreement_id in facts.asked}
     return tuple(_with_agreement(each, known.get(place_of(each))) for each in elements)
 
@@ -320,7 +318,7 @@ def _with_agreement(element: RankedElement, held: HeldAgreement | None) -> Ranke
 
 
 def _confirm(facts: StepFacts, terms: StepTerms) -> NextStep:
-    """Return the step that places the job at the element whose agreement is confirmed; else that begins again."""
+    """Return the step that places the job at the element whose agreement is confirmed. If it is not, the job is ranked anew."""
     held = facts.agreements.get(facts.asked[0]) if facts.asked else None
     chosen = next((each for each in facts.ranking if held and each.agreement_id == held.agreement_id), None)
     if held is None or chosen is None or held.state != "Confirmed":
@@ -377,7 +375,7 @@ def wait(
 
 
 def ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str) -> NextStep:
-    """Return the last step of a job that cannot be placed: it is held or fails, by `end`, and its agreements are cancelled.
+    """Return the last step of a job that cannot be placed: it is held or fails, as `end` says, and its agreements are cancelled.
 
     `code` and `text` are the reason that its user sees.
     """
@@ -387,7 +385,7 @@ def ended(facts: StepFacts, end: Literal["hold", "fail"], code: Code, text: str)
 
 
 def tried(facts: StepFacts) -> str:
-    """Return a text on where placements of the job failed and why, to be added to a message; empty if none failed."""
+    """Return a text on where placements of the job failed and why, to be appended to a message; empty if none failed."""
     said = "; ".join(f"{each.place.site}/{each.place.ce}: {each.why}" for each in facts.failed)
     return f"; tried: {said}" if said else ""
 

@@ -1,6 +1,6 @@
-"""Handles `wms.broker.jobs`: starts to broker jobs that are to be placed, also those whose placement failed.
+"""Handles `wms.broker.jobs`: records jobs that the resource broker is to place, for the first time or after a failed placement.
 
-A message only makes it faster. A loop also finds jobs whose message was lost.
+A message only makes it faster: a loop also finds jobs whose message was lost.
 """
 
 from collections.abc import Callable
@@ -15,16 +15,16 @@ BATCH = 500
 
 
 class Orders:
-    """Creates records of jobs that are to be brokered. `wake` is called to start the broker's next round at once."""
+    """Creates the broker's records of jobs to be placed. `wake` is called to start the broker's next round at once."""
 
     def __init__(self, db: Database, wake: Callable[[], None]) -> None:
         self._db = db
         self._wake = wake
         self.taken = 0
-        """How many messages on jobs to be placed this instance has handled."""
+        """How many messages on jobs to be placed this instance has handled since it started."""
 
     async def handle(self, tx: Transaction, batch: list[Delivery[ToBroker]]) -> None:
-        """Create or renew the records of jobs to be placed; of several messages on one job, the last counts.
+        """Create or restart the records of jobs to be placed. Of several messages on one job, the newest change of state counts.
 
         The records are written in the given transaction, and the broker's next round is started after its commit.
         """
@@ -41,12 +41,15 @@ class Orders:
         tx.on_commit(self._wake)
 
     async def decided(self, tx: Transaction, batch: list[Delivery[AgreementDecided]]) -> None:
-        """Handle decisions of sites on agreements: the next step of a job with no open question is due at once."""
+        """Handle decisions of sites on agreements: the job's next step is due at once, unless it waits for other sites' decisions."""
         await job_record.decided(tx, {delivery.message.job_id for delivery in batch})
         tx.on_commit(self._wake)
 
     async def look(self) -> bool:
-        """Create records of jobs whose message was lost, in a transaction of its own; return whether there may be more."""
+        """Create records of up to `BATCH` jobs whose message was lost, in a transaction of its own.
+
+        Return whether there may be more.
+        """
         async with self._db.transaction() as tx:
             lost = await job_record.unknown(tx, BATCH)
             await job_record.adopt(tx, lost)

@@ -1,7 +1,7 @@
 """What happens to co-allocated jobs when one of them cannot start: the others must not run without it.
 
-Placements of jobs that still wait for their reservation fail, so that the broker places the group anew. Jobs that run are stopped
-and held, and the rest of the group is held by its next step.
+Placements of jobs that still wait for their reservation fail, so that the broker places the group anew. Jobs that already run
+are stopped and held. The broker's next step then holds the rest of the group.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,10 @@ class Regrouping:
         self._db = db
 
     async def gather(self) -> bool:
-        """Fail the placements, or stop the runs, of jobs whose group cannot start together; return whether there may be more."""
+        """Fail the placements, or stop the runs, of jobs whose group can no longer start together.
+
+        Return whether there may be more such groups.
+        """
         async with self._db.transaction() as tx:
             groups = await coallocation.torn(tx, BATCH)
             if groups:
@@ -51,7 +54,10 @@ def _runs(found: Job | None) -> bool:
 def _failures(
     group: TornGroup, jobs: dict[JobId, Job], open_: dict[JobId, Placement]
 ) -> list[PlacementFailure]:
-    """Return the ends of the placements of jobs that still wait for their slots."""
+    """Return the failures of those placements of a group that are still open, as their jobs have not started.
+
+    `jobs` are the locked jobs, and `open_` their open placements, both by id.
+    """
     waiting = [open_[each] for one in group.job_ids if (each := JobId(one)) in open_]
     return [
         PlacementFailure(

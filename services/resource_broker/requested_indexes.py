@@ -1,7 +1,8 @@
-"""Discovery through the index servers that submissions name, for each user apart.
+"""Discovery of computing elements through the index servers that submissions name, for each user apart.
 
-A step asks for what is known. Without a fresh answer a search begins beside it, and the job is looked at again when it ends. In the
-second half of an answer's life a search begins too, and nobody waits for it: jobs that keep coming always find a fresh answer.
+A job's step uses the cached answer. If there is no fresh one, a search begins in the background, and the job's step is taken
+again when the search ends. A search also begins when an answer is half as old as it may be, and no job waits for it. So jobs
+that keep coming always find a fresh answer.
 """
 
 import asyncio
@@ -25,24 +26,30 @@ from wms.ids import Identity, JobId
 from wms.web import WebIdentity
 
 USERS_LIMIT = 200
-"""The most users whose searches are kept; those unused for longest go first."""
+"""The most users whose searches are kept. At the limit, those of the user that asked for none for longest are cancelled."""
 SERVERS_LIMIT = 200
-"""The most servers that one search asks: each of their documents takes processor time from all users."""
+"""The most servers that one search asks. Others are left out, since each of their documents takes processor time from all users."""
 ELEMENTS_LIMIT = 20_000
-"""The most elements of one search, and about what one user's memory holds."""
+"""The most elements that one search finds, and that are cached for one user. Others are left out."""
 SLOW_AT_ONCE = 16
-"""The most slow servers that are asked at a time for one user."""
+"""The most further servers that are asked at a time for one user, beside `servers_at_once`, if they are slow to answer."""
 
 
 class IndexAnswer(NamedTuple):
-    """What a job's index servers answer: why they are not asked, or what they lead to; neither while they are asked."""
+    """What is known from a job's index servers: the reason why they are not asked, or the elements that they lead to.
+
+    `refusal` is empty and `known` None while a search is under way.
+    """
 
     refusal: str
     known: KnownElements | None
 
 
 class RequestedIndexes:
-    """Finds and caches the computing elements behind the index servers that users name. `clock` returns monotonic seconds."""
+    """Finds and caches the computing elements behind the index servers that users name.
+
+    `sources` are the protocols by URL scheme; None: https and http. `clock` returns monotonic seconds.
+    """
 
     def __init__(
         self,
@@ -58,15 +65,18 @@ class RequestedIndexes:
         self._users: OrderedDict[Identity, IndexSearches] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self.found: set[JobId] = set()
-        """Jobs whose searches have ended; whoever reads the set replaces it by an empty one."""
+        """Jobs that waited for a search that has ended. Whoever reads the set replaces it by an empty one."""
 
     def answer(self, servers: Servers, identity: Identity, job_id: JobId) -> IndexAnswer:
-        """Return the answer for a job, in the event loop: a search may begin, after which the job is in `found`."""
+        """Return what is known from a job's index servers, without waiting. It must be called in the event loop.
+
+        If nothing fresh is known, a search begins; when it ends, the job is in `found`.
+        """
         why = self.refusal(servers)
         return IndexAnswer(why, None if why else self.known(servers, identity, job_id))
 
     def refusal(self, servers: Servers) -> str:
-        """Return why these servers are not asked; empty if they may be."""
+        """Return why these servers are not asked: a malformed address, or one that the settings do not allow. Empty if they may be."""
         for text in servers:
             try:
                 root = address(text, "index")
@@ -79,7 +89,10 @@ class RequestedIndexes:
         return ""
 
     def known(self, servers: Servers, identity: Identity, job_id: JobId) -> KnownElements | None:
-        """Return what these servers lead to for a user; None while they are asked, after which the job is in `found`."""
+        """Return the elements that these servers lead to for a user; None while a search is under way.
+
+        When that search ends, the job is in `found`.
+        """
         return self._searches_of(identity).known(servers, job_id)
 
     def _searches_of(self, identity: Identity) -> IndexSearches:
@@ -136,11 +149,11 @@ class RequestedIndexes:
 
     @property
     def searches(self) -> int:
-        """The number of searches under way."""
+        """The number of searches of all users that have not ended."""
         return sum(each.under_way for each in self._users.values())
 
     async def close(self) -> None:
-        """Cancel the searches."""
+        """Cancel all searches, close their connections, and end the thread that reads documents."""
         for each in self._users.values():
             await each.close()
         self._reader.shutdown(wait=False, cancel_futures=True)

@@ -10,7 +10,7 @@ from wms.messages import agreements, broker
 from wms.runtime.host import Host
 
 STEP_SECONDS = 0.2
-"""The most seconds until the broker begins a step that is due, if no message wakes it sooner."""
+"""Seconds between two rounds of the broker, if no message starts one sooner. So a step that is due begins so late at most."""
 
 
 async def build(host: Host, config: Config) -> None:

@@ -11,21 +11,24 @@ DAY_SECONDS = 86_400.0
 
 
 class Upkeep:
-    """Regular work on jobs that the broker has placed. Any number of instances may do it at the same time."""
+    """Regular work after jobs were placed: scores predictions, closes records and deletes old data.
+
+    Any number of instances may do it at the same time. Data is kept for `kept_days`.
+    """
 
     def __init__(self, db: Database, kept_days: float) -> None:
         self._db = db
         self._kept_seconds = kept_days * DAY_SECONDS
 
     async def score(self) -> bool:
-        """Store for predictions of ended jobs what really happened; return whether there may be more."""
+        """Store the measured times beside the predicted ones for jobs that have ended; return whether there may be more."""
         async with self._db.transaction() as tx:
             return await prediction.score(tx, BATCH) >= BATCH
 
     async def close(self) -> bool:
-        """Close the records of brokered jobs that have ended or are held; return whether there may be more.
+        """Close the records of placed jobs that have ended or are held; return whether there may be more.
 
-        A held job is brokered anew when it is released, so its agreements are cancelled.
+        The agreements of held jobs are cancelled, since a held job is placed anew when it is released.
         """
         async with self._db.transaction() as tx:
             over = await job_record.over(tx, BATCH)
@@ -34,7 +37,7 @@ class Upkeep:
         return len(over) == BATCH
 
     async def forget(self) -> bool:
-        """Delete predictions and measured transfers that are older than the configured days; return whether there may be more."""
+        """Delete predictions and measured transfers that are older than `kept_days`; return whether there may be more."""
         async with self._db.transaction() as tx:
             gone = await prediction.forget(tx, self._kept_seconds, BATCH)
             return max(gone, await transfer.forget(tx, self._kept_seconds, BATCH)) == BATCH
