@@ -11,13 +11,16 @@ from wms.runtime.config import Seconds, Section, ServiceConfig
 
 
 class AgreementSettings(Section, frozen=True, kw_only=True):
-    """The site whose agreements the service decides on, and its time limits."""
+    """The site for which the service decides on agreements (reservations of CPUs for jobs), and the service's time limits."""
 
     site: GivenName = "local"
     grace_seconds: Annotated[float, Meta(ge=1, le=86_400)] = 300.0
-    """Seconds after its start at which a confirmed reservation is released that nobody has used."""
+    """How long a confirmed reservation may stay unused after its start, in seconds. After that it is released."""
     turn_seconds: Annotated[float, Meta(ge=1, le=3_600)] = 5.0
-    """Seconds of silence of the instance that decides for an element, after which another instance may; less than the broker waits."""
+    """Seconds of silence after which another instance may decide in place of the one that decides for an element.
+
+    Shorter than the time for which the resource broker waits for a decision.
+    """
     reconcile_seconds: Seconds = 10.0
     """Seconds between two comparisons of agreements with the reservations that batch systems list."""
     kept_days: Annotated[float, Meta(gt=0, le=3_660)] = 30.0
@@ -35,30 +38,29 @@ class SlurmReservations(Section, frozen=True, kw_only=True):
     users: Annotated[tuple[GivenName, ...], Meta(min_length=1, max_length=100)] = ("root",)
     """The accounts under which pilots run; only they may use the reservations."""
     prefix: Annotated[str, Meta(max_length=40, pattern="^[A-Za-z][A-Za-z0-9]*$")] = "wms"
-    """How the names of this system's reservations begin. The service removes those without a living agreement: use it for
-    nothing else."""
+    """The first part of the names of this system's reservations. Slurm reservations with it and without a living agreement are deleted."""
 
 
 class SiteScript(Section, frozen=True, kw_only=True):
-    """A site's own program that decides on offers. It reads one JSON object from standard input and prints one."""
+    """A site's own program that decides on offers. For each question it reads a JSON object from standard input, and prints one."""
 
     program: Line = ""
     """The program's absolute path. It runs with the rights of the service, and without a shell."""
     seconds: Annotated[float, Meta(gt=0, le=60)] = 10.0
-    """Seconds after which the program is killed."""
+    """How long the program may take for one question, in seconds. After that it is killed, and the question is asked again later."""
 
 
 class ReservableSettings(Section, frozen=True, kw_only=True):
     """A computing element on which the service makes reservations.
 
-    `kind` says what holds them. `slurm`: a Slurm cluster. `script`: a program of the site's. `calendar`: the database alone, for
-    elements that cannot reserve.
+    `kind` says where they are held. `slurm`: in a Slurm cluster. `script`: by a program of the site. `calendar`: in the
+    database alone, for elements whose batch system makes no reservations.
     """
 
     ce: GivenName = "local"
     kind: Literal["calendar", "slurm", "script"] = "calendar"
     cpus: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
-    """The CPUs that may be reserved at a time; 0: as the cluster says, or the number of slots in the element's ad."""
+    """The most CPUs that may be reserved at a time. 0: as many as the cluster has, or as the element's ad has slots."""
     template: AgreementTemplate = AgreementTemplate()
     slurm: SlurmReservations = SlurmReservations()
     script: SiteScript = SiteScript()

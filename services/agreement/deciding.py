@@ -1,7 +1,8 @@
-"""Decides on the offers for one computing element: one service at a time, in steps that a crash may interrupt anywhere.
+"""Decides on the offers for one computing element: one instance at a time, in steps that a crash may interrupt anywhere.
 
-First the service stores what it will ask of the batch system. Then it asks, and stores the outcome. After a crash in between, the
-next round finds the reservation by its name. An offer that was tried too often is denied, and what may be held is released.
+First the instance stores what it will ask of the batch system. Then it asks, and stores the outcome. After a crash in between,
+the next round finds the reservation in the batch system by its name. After `MOST_TRIES` rounds without an outcome the offer is
+denied, and a reservation that may exist is released.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,18 +27,21 @@ from wms.ids import AgreementId, CeId
 log = structlog.get_logger()
 
 MOST_TRIES: Final = 5
-"""The number of rounds that may begin to decide on an offer; after them it is denied."""
+"""How many rounds may begin to decide on an offer without coming to an end. After that the offer is denied."""
 
 Decisions = dict[AgreementId, Granted | Refusal]
 
 
 class Deciding:
-    """Decides on the offers for one computing element, on behalf of one instance of the agreement service."""
+    """Decides on the offers for one computing element, on behalf of one instance of the agreement service.
+
+    One instance at a time has the turn to decide for an element.
+    """
 
     def __init__(
         self, db: Database, site: str, element: ServedElement, holder: str, turn_seconds: float
     ) -> None:
-        """Build a decider; `holder` names the service's instance, which loses its turn after `turn_seconds` of silence."""
+        """Build a decider; `holder` names the service's instance. It loses its turn to decide after `turn_seconds` of silence."""
         self._db = db
         self._element = element
         self._place = CeId(site, element.ce)
@@ -48,8 +52,8 @@ class Deciding:
     async def round(self) -> bool:
         """Decide on the oldest offers of the element and store the decisions; return whether more may wait.
 
-        While another instance has the turn, the call does nothing and returns False. Raise Unavailable if the batch system
-        cannot be read.
+        While another instance has the turn to decide, the call does nothing and returns False. Raise Unavailable if the batch
+        system cannot be read.
         """
         offers, booked = await self._waiting()
         if not offers:
@@ -87,7 +91,7 @@ class Deciding:
     async def _flexible(self) -> tuple[list[Booking], list[Booking], datetime]:
         """Return the reservations that may be moved, all reservations, and the database's time.
 
-        The lists are empty while another instance has the turn.
+        The first list is empty while another instance has the turn to decide.
         """
         async with self._db.transaction() as tx:
             now = await tx.now()
@@ -98,7 +102,7 @@ class Deciding:
     # --- steps ------------------------------------------------------------------------------------
 
     async def _waiting(self) -> tuple[list[Agreement], list[Booking]]:
-        """Return undecided offers and all reservations; both empty while another instance has the turn."""
+        """Return the oldest undecided offers and all reservations; both empty while another instance has the turn to decide."""
         async with self._db.transaction() as tx:
             offers = await agreement.requested(tx, self._place, self._element.maker.at_once)
             if not offers or not await self._take_turn(tx):
@@ -110,7 +114,11 @@ class Deciding:
         return [each.booking(now, horizon) for each in await agreement.granted(tx, self._place)]
 
     async def _intend(self, offers: Sequence[Agreement], cpus: int) -> tuple[list[Agreement], datetime]:
-        """Deny the offers that the template or a quota refuses, and store for the others what the batch system will be asked."""
+        """Deny the offers that the template or a quota refuses, or that were tried too often. Store for the others what will be asked.
+
+        `cpus` is the number of CPUs of the element. Return the others, and the database's time; no offers if the turn to decide
+        was lost.
+        """
         async with self._db.transaction() as tx:
             now = await tx.now()
             if not await agreement.keep_turn(tx, self._place, self._holder):
@@ -151,7 +159,11 @@ class Deciding:
         return decision
 
     async def _record(self, offers: Sequence[Agreement], decisions: Decisions) -> None:
-        """Store the decisions, unless another instance has the turn, or a moved reservation has been confirmed meanwhile."""
+        """Store the decisions on these offers.
+
+        Nothing is stored if the turn to decide was lost, or if a reservation that was to be moved is confirmed or over. The
+        next round then decides again.
+        """
         moved = _moved(decisions)
         async with self._db.transaction() as tx:
             if not decisions or not await agreement.keep_turn(tx, self._place, self._holder):
@@ -207,7 +219,7 @@ class Deciding:
 
     @property
     def _is_outside(self) -> bool:
-        """Whether reservations are held outside the database."""
+        """Whether reservations are held in a batch system or by a site's program, and not in the database alone."""
         return self._element.helper is not None
 
     def _name(self, offer: Agreement) -> str:
@@ -215,7 +227,7 @@ class Deciding:
 
 
 def _moved(decisions: Mapping[AgreementId, Granted | Refusal]) -> dict[AgreementId, Booking]:
-    """Return the reservations that were moved to make room for grants, by agreement, each as it is after its last move."""
+    """Return the reservations that these decisions moved to make room, by agreement, with their final times."""
     return {
         each.agreement_id: each
         for decision in decisions.values()

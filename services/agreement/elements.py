@@ -14,9 +14,10 @@ from wms.db.database import Database
 
 
 def elements(config: Config, db: Database) -> list[ServedElement]:
-    """Return the configured computing elements, each with its decision maker.
+    """Return the configured computing elements, each with its rules and its decision maker.
 
-    If a batch system or a script holds the reservations of an element, it has a resource helper too.
+    If a batch system or a site's program holds the reservations of an element, it has a resource helper too (which lists and
+    releases them).
     """
     return [_element(each, config, db) for each in config.elements]
 
@@ -38,7 +39,7 @@ def _element(settings: ReservableSettings, config: Config, db: Database) -> Serv
 
 
 async def _cpus(db: Database, site: str, settings: ReservableSettings) -> int:
-    """Return the CPUs that may be reserved: as configured, or the slots that the element advertises, none without an ad."""
+    """Return how many CPUs of an element may be reserved: as configured, else as many as its ad has slots; 0 without an ad."""
     if settings.cpus:
         return settings.cpus
     async with db.transaction() as tx:

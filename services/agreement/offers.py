@@ -1,6 +1,6 @@
 """Handles the messages of `wms.agreement.offers`: stores offers, and confirms and cancels agreements of this site.
 
-A message that comes twice has the effect of one.
+A message that arrives twice has the effect of one.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -21,12 +21,12 @@ NOT_THEIRS = "there is no such job of this owner, group and VO"
 
 
 class Offers:
-    """Handles the messages to one site; messages to other sites are ignored."""
+    """Handles the messages of the resource broker to one site. Messages to other sites are ignored."""
 
     def __init__(self, site: str, elements: Mapping[str, Callable[[], None]]) -> None:
-        """Build a handler; `elements` are the computing elements that this service decides for, by name.
+        """Build a handler for a site; `elements` maps each computing element that this service decides for to a function.
 
-        Each has a function that is called once new offers for it are stored.
+        The function is called after new offers for the element were committed.
         """
         self._site = site
         self._elements = elements
@@ -35,8 +35,8 @@ class Offers:
     async def handle(self, tx: Transaction, batch: list[Delivery[ToSite]]) -> None:
         """Handle a batch of messages in the given transaction: first the offers, then confirmations, then cancellations.
 
-        Offers for unknown elements, or for jobs that are not their owner's, are denied. A repeated offer or a confirmation that
-        is too late is answered with the state of the agreement.
+        Offers are denied if the element is unknown, or if the job is not of the offer's owner, group and VO. A repeated offer
+        and a confirmation that is too late are answered with the state of the agreement.
         """
         mine = [each.message for each in batch if each.message.site == self._site]
         await self._reserve(tx, [each for each in mine if isinstance(each, Reserve)])
@@ -57,7 +57,10 @@ class Offers:
         agreement.tell(tx, list((await agreement.read(tx, first.keys() - new)).values()))
 
     def _denied(self, offer: Reserve, others: Collection[str]) -> AgreementMark | None:
-        """Return the denial of an offer for an unknown element or by another than the job's owner; None for any other offer."""
+        """Return the denial of an offer for an unknown element, or of one whose id is in `others`; None for any other offer.
+
+        `others` are the offers whose job does not exist, or is not of the offer's owner, group and VO.
+        """
         code, text = AgreementReason.INVALID_OFFER, NOT_THEIRS
         if offer.ce not in self._elements:
             code, text = AgreementReason.NO_RESERVATIONS, f"no reservations are made on {offer.ce}"
@@ -86,7 +89,7 @@ class Offers:
         await agreement.move(tx, marks)
 
     async def _mine(self, tx: Transaction, wanted: Sequence[Confirm | Cancel]) -> list[Agreement]:
-        """Return the agreements of these messages, locked. Those of another site and unknown ones are left out."""
+        """Lock the agreements that these messages name, and return those of this site. Unknown ones are logged and left out."""
         if not wanted:
             return []
         there = await agreement.lock(tx, {each.agreement_id for each in wanted})

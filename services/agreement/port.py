@@ -13,53 +13,55 @@ from wms.agreement.terms import AgreementTerms
 from wms.ids import AgreementId
 
 Decision: TypeAlias = Granted | Refusal | None
-"""A decision on an offer; None: its outcome is unknown, for example after a timeout, and it must be decided again."""
+"""A decision on an offer; None: its outcome is unknown, for example after a timeout. The offer is then decided on again."""
 
 
 class Holding(msgspec.Struct, frozen=True, kw_only=True):
-    """A reservation of this system that the batch system lists."""
+    """A reservation that the batch system lists, and that belongs to this system by its name."""
 
     name: str
     start_at: datetime
     ends_at: datetime
     in_use: bool = False
-    """Whether a job runs in the reservation."""
+    """Whether at least one job runs in the reservation."""
 
 
 class Outlook(Protocol):
-    """The state of a computing element in one round of decisions; each grant counts for the offers decided after it."""
+    """The free CPUs of a computing element in one round of decisions. Each grant reduces them for the offers decided after it."""
 
     cpus: int
-    """The most CPUs that one reservation can have."""
+    """The most CPUs that one reservation on the element can have."""
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
-        """Reserve CPUs for many offers at once, if the batch system can; `decide` then returns the grants, and tries the others.
+        """Make the reservations of many offers in one call, if the batch system can; `now` is the database's time.
 
-        Raises Unavailable if the batch system does not answer; it may have made some of the reservations.
+        `decide`, called for each offer after it, returns the grants and tries the others. Raise Unavailable if the batch system
+        does not answer; it may have made some of the reservations.
         """
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Reserve CPUs at the earliest start in the offer's window, and return the grant or the refusal.
+        """Reserve CPUs at the earliest start in the offer's window, and return the grant or the refusal; `now` is the database's time.
 
-        If the offer's reservation already exists, it is granted as it is. Raise Unavailable if the batch system does not answer.
+        If the offer's reservation already exists, it is granted as it is. None: the outcome is unknown. Raise Unavailable if
+        the batch system does not answer.
         """
 
 
 class DecisionMaker(Protocol):
-    """Decides on the offers for one computing element."""
+    """Decides on the offers for one computing element. It is the plugin for a kind of batch system."""
 
     at_once: int
     """The most offers that one round decides on."""
 
     async def look(self, booked: Sequence[Booking], /) -> Outlook:
-        """Return the present state of the element. `booked` are the reservations of all granted agreements there.
+        """Return the present free CPUs of the element. `booked` are the reservations of all granted agreements there.
 
         Raise Unavailable if the batch system does not answer.
         """
 
 
 class ResourceHelper(Protocol):
-    """Holds the reservations of one computing element in its batch system."""
+    """Names, lists and releases the reservations of one computing element in its batch system."""
 
     def name_of(self, agreement_id: AgreementId) -> str:
         """Return the name of an agreement's reservation in the batch system, by which it is found again after a crash."""
@@ -68,17 +70,17 @@ class ResourceHelper(Protocol):
         """Return all reservations of this system that the batch system lists. Raise Unavailable if it does not answer."""
 
     async def release(self, names: Collection[str]) -> set[str]:
-        """Remove reservations; return those that are gone, also if they never existed. One in use by a job stays.
+        """Remove the reservations with these names; return the names of those that are gone, also if they never existed.
 
-        Raise Unavailable if the batch system does not answer.
+        One in use by a job stays. Raise Unavailable if the batch system does not answer.
         """
 
 
 class ServedElement(msgspec.Struct, frozen=True, kw_only=True):
-    """A computing element on which the service makes reservations, with its rules and what decides for it."""
+    """A computing element on which the service makes reservations: its name, its rules, and its decision maker (`maker`)."""
 
     ce: str
     rules: ReservationRules
     maker: DecisionMaker
     helper: ResourceHelper | None = None
-    """What holds its reservations in a batch system; None: they are in the database only."""
+    """The object that lists and releases its reservations in a batch system; None: they are in the database only."""

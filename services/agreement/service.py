@@ -12,7 +12,7 @@ from wms.runtime.every import Every
 from wms.runtime.host import Host
 
 DECIDE_SECONDS = 0.5
-"""The most seconds until an instance looks at an offer that another one stored; at one of its own it looks at once."""
+"""Seconds between two rounds of decisions on offers. After an instance has stored an offer itself, its next round begins at once."""
 
 
 async def build(host: Host, config: Config) -> None:
@@ -32,7 +32,10 @@ async def build(host: Host, config: Config) -> None:
 
 
 def _serve(host: Host, config: Config, element: ServedElement, upkeep: AgreementUpkeep) -> Every:
-    """Decide for one element, and compare with its batch system; return the loop that decides."""
+    """Add the loops for one element to the host: one decides on offers, another moves reservations or compares them with the batch system.
+
+    Return the loop that decides.
+    """
     settings = config.agreement
     deciding = Deciding(host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds)
     loop = host.every(f"decide-{element.ce}", DECIDE_SECONDS, deciding.round)

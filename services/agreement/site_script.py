@@ -1,7 +1,8 @@
 """Decisions by a site's own program, which may make reservations of any kind.
 
-It reads one JSON object and prints one. `reserve` comes with the offer, its window of starts and the name that the reservation
-should have. The answer is a start, or the reason why there is none. `release` and `list` are about reservations by these names:
+For each question it reads one JSON object and prints another. `reserve` has the offer, its window of starts and the name that
+the reservation should get. The answer is a start, or the reason why there is none. `release` and `list` are about reservations
+by these names:
 
     {"action": "reserve", "name": "wms-17", "cpus": 8, "seconds": 3600, "first_start": "...", "last_start": "...",
      "owner": "ann", "group": "physics", "vo": "lhcb", "job_id": 17, "site": "A", "ce": "main"}
@@ -9,7 +10,7 @@ should have. The answer is a start, or the reason why there is none. `release` a
     {"action": "release", "name": "wms-17"}    ->    {"released": true}
     {"action": "list"}    ->    {"reservations": [{"name": "wms-17", "start_at": "...", "ends_at": "...", "in_use": false}]}
 
-A second `reserve` with the same name must get the same answer: the service may have crashed between them.
+A second `reserve` with the same name must get the same answer: the service may have crashed after the first.
 """
 
 import os
@@ -32,18 +33,18 @@ from wms.errors import Unavailable, shown
 from wms.ids import AgreementId
 
 ANSWER_LIMIT: Final = 4 * 2**20
-"""The most bytes that the program may print for one question."""
+"""The most bytes that the program may print for one question. With more, the answer counts as invalid."""
 PREFIX: Final = "wms-"
 
 A = TypeVar("A", bound=msgspec.Struct)
 
 
 class ReserveAnswer(msgspec.Struct, frozen=True):
-    """The program's answer to `reserve`: the granted start, or None and a reason."""
+    """The program's answer to `reserve`: the granted start; None if the offer is refused."""
 
     start_at: Moment | None = None
     reason: Reason = ""
-    """Why there is no start; ignored if there is one."""
+    """Why the offer is refused; ignored if there is a start."""
 
 
 class ReleaseAnswer(msgspec.Struct, frozen=True):
@@ -68,7 +69,10 @@ class ListAnswer(msgspec.Struct, frozen=True):
 
 
 class ScriptedElement:
-    """The decision maker and resource helper of a computing element whose site has a program of its own for both."""
+    """The decision maker and resource helper of a computing element whose site has a program of its own for both.
+
+    `cpus` is the most CPUs that one reservation can have.
+    """
 
     at_once = 5
 
@@ -86,16 +90,16 @@ class ScriptedElement:
         return f"{PREFIX}{agreement_id}"
 
     async def look(self, _booked: Sequence[Booking], /) -> "ScriptedElement":
-        """Return this object itself: the program keeps its own calendar."""
+        """Return this object itself: the program keeps its own calendar, so that `_booked` is not used."""
         return self
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
         """Do nothing: the program is asked about one offer at a time."""
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Ask the program to reserve, and return its grant or refusal; a start outside of the window is a refusal.
+        """Ask the program to reserve, and return its grant or refusal. A start outside of the offer's window is refused.
 
-        Raise Unavailable if the program fails or prints no valid answer.
+        `now` is the database's time. Raise Unavailable if the program fails or prints no valid answer.
         """
         wish = self._rules.wish(terms, now)
         if wish.first > wish.last:
@@ -139,7 +143,10 @@ class ScriptedElement:
         ]
 
     async def release(self, names: Collection[str]) -> set[str]:
-        """Ask the program to release reservations, one after the other; return those that are gone. Raises Unavailable."""
+        """Ask the program to release the named reservations, one after the other; return the names of those that are gone.
+
+        Raise Unavailable if the program fails or prints no valid answer.
+        """
         return {name for name in names if await self._is_released(name)}
 
     async def _is_released(self, name: str) -> bool:

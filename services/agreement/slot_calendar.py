@@ -1,4 +1,4 @@
-"""Decisions by a calendar of reserved CPUs, for computing elements whose batch system, if any, makes no reservations."""
+"""Decisions by a calendar of reserved CPUs in the database, for computing elements whose batch system makes no reservations."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
@@ -10,7 +10,7 @@ from wms.agreement.terms import AgreementTerms
 
 
 class CalendarOutlook:
-    """The calendar of a computing element in one round of decisions; each grant is booked and counts for later offers."""
+    """The reserved CPUs of a computing element in one round of decisions; each grant is booked and counts for later offers."""
 
     def __init__(self, rules: ReservationRules, cpus: int, booked: Sequence[Booking]) -> None:
         self.cpus = cpus
@@ -18,10 +18,13 @@ class CalendarOutlook:
         self._calendar = SlotCalendar(cpus, booked)
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
-        """Do nothing: each decision is the calendar's own."""
+        """Do nothing: `decide` finds the starts in the calendar, one offer after the other."""
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Grant the earliest start in the offer's window, if need be by moving flexible reservations; or refuse."""
+        """Grant the earliest start in the offer's window, or return the refusal. Flexible reservations are moved if that makes room.
+
+        `now` is the database's time.
+        """
         return decide(terms, self._calendar, self._rules, now)
 
 

@@ -1,8 +1,8 @@
 """Reservations of a Slurm cluster, by `scontrol`: made at the earliest start that Slurm accepts, found again by their names.
 
-Slurm itself decides whether a reservation fits. What it lists shows which starts are worth a try: the first at which so many CPUs
-could be free, and then every end of a job or reservation. A reservation is on one node, as pilots are. Slurm itself drops one
-that is idle for longer than the grace time, even while this service is down.
+Slurm itself decides whether a reservation fits. Its list of jobs and reservations shows which starts are worth a try: the first
+at which so many CPUs could be free, and then every end of a job or reservation. A reservation is on one node, as pilots are.
+Slurm itself drops a reservation that is idle for longer than the grace time, even while this service is down.
 """
 
 import asyncio
@@ -37,12 +37,15 @@ from wms.ids import AgreementId
 log = structlog.get_logger()
 
 TRIES: Final = 25
-"""The most starts at which Slurm is asked to make the reservation of one offer."""
+"""The most starts at which Slurm is asked to make the reservation of one offer. After that the offer is refused."""
 TOOL_SECONDS: Final = 15.0
 LATER_SECONDS: Final = 120.0
-"""Seconds by which Slurm drops an unused reservation later than this service, which stores why it was dropped."""
+"""Seconds beyond the grace time after which Slurm itself drops an unused reservation. So this service releases it first.
+
+The service also stores the reason.
+"""
 STEP_SECONDS: Final = 60.0
-"""Seconds between the starts that are tried where no job or reservation is known to end."""
+"""Seconds from a start that Slurm refused to the next that is tried, if no job or reservation is known to end."""
 BUSY: Final = ("nodes are busy", "Requested node configuration is not available")
 CREATED: Final = re.compile(r"Reservation created: (\S+)")
 DUPLICATE: Final = "Duplicate reservation name"
@@ -57,7 +60,10 @@ class SlurmElement:
     def __init__(
         self, settings: SlurmReservations, rules: ReservationRules, grace_seconds: float, path: str
     ) -> None:
-        """Build both. `path` is where Slurm's tools are searched; unused reservations are released after `grace_seconds`."""
+        """Build the decision maker and resource helper; `path` is the PATH on which Slurm's tools are searched.
+
+        Slurm drops reservations that are unused `grace_seconds` and `LATER_SECONDS` after their start.
+        """
         self.settings = settings
         self.rules = rules
         idle = int(grace_seconds + LATER_SECONDS)
@@ -68,7 +74,10 @@ class SlurmElement:
         self._tools = Tools(own | {"LC_ALL": "C", "TZ": "UTC"} | configured, seconds=TOOL_SECONDS)
 
     async def look(self, _booked: Sequence[Booking], /) -> "SlurmOutlook":
-        """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs. Raises Unavailable."""
+        """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs. `_booked` is not used.
+
+        Raise Unavailable if Slurm does not answer.
+        """
         sizes, listed, running = await asyncio.gather(self._sizes(), self._listed(), self._running())
         here = [each for each in listed if each.partition == self.settings.partition]
         there = {each.name: each for each in self._ours(here, frozenset())}
@@ -82,9 +91,9 @@ class SlurmElement:
         return await self._tools.run("scontrol", *self._creation(name, wish, start))
 
     async def create_all(self, wanted: Mapping[str, tuple[Wish, datetime]]) -> set[str]:
-        """Ask Slurm in one call for many reservations by name, each with its start; return the names of those made.
+        """Ask Slurm in one call for many reservations, given by name, each with its start. Return the names of those made.
 
-        Raises Unavailable if the call does not end; Slurm may have made some.
+        Raise Unavailable if the call does not end in time; Slurm may have made some of the reservations.
         """
         said = await self._order(self._creation(name, *each) for name, each in wanted.items())
         return {name for name in CREATED.findall(said.out) if name in wanted}
@@ -97,7 +106,7 @@ class SlurmElement:
         )  # fmt: skip
 
     async def _order(self, orders: Iterable[Sequence[str]]) -> ToolOutput:
-        """Give `scontrol` many orders on its standard input, one a line: most of what a call costs is to start the tool."""
+        """Run `scontrol` once with many commands on its standard input, one a line: most of a call's time is the start of the tool."""
         return await self._tools.run("scontrol", text="".join(f"{' '.join(words)}\n" for words in orders))
 
     def name_of(self, agreement_id: AgreementId) -> str:
@@ -105,7 +114,7 @@ class SlurmElement:
         return f"{self.settings.prefix}-{agreement_id}"
 
     async def holdings(self) -> list[Holding]:
-        """Return the reservations in the partition whose names have this system's prefix.
+        """Return the reservations in the partition whose names begin with this system's prefix, whoever made them.
 
         Raise Unavailable if Slurm does not answer.
         """
@@ -113,7 +122,10 @@ class SlurmElement:
         return self._ours(await self._listed(), used)
 
     async def release(self, names: Collection[str]) -> set[str]:
-        """Delete reservations; return those that Slurm lists no more. One in which a job runs stays. Raises Unavailable."""
+        """Delete the reservations with these names; return the names that Slurm does not list afterwards. One in which a job runs stays.
+
+        Raise Unavailable if Slurm does not answer.
+        """
         said = await self._order(("delete", f"reservation={name}") for name in names)
         left = {each.name for each in await self._listed()}
         if stay := left.intersection(names):
@@ -145,7 +157,7 @@ class SlurmElement:
 
 
 class SlurmOutlook:
-    """The state of a Slurm partition in one round of decisions; reservations made in it count for later offers."""
+    """The free CPUs of a Slurm partition in one round of decisions; reservations made in the round count for later offers."""
 
     def __init__(
         self,
@@ -156,8 +168,8 @@ class SlurmOutlook:
     ) -> None:
         """Build the state from what Slurm lists.
 
-        `sizes` are the CPUs of each node, and `there` this system's reservations by name. `taken` are the CPUs that all
-        reservations and jobs use.
+        `sizes` are the CPUs of each node. `there` are this system's reservations by name. `taken` are the CPUs of all
+        reservations and running jobs, with their times.
         """
         self.cpus = max(sizes, default=0)
         self._element = element
@@ -167,7 +179,7 @@ class SlurmOutlook:
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
         """Ask Slurm in one call for a reservation for each offer, at the earliest start that the calendar shows.
 
-        Raises Unavailable if it is unknown which ones Slurm made.
+        Raise Unavailable if the call does not end in time, so that it is unknown which of them Slurm made.
         """
         wanted = {name: each for offer in offers for name, each in self._wanted(offer, now)}
         if not wanted:
@@ -181,14 +193,17 @@ class SlurmOutlook:
                 self._calendar.drop(booking.agreement_id)
 
     def _wanted(self, terms: AgreementTerms, now: datetime) -> Iterable[tuple[str, tuple[Wish, datetime]]]:
-        """Yield an offer's reservation, booked in the calendar, by its name; nothing if it exists, or has no start."""
+        """Book the earliest start for an offer in the calendar, and yield its reservation: the name, the wanted CPUs and the start.
+
+        Nothing is yielded if the reservation exists already, or if no start is left.
+        """
         name, wish = self._element.name_of(terms.agreement_id), self._element.rules.wish(terms, now)
         if name not in self._there and (start := self._calendar.earliest(wish)) is not None:
             self._calendar.book(wish.at(start, AgreementId(name)))
             yield name, (wish, start)
 
     async def decide(self, terms: AgreementTerms, now: datetime) -> Decision:
-        """Ask Slurm for a reservation at one possible start after another, the earliest first; return the grant or refusal.
+        """Ask Slurm for the offer's reservation at up to `TRIES` starts, the earliest first. Return the grant or the refusal.
 
         Raise Unavailable if it is unknown whether Slurm made the reservation.
         """
@@ -206,7 +221,10 @@ class SlurmOutlook:
         return no_room(self._element.rules.wish(terms, now), self._calendar.cpus)
 
     async def _create(self, name: str, wish: Wish, start: datetime) -> Granted | Refusal | None:
-        """Create a reservation at this start, and return it or the refusal; None if it does not fit at this start."""
+        """Ask Slurm for a reservation at this start; return the grant or refusal, or None if the CPUs are not free then.
+
+        Raise Unavailable if it is unknown whether Slurm made the reservation.
+        """
         said = await self._element.create(name, wish, start)
         if said.code == 0:
             booking = wish.at(start, AgreementId(name))
@@ -220,7 +238,7 @@ class SlurmOutlook:
         return Refusal(AgreementReason.REFUSED_BY_SITE, f"Slurm refused it: {said.complaint}"[:900])
 
     def _next_end(self, after: datetime) -> datetime:
-        """Return the time of the next end of a job or reservation after `after`."""
+        """Return the first end of a job or reservation after a time; `STEP_SECONDS` after the time if none is known."""
         ends = [each.ends_at for each in self._calendar if each.ends_at > after]
         return min(ends, default=after + timedelta(seconds=STEP_SECONDS))
 
@@ -236,7 +254,10 @@ def _reserved(listed: Iterable[ListedReservation]) -> Iterable[Booking]:
 
 
 def _taken(running: Iterable[RunningJob]) -> Iterable[Booking]:
-    """Return the CPUs and times that running jobs take. Jobs in reservations take nothing besides these."""
+    """Return the CPUs and times that running jobs take, by their time limits.
+
+    Jobs in reservations are left out, since their CPUs are counted with the reservation.
+    """
     for number, job in enumerate(running):
         if job.began_at and job.ends_at and job.ends_at >= job.began_at and not job.reservation:
             # For Slurm a job takes its cores in the second of its end, too.

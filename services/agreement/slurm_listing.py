@@ -1,4 +1,4 @@
-"""Reads what Slurm's tools print of reservations, nodes and jobs, with times in UTC."""
+"""Reads what Slurm's tools print about reservations, nodes and jobs, with times in UTC."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,7 +8,7 @@ from typing import NamedTuple
 _FIELD = re.compile(r"(\w+)=(\S*)")
 _CPUS = re.compile(r"(?:^|,)cpu=(\d+)")
 JOB_FORMAT = "%S|%e|%C|%v"
-"""The output format for `squeue` that `jobs` reads: start, end by the time limit, CPUs, reservation."""
+"""The output format for `squeue` that `jobs` reads: start, end by the time limit, CPUs, and name of the reservation."""
 TIME = "%Y-%m-%dT%H:%M:%S"
 
 
@@ -23,7 +23,7 @@ class ListedReservation(NamedTuple):
 
 
 class RunningJob(NamedTuple):
-    """A running job in the output of `squeue`; `ends_at` is when its time limit ends. None: Slurm does not say."""
+    """A running job in the output of `squeue`, with its start and the end of its time limit; each is None if Slurm prints none."""
 
     began_at: datetime | None
     ends_at: datetime | None

@@ -1,4 +1,4 @@
-"""Ends agreements whose time is over, releases their reservations in batch systems, and compares agreements with these."""
+"""Ends agreements whose time is over, releases their reservations in batch systems, and compares both with each other."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -24,24 +24,27 @@ log = structlog.get_logger()
 AT_ONCE: Final = 500
 RELEASED_AT_ONCE: Final = 50
 TOLD_SECONDS: Final = 60.0
-"""For how many seconds the broker sends offers to an element after the service last announced it."""
+"""Seconds after its last announcement for which the resource broker sends offers to an element."""
 DAY_SECONDS: Final = 86_400.0
 
 Living = Mapping[str, tuple[AgreementId, AgreementState]]
 
 
 class AgreementUpkeep:
-    """Regular work on the agreements of one site. Any number of instances may do it at the same time."""
+    """Regular work on the agreements of one site: announces elements, ends agreements, and releases their reservations.
+
+    Any number of instances may do it at the same time.
+    """
 
     def __init__(self, db: Database, settings: AgreementSettings, elements: Sequence[ServedElement]) -> None:
         self._db = db
         self._settings = settings
         self._elements = {each.ce: each for each in elements}
         self.strays = 0
-        """How many reservations this instance removed because they had no living agreement."""
+        """How many reservations this instance removed since its start because they had no living agreement."""
 
     async def tell(self) -> None:
-        """Store for `TOLD_SECONDS` that this site decides on offers for its elements, with their CPUs and templates.
+        """Announce to the broker, for `TOLD_SECONDS`, that this site makes reservations on its elements, with their CPUs and templates.
 
         Elements whose batch system does not answer are left out.
         """
@@ -66,9 +69,9 @@ class AgreementUpkeep:
         return len(over) == AT_ONCE
 
     async def release(self) -> bool:
-        """Remove reservations of agreements that are over from their batch systems; return whether there may be more.
+        """Remove reservations of agreements that are over from their batch systems, 50 at most; return whether there may be more.
 
-        One that cannot be removed now is tried again by the next call.
+        A reservation that cannot be removed now is tried again by the next call.
         """
         async with self._db.transaction() as tx:
             held = await agreement.releasable(tx, self._settings.site, RELEASED_AT_ONCE)
@@ -82,12 +85,15 @@ class AgreementUpkeep:
         return len(gone) == RELEASED_AT_ONCE
 
     async def forget(self) -> None:
-        """Delete agreements from the database whose end is more than the configured days ago."""
+        """Delete agreements from the database that ended more than `kept_days` ago; at most 5000 in one call."""
         async with self._db.transaction() as tx:
             await agreement.forget(tx, self._settings.kept_days * DAY_SECONDS, 10 * AT_ONCE)
 
     async def _removed(self, ce: str, held: Sequence[HeldReservation]) -> list[AgreementId]:
-        """Remove the reservations of one element from its batch system; return the agreements of those that are gone."""
+        """Remove those of the reservations in `held` that are on element `ce` from its batch system.
+
+        Return the agreements of those that are gone; none if the batch system does not answer, or does not hold reservations.
+        """
         element = self._elements.get(ce)
         if element is None or element.helper is None:
             return []
@@ -108,14 +114,14 @@ class Reconciliation:
         self._element = element
         self._upkeep = upkeep
         self._missed: frozenset[str] = frozenset()
-        """The reservations that were not listed the last time."""
+        """The names of reservations that the batch system did not list at the last comparison, though their agreements are granted."""
 
     async def compare(self) -> None:
         """Correct the differences between the agreements of the element and the reservations that its batch system lists.
 
-        The call removes reservations without a living agreement, and ends agreements whose reservation was missing twice. It
-        stores which reservations are in use. For an element without a resource helper it does nothing. Raise Unavailable if
-        the batch system does not answer.
+        Reservations without a living agreement are removed. Agreements whose reservation was missing in two comparisons in a
+        row are ended. It is stored which reservations are in use. For an element without a resource helper the call does
+        nothing. Raise Unavailable if the batch system does not answer.
         """
         if self._element.helper is None:
             return
@@ -130,14 +136,20 @@ class Reconciliation:
             self._upkeep.strays += len(await self._element.helper.release(strays))
 
     def _vanished(self, listed: Mapping[str, Holding], living: Living) -> list[AgreementMark]:
-        """Return the ends of agreements whose reservation was missing in two listings: in one it may just not be made yet."""
+        """Return events that end the granted agreements whose reservations were missing in two listings in a row.
+
+        `living` are the agreements by reservation. One missing in a single listing may be just being made.
+        """
         missing = {name for name, (_, state) in living.items() if state in GRANTED} - listed.keys()
         twice, self._missed = missing & self._missed, frozenset(missing)
         return [_vanished(*living[name]) for name in twice]
 
 
 def _vanished(agreement_id: AgreementId, state: AgreementState) -> AgreementMark:
-    """Return the end of an agreement whose reservation no longer exists. A batch system may drop one that nobody uses."""
+    """Return the event that ends an agreement in `state` whose reservation the batch system no longer lists.
+
+    A batch system may drop a reservation that nobody uses.
+    """
     log.warning("a reservation has vanished", agreement=agreement_id)
     event = AgreementEvent.END if state is AgreementState.CONFIRMED else AgreementEvent.CANCEL
     text = "the batch system lists its reservation no more"
