@@ -1,4 +1,4 @@
-"""One agreement as stored in the database, and the events that passing time brings it."""
+"""One agreement as stored in the database, and the events that happen to it by time alone."""
 
 from datetime import datetime, timedelta
 
@@ -24,23 +24,23 @@ class Agreement(AgreementTerms, frozen=True, kw_only=True):
     reservation: str
     """The name of the reservation in the batch system; empty if it is not held there."""
     is_held: bool
-    """Whether the batch system may hold a reservation for it that must be released in the end."""
+    """Whether the batch system may hold a reservation for it, which must be removed when the agreement is over."""
     expires_at: datetime
-    """When an offer is denied that is still undecided, or a reservation expires that is still unconfirmed."""
+    """The time at which an undecided offer is denied, or a reservation that is not confirmed expires."""
     used_at: datetime | None
     """When the service first saw that a job uses the reservation; None: not yet."""
     tries: int
-    """How often the service began to decide on the offer; it rises by more than one if decisions fail."""
+    """How many times the service has begun to decide on the offer. It is over 1 only if earlier decisions came to no end."""
     code: str
     text: str
     created_at: datetime
     changed_at: datetime
 
     def booking(self, now: datetime, horizon: timedelta) -> Booking:
-        """Return the entry of this agreement, which must be granted, for the calendar of its computing element.
+        """Return the entry of this agreement for the calendar of its computing element; the agreement must have been granted.
 
-        A flexible agreement that is not confirmed yet may be moved within its window of start times. The window ends at the
-        latest `horizon` after the creation of the agreement.
+        If it is flexible and not confirmed yet, the entry has the window of starts to which it may be moved: from `now` on, and
+        at the latest `horizon` after the creation of the agreement.
         """
         assert self.start_at is not None
         assert self.ends_at is not None
@@ -70,7 +70,7 @@ class AgreementMark(msgspec.Struct, frozen=True, kw_only=True):
 def overdue(
     agreement: Agreement, now: datetime, grace: timedelta, *, job_is_over: bool
 ) -> AgreementMark | None:
-    """Return the event that an agreement has reached by time alone, at the database's time `now`; None if there is none.
+    """Return the event that happens to an agreement by time alone, at the database's time `now`; None if there is none.
 
     An undecided offer or an unconfirmed reservation expires. A confirmed one ends with its time or its job (`job_is_over`). If
     nobody has used it `grace` after its start, it ends as a no-show.

@@ -1,8 +1,8 @@
 """The calendar of one computing element: which CPUs are reserved when, and the earliest time at which more are free.
 
-The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time of its window from
-which its CPUs are free for its whole duration. So a short one can start before a longer one that was reserved earlier
-(backfilling). If no start is left, flexible reservations are moved within their windows.
+The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time in its window of
+starts from which its CPUs are free for its whole duration. So a short one can start before a longer one that was reserved
+earlier (backfilling). If no start is left, flexible reservations are moved within their windows.
 """
 
 from bisect import bisect_left, bisect_right
@@ -16,13 +16,13 @@ from msgspec.structs import replace
 from wms.ids import AgreementId
 
 TRIED_STARTS: Final = 32
-"""The most start times of a new reservation for which the calendar tries to move flexible reservations away."""
+"""The most start times of a new reservation, the earliest first, for which the calendar tries to move flexible reservations."""
 MOVED_AT_MOST: Final = 32
-"""The most flexible reservations that the calendar moves to make room for one new reservation."""
+"""The most flexible reservations that may be moved to make room for one new reservation. With more in the way, that start is skipped."""
 
 
 class Booking(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of a calendar: `cpus` CPUs of the computing element are reserved from one time until another."""
+    """An entry of a calendar: `cpus` CPUs of the computing element are reserved from `start_at` until `ends_at`."""
 
     agreement_id: AgreementId
     cpus: int
@@ -42,13 +42,13 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """A request for CPUs of an element, for a duration, that may start at any time from `first` to `last`."""
+    """A request for CPUs of an element for a duration; the reservation may start at any time from `first` to `last`."""
 
     cpus: int
     duration: timedelta
     first: datetime
     last: datetime
-    """The latest time at which the CPUs may be reserved from."""
+    """The latest start of the reservation."""
 
     def at(self, start_at: datetime, agreement_id: AgreementId) -> Booking:
         """Return the booking for these CPUs from `start_at` on, under the id of an agreement."""
@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """A start at which wanted CPUs are free, once the bookings in `moved` have the starts that they show there."""
+    """A start at which the CPUs of a request are free, once the bookings in `moved` are at the new times that they have here."""
 
     start_at: datetime
     moved: tuple[Booking, ...] = ()
@@ -77,7 +77,7 @@ class SlotCalendar:
             self.book(each)
 
     def __iter__(self) -> Iterator[Booking]:
-        """Iterate over the bookings."""
+        """Iterate over the bookings, in the order in which they were booked."""
         return iter(self._bookings.values())
 
     def book(self, booking: Booking) -> None:
@@ -110,18 +110,18 @@ class SlotCalendar:
         return start
 
     def room(self, wish: Wish) -> Room | None:
-        """Return the earliest start for a wish, if need be with flexible bookings moved; None if there is none.
+        """Return the earliest start for a request, with the flexible bookings to move if it has no start otherwise.
 
-        The calendar is unchanged.
+        Return None if no start is found. The calendar is unchanged.
         """
         if (start := self.earliest(wish)) is not None:
             return Room(start_at=start)
         return next((room for at in self._starts(wish) if (room := self._moving_at(wish, at))), None)
 
     def sooner(self, agreement_id: AgreementId, now: datetime) -> Booking | None:
-        """Return a flexible booking with an earlier start that has become free, not before `now`; None if there is none.
+        """Return the flexible booking of an agreement at an earlier start that has become free; None if there is none.
 
-        The calendar is unchanged. Raise KeyError if the agreement has no booking.
+        The start is not before `now`. The calendar is unchanged. Raise KeyError if the agreement has no booking.
         """
         booking = self.drop(agreement_id)
         try:
@@ -138,7 +138,7 @@ class SlotCalendar:
         self._merge(begin)
 
     def _cut(self, at: datetime) -> int:
-        """Return the index of the step that begins at a time. The step is made if there is none."""
+        """Return the index of the step of the calendar that begins at a time. If there is none, it is added."""
         step = bisect_left(self._times, at)
         if step == len(self._times) or self._times[step] != at:
             self._times.insert(step, at)
@@ -146,7 +146,7 @@ class SlotCalendar:
         return step
 
     def _merge(self, step: int) -> None:
-        """Remove a step of that index at which the number of reserved CPUs does not change."""
+        """Remove the step with this index if the number of reserved CPUs does not change there."""
         if self._used[step] == (self._used[step - 1] if step else 0):
             del self._times[step], self._used[step]
 
@@ -155,12 +155,15 @@ class SlotCalendar:
         return self._times[step + 1]
 
     def _starts(self, wish: Wish) -> list[datetime]:
-        """Return starts for which flexible bookings might make room, the earliest first."""
+        """Return up to `TRIED_STARTS` starts at which flexible bookings might be moved to make room, the earliest first."""
         changes = {at for at in self._times if wish.first < at <= wish.last}
         return sorted({wish.first, *changes})[:TRIED_STARTS]
 
     def _moving_at(self, wish: Wish, start: datetime) -> Room | None:
-        """Return the room at exactly this start, if all flexible bookings in the way fit elsewhere; None if they do not."""
+        """Return the room for a request at exactly this start, if all flexible bookings in the way fit at other times.
+
+        Return None if they do not, or are more than `MOVED_AT_MOST`. The calendar is unchanged.
+        """
         in_the_way = [
             each
             for each in self
@@ -184,9 +187,9 @@ class SlotCalendar:
     def _replaced(
         self, booking: Booking, others: Iterable[Booking], moved: list[Booking], now: datetime
     ) -> Room | None:
-        """Book a booking, then the others wherever they fit, and append all of them to `moved`.
+        """Book `booking`, then each of `others` at the earliest free start in its window. All that are booked are appended to `moved`.
 
-        Return the room, or None if one does not fit.
+        Return the room, or None if one of them does not fit.
         """
         self.book(booking)
         moved.append(booking)
@@ -203,11 +206,11 @@ class SlotCalendar:
 
 
 _ASIDE: Final = AgreementId("")
-"""The id of a booking that is only tried."""
+"""The id of a booking that is made only to try whether it fits, and is dropped again."""
 
 
 def _again(booking: Booking, now: datetime) -> Wish:
-    """Return the wish for the CPUs of a flexible booking, which may be moved within its window."""
+    """Return the request by which a flexible booking is booked anew: within its window, and not before `now`."""
     first, last = booking.window or (booking.start_at, booking.start_at)
     return Wish(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
 

@@ -25,7 +25,7 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """A site's rules for reservations on one computing element: the bounds of each offer, and quotas of VOs."""
+    """A site's rules for reservations on one computing element: the template (bounds of each offer), and quotas of VOs."""
 
     template: AgreementTemplate = AgreementTemplate()
     quotas: Mapping[str, VoQuota] = {}
@@ -34,18 +34,19 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
     def refusal(
         self, terms: AgreementTerms, cpus: int, held: ReservedAmount, now: datetime
     ) -> Refusal | None:
-        """Return why template or quota forbid an offer, whether or not CPUs are free; None if they allow it.
+        """Return why the template or a quota forbids an offer, even if CPUs are free; None if neither does.
 
         `cpus` is the number of CPUs of the computing element. `held` is what the offer's VO has already reserved at the site.
+        `now` is the database's time.
         """
         return self.template.refusal(terms, cpus, now) or over_quota(terms, held, self.quota(terms.vo))
 
     def quota(self, vo: str) -> VoQuota:
-        """Return the most that a VO may have reserved at the site; without a quota of its own, that of `*`, or the default."""
+        """Return the most that a VO may have reserved at the site: its own quota, else that of `*`, else the default."""
         return self.quotas.get(vo, self.quotas.get("*", VoQuota()))
 
     def wish(self, terms: AgreementTerms, now: datetime) -> Wish:
-        """Return the CPUs, duration and window of starts of an offer, in the form that a calendar takes."""
+        """Return the CPUs, duration and window of starts of an offer at the time `now`, in the form that a calendar takes."""
         return Wish(
             cpus=terms.cpus,
             duration=terms.duration,
@@ -57,9 +58,10 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
 def decide(
     terms: AgreementTerms, calendar: SlotCalendar, rules: ReservationRules, now: datetime
 ) -> Granted | Refusal:
-    """Grant an offer the earliest start that the calendar has, or refuse it with a reason.
+    """Grant an offer the earliest start that the calendar has, or refuse it if there is none; `now` is the database's time.
 
-    A grant is booked in `calendar`, in place, and so are the flexible reservations that it moves.
+    A grant is booked in `calendar`, and flexible reservations that it moves are booked there at their new times. The template
+    and quotas are not checked.
     """
     wish = rules.wish(terms, now)
     room = calendar.room(wish)
@@ -75,7 +77,7 @@ def decide(
 
 
 def no_room(wish: Wish, cpus: int) -> Refusal:
-    """Return the refusal of a wish for which the calendar has no start. `cpus` is the number of CPUs of the element."""
+    """Return the refusal of a request for which the calendar has no start. `cpus` is the number of CPUs of the element."""
     seconds = wish.duration.total_seconds()
     text = f"{wish.cpus} of {cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"
     return Refusal(AgreementReason.NO_ROOM, text)
@@ -84,7 +86,7 @@ def no_room(wish: Wish, cpus: int) -> Refusal:
 def improve(calendar: SlotCalendar, flexible: Iterable[AgreementId], now: datetime) -> list[Booking]:
     """Move flexible reservations to earlier starts that have become free; return those moved, with their new times.
 
-    `flexible` are the agreements to try, in this order. The calendar is changed in place.
+    `flexible` are the agreements to try, in this order. The calendar is changed in place. No start is before `now`.
     """
     moved = []
     for each in flexible:

@@ -9,31 +9,37 @@ from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
 
 OWNERS_LEAST = 4
-"""The least number of users that share what a VO may reserve, unless the site says otherwise."""
+"""The number of equal parts of a VO's `agreements`, of which one user may have one part, unless the site sets `owner_agreements`."""
 OWNER_REMEDY = "wait until jobs have ended, cancel some (`wms reservations`), or ask the site for more `owner_agreements`"
 
 
 class VoQuota(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The most that one VO may have reserved at one site, over its undecided, temporary and confirmed agreements."""
+    """The most that one VO may have reserved at one site, over its undecided, temporary and confirmed agreements.
+
+    An offer that would exceed it is denied.
+    """
 
     agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] = 1_000
     cpus: Annotated[int, msgspec.Meta(ge=0, le=100_000_000)] = 100_000_000
     """The most CPUs, summed over all reservations, even if these are at different times."""
     cpu_seconds: Annotated[float, msgspec.Meta(ge=0, le=1e15)] = 1e15
-    """The most CPU seconds: the sum of CPUs times duration over all reservations."""
+    """The most CPU seconds: CPUs times duration, summed over all reservations."""
     owner_agreements: Annotated[int, msgspec.Meta(ge=0, le=1_000_000)] | None = None
-    """The most reservations of one of its users; None: a quarter of `agreements`, and at least one."""
+    """The most reservations of one user of the VO; None: a quarter of `agreements`, and at least one."""
 
     @property
     def most_of_owner(self) -> int:
-        """The most reservations of one user of the VO."""
+        """The most reservations that one user of the VO may have, as set by `owner_agreements` or derived from `agreements`."""
         if self.owner_agreements is not None:
             return self.owner_agreements
         return max(1, self.agreements // OWNERS_LEAST)
 
 
 class ReservedAmount(msgspec.Struct, frozen=True):
-    """What a VO has reserved at a site: its agreements, the sums of CPUs and of CPU seconds, and the agreements of each user."""
+    """What a VO has reserved at a site: the number of agreements, the sums of CPUs and of CPU seconds.
+
+    `owners` has the number of agreements of each user.
+    """
 
     agreements: int = 0
     cpus: int = 0
@@ -41,11 +47,11 @@ class ReservedAmount(msgspec.Struct, frozen=True):
     owners: Mapping[str, int] = {}
 
     def plus(self, cpus: int, seconds: float, owner: str = "") -> "ReservedAmount":
-        """Return the amount with one more reservation, of `cpus` CPUs for `seconds`."""
+        """Return the amount with one more reservation, of `cpus` CPUs for `seconds`, by the user `owner`."""
         return self.together(ReservedAmount(1, cpus, cpus * seconds, {owner: 1}))
 
     def together(self, more: "ReservedAmount") -> "ReservedAmount":
-        """Return the sum of two amounts."""
+        """Return the sum of two amounts: of all numbers, and of each user's agreements."""
         return ReservedAmount(
             self.agreements + more.agreements,
             self.cpus + more.cpus,
@@ -66,7 +72,10 @@ def reserved(held: Iterable[tuple[int, float]]) -> ReservedAmount:
 
 
 def over_quota(terms: AgreementTerms, held: ReservedAmount, quota: VoQuota) -> Refusal | None:
-    """Return why a VO, or this user of it, may not have this reservation too, given what the VO holds; None if they may."""
+    """Return why an offer would exceed the quota of its VO or of one user; None if it would not.
+
+    `held` is what the VO has reserved at the site.
+    """
     then = held.plus(terms.cpus, terms.duration_seconds, terms.owner)
     for what, amount, most in (
         ("reservations", then.agreements, quota.agreements),

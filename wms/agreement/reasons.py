@@ -41,7 +41,7 @@ class AgreementReason(StrEnum):
     NOT_DECIDED = "NOT_DECIDED"
     """The site did not decide on the offer in time."""
     CANCELLED = "CANCELLED"
-    """The resource broker cancelled it: the job does not need it."""
+    """The resource broker cancelled the agreement, since the job does not need it."""
     CANCELLED_BY_USER = "CANCELLED_BY_USER"
     """The job's user cancelled the agreement."""
     NOT_CONFIRMED = "NOT_CONFIRMED"
@@ -59,7 +59,7 @@ class AgreementReason(StrEnum):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """Why an offer is denied: a code, and a text for users."""
+    """Why an offer is denied: a code, and a text for users that explains it."""
 
     code: AgreementReason
     text: str

@@ -1,8 +1,8 @@
 """The states of agreements and the events that change them, as one table: `{state: {event: next state}}`.
 
 An offer is Requested until the site decides. A granted one is Temporary, and expires unless the resource broker confirms it. An
-event that the table does not name for a state is refused and changes nothing. The database's CHECK constraint on `agreement` is
-made from it.
+event that the table does not name for a state is refused and changes nothing. The database's CHECK constraint on the column
+`state` is made from the names of the states.
 """
 
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ class AgreementState(StrEnum):
 
 
 class AgreementEvent(StrEnum):
-    """An event that may change the state of an agreement, by `AGREEMENT_MOVES`."""
+    """An event that may change the state of an agreement. `AGREEMENT_MOVES` says in which states it is allowed."""
 
     GRANT = "grant"
     DENY = "deny"
@@ -59,9 +59,9 @@ AGREEMENT_MOVES: Final[Mapping[AgreementState, Mapping[AgreementEvent, Agreement
 )
 
 GRANTED: Final = frozenset({AgreementState.TEMPORARY, AgreementState.CONFIRMED})
-"""The states in which the agreement has CPUs reserved."""
+"""The states in which CPUs are reserved for the agreement."""
 ALIVE: Final = GRANTED | {AgreementState.REQUESTED}
-"""The states of agreements that are not over: the site decides on them or has CPUs reserved for them."""
+"""The states of agreements that are not over: the site has yet to decide on them, or has CPUs reserved for them."""
 
 
 def agreement_after(state: AgreementState, event: AgreementEvent) -> AgreementState | None:

@@ -20,7 +20,7 @@ class AgreementTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
     max_seconds: Duration = 30 * 86_400.0
     """The longest reservation on the computing element, in seconds."""
     horizon_seconds: Annotated[float, msgspec.Meta(gt=0, le=366 * 86_400)] = 30 * 86_400.0
-    """How many seconds from now a reservation may start at the latest."""
+    """How far ahead a reservation may start, in seconds from now. An offer whose earliest start is later is denied."""
     max_lifetime_seconds: Lifetime = 3_600.0
     """The longest time in seconds for which an unconfirmed reservation is held, even if the offer asks for longer."""
     vos: Names = ()
@@ -28,15 +28,18 @@ class AgreementTemplate(msgspec.Struct, frozen=True, kw_only=True, forbid_unknow
 
     @property
     def horizon(self) -> timedelta:
-        """How long from now a reservation may start at the latest (`horizon_seconds`)."""
+        """How far ahead a reservation may start (`horizon_seconds`)."""
         return timedelta(seconds=self.horizon_seconds)
 
     def lifetime(self, terms: AgreementTerms) -> timedelta:
-        """Return for how long a reservation is held unconfirmed: as the offer asks, up to `max_lifetime_seconds`."""
+        """Return how long a granted reservation is held without a confirmation: as the offer asks, up to `max_lifetime_seconds`."""
         return timedelta(seconds=min(terms.expires_in_seconds, self.max_lifetime_seconds))
 
     def refusal(self, terms: AgreementTerms, cpus: int, now: datetime) -> Refusal | None:
-        """Return why an offer is outside the bounds, None if it is within them. `cpus` is the number of CPUs of the element."""
+        """Return the first reason why an offer is outside the bounds at the time `now`; None if it is within them.
+
+        `cpus` is the number of CPUs of the element, which no offer may exceed either.
+        """
         return next((Refusal(code, text) for code, text in self._faults(terms, cpus, now)), None)
 
     def _faults(

@@ -12,7 +12,7 @@ Cpus = Annotated[int, msgspec.Meta(ge=1, le=1_000_000)]
 Duration = Annotated[float, msgspec.Meta(ge=1, le=366 * 86_400)]
 """The length of a reservation in seconds, at most a year."""
 Lifetime = Annotated[float, msgspec.Meta(gt=0, le=86_400)]
-"""For how many seconds an offer waits for a decision, or a reservation for its confirmation; at most a day."""
+"""Seconds for which an offer waits for a decision, or a reservation for its confirmation. After that it expires. At most a day."""
 
 
 class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,11 +36,11 @@ class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
     latest_start: Moment | None = None
     """The latest allowed start; None: as far ahead as the site makes reservations."""
     flexible: bool = False
-    """Whether the site may move the start within the window until the agreement is confirmed."""
+    """Whether the site may move the start within its window (`earliest_start` to `latest_start`) until the agreement is confirmed."""
     expires_in_seconds: Lifetime = 60.0
     """Seconds after its grant at which the reservation expires unless it is confirmed.
 
-    An offer that is not decided so many seconds after it was stored is denied.
+    An offer on which the site has not decided so many seconds after it was stored is denied.
     """
 
     @property
@@ -49,10 +49,10 @@ class AgreementTerms(msgspec.Struct, frozen=True, kw_only=True):
         return timedelta(seconds=-(-self.duration_seconds // 1))
 
     def first_start(self, now: datetime) -> datetime:
-        """Return the earliest possible start in whole seconds, rounded up: that of the window, but not before `now`."""
+        """Return the earliest possible start in whole seconds, rounded up: `earliest_start`, but not before `now`."""
         begin = max(now, self.earliest_start or now)
         return begin if begin.microsecond == 0 else begin.replace(microsecond=0) + timedelta(seconds=1)
 
     def last_start(self, now: datetime, horizon: timedelta) -> datetime:
-        """Return the latest possible start: that of the window, but not after `now` plus the site's `horizon`."""
+        """Return the latest possible start: `latest_start`, but not after `now` plus the site's `horizon`."""
         return min(now + horizon, self.latest_start or now + horizon)
