@@ -16,8 +16,8 @@ from wms.db.database import Database
 def elements(config: Config, db: Database) -> list[ServedElement]:
     """Return the configured computing elements, each with its rules and its decision maker.
 
-    If a batch system or a site's program holds the reservations of an element, it has a resource helper too (which lists and
-    releases them).
+    An element whose reservations are in a batch system, or with a site's program, has a resource helper too. It lists and
+    releases them.
     """
     return [_element(each, config, db) for each in config.elements]
 

@@ -45,7 +45,7 @@ LATER_SECONDS: Final = 120.0
 The service also stores the reason.
 """
 STEP_SECONDS: Final = 60.0
-"""Seconds from a start that Slurm refused to the next that is tried, if no job or reservation is known to end."""
+"""Seconds from a start that Slurm refused to the next one tried, if no job or reservation is known to end."""
 BUSY: Final = ("nodes are busy", "Requested node configuration is not available")
 CREATED: Final = re.compile(r"Reservation created: (\S+)")
 DUPLICATE: Final = "Duplicate reservation name"

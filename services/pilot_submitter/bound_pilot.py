@@ -29,7 +29,7 @@ LATE_SECONDS = 60
 def slots_of(required: Requirements, element: ComputingElement) -> int:
     """Return the number of slots (for one processor each) of the pilot for a job with these requirements at an element.
 
-    It is the number of processors that the job needs, or all slots of a pilot there if the job wants a whole node.
+    It is the number of processors that the job needs. A job that wants a whole node gets all slots of a pilot there.
     """
     return element.slots_per_pilot if wants_whole_node(required) else processors_needed(required)
 
@@ -101,5 +101,5 @@ def _walltime(placed: Placement, work: PlacedWork, usual: int) -> int:
 
 
 def purpose_of(required: Requirements) -> Purpose:
-    """Return what a batch system is told of the work of a pilot that is sent for one job with these requirements."""
+    """Return what a batch system is told of the work of a pilot that runs one job with these requirements."""
     return Purpose().with_work(required, (required.owner_group,))

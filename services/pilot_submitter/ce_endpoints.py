@@ -184,8 +184,7 @@ class CeEndpoint:
     def request(self, element: ComputingElement) -> Request:
         """Return what a pilot without requests for certain hosts asks the batch system for.
 
-        That is the cores and memory in `element`'s ad, and the wall time and options in the endpoint's settings, if it has
-        them.
+        That is the cores and memory in `element`'s ad. The endpoint's settings may add wall time and options.
         """
         if self.terms.asks is None:
             return Request(cores=element.cores_per_pilot, memory_mb=element.memory_mb)

@@ -187,7 +187,7 @@ def _shared_agent(
 
 
 def _carried_agent(settings: ElementSettings) -> tuple[list[str], Path | None]:
-    """Return the command line of a job agent on nodes that share no directory, and the agent file that is sent with each pilot.
+    """Return the command line of a job agent on nodes that share no directory, and the agent file sent with each pilot.
 
     The file is None if none is configured: then the command is the configured one, or that of this installation.
     """

@@ -1,8 +1,8 @@
 """Jobs that are sent directly as batch jobs: this service holds their leases and reports on them, in place of a job agent.
 
-A stored pilot stands for each job. Under its id the service asks for the job, accepts it, renews its lease and reports on it,
-by the same messages as a pilot at a site. It reads the answers from the database. All state is in the database and at the
-elements, so that another instance can go on after a crash.
+A stored pilot stands for each job. Under its id the service asks for the job, accepts it, renews its lease and reports on it.
+It sends the same messages as a pilot at a site, and reads the answers from the database. All state is in the database and at
+the elements, so that another instance can go on after a crash.
 """
 
 import asyncio

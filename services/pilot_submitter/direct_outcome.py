@@ -68,7 +68,7 @@ def _sent(found: DirectVerdict, seen: PilotSighting) -> DirectVerdict:
 
 
 def has_begun(job: DirectJob, end: DirectEnd, seen: PilotSighting) -> bool:
-    """Return whether the program of a directly sent job has started, by the job's state or by what the batch job wrote (`end`).
+    """Return whether the program of a directly sent job has started, by the job's state or the batch job's own record (`end`).
 
     It has not if the element reports a corrupt input (`seen`), even if the batch job ran.
     """

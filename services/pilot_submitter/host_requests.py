@@ -1,7 +1,7 @@
 """Requests for hosts (nodes): the special requests to the batch system by which pilots get the hosts that waiting jobs require.
 
-Pilots with the same special requests are a class. A class pauses, longer each time, if the batch system refuses it, or if only
-the node can judge whether it fits. The pauses end once a pilot of the class has found work.
+Pilots with the same special requests are a class. A class pauses if the batch system refuses it, or if only the node can judge
+whether it fits. Each pause is longer than the last. The pauses end once a pilot of the class has found work.
 """
 
 from collections.abc import Callable, Iterable

@@ -110,15 +110,15 @@ class PilotFactory:
         return PilotCredential(self.token(pilot), self._orders.of_pilot(pilot.pilot_id))
 
     def renewal(self, due: TokenDue) -> TokenRenewal:
-        """Return a message with a new token for a living pilot, with the same rights as its present one, encrypted for that pilot."""
+        """Return a message with a new token for a living pilot, encrypted for that pilot. The token has the rights of its present one."""
         token = self.token(due)
         return TokenRenewal(pilot_id=due.pilot_id, sealed=self._orders.seal(due.pilot_id, token))
 
     def token(self, pilot: NewPilot | TokenDue) -> str:
         """Return a signed token that states what the pilot may do; it is valid for `token_seconds`.
 
-        It names the pilot, its site, its element and its VO. The token of a private pilot names its owner and group too, and
-        lacks the right to take jobs of all owners. That of a pilot sent for a placement names its job.
+        It names the pilot, its site, its element and its VO. The token of a private pilot names its owner and group too. It
+        lacks the right to take jobs of all owners. The token of a pilot sent for a placement names its job.
         """
         claims = Claims(
             kind="pilot",

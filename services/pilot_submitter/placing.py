@@ -193,7 +193,7 @@ def failure(placed: Placement, code: PlacementFault, text: str) -> PlacementFail
 
 
 def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
-    """Return the greatest number of bound pilots of each element that has no queue of its own, and so starts each pilot at once.
+    """Return the most bound pilots of each element that has no queue, and so starts every pilot at once.
 
     The number is the element's limit on pilots.
     """

@@ -61,7 +61,7 @@ IDLE_SILENT_SECONDS = 20.0
 """Seconds of silence after which a pilot without jobs counts as having no free slots; such a pilot reports every five seconds."""
 FREE_SECONDS = 0.05
 FORGOTTEN_OVER = 10_000
-"""The number of cached task queues, beyond twice those in which jobs wait, at which the ones without waiting jobs are dropped."""
+"""Cached task queues without waiting jobs are dropped if the cache has so many more than twice the queues in which jobs wait."""
 SHARE_OF_TIME = 20
 """The pause after a plan, as a multiple of its CPU time beyond `FREE_SECONDS`. Wall time would delay pilots on a busy machine."""
 

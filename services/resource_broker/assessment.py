@@ -31,7 +31,7 @@ Rejection = Callable[[Candidate], str]
 def assessor(job: BrokeredJob, landscape: Landscape, rejection: Rejection) -> Assess:
     """Return the function that ranks the elements of a landscape (the stored state of all elements) for a job.
 
-    Elements are listed as rejected, with the reason, if the job was tried there, if they take no jobs now, or if `rejection`
+    It lists elements as rejected, with the reason, if they take no jobs now, if it is told to leave them out, or if `rejection`
     returns a reason.
     """
     wanted = job_to_place(job)

@@ -61,7 +61,7 @@ class Brokering:
     async def step(self) -> bool:
         """Claim jobs whose next step is due, and take that step for each; return whether there may be more.
 
-        A job whose last step did not come to an end is handled alone, so that a fault in it does not stop others.
+        A job whose last step came to no end is handled alone, so that a fault in it does not stop others.
         """
         records = await self._claim()
         if not records:

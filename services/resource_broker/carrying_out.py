@@ -121,7 +121,7 @@ def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterab
 def _ending(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
     """Return the ids of the jobs that a step holds or fails.
 
-    If it holds the leader of a group, all jobs of the group are held too, so that one release frees all.
+    If the leader of a group is held, so are all its other jobs: one release then frees all.
     """
     group = each.facts.group
     if step.end == "hold" and group and group.leader == each.record.job_id:
@@ -184,9 +184,9 @@ async def _broken(tx: Transaction, steps: Mapping[JobId, Decided]) -> set[JobId]
 async def _hand_over(
     tx: Transaction, steps: Mapping[JobId, Decided], chosen: Mapping[JobId, tuple[BrokeredJob, ChosenElement]]
 ) -> None:
-    """Give each agreement that a leader asked for to the job of its group that runs in it, and create records of these jobs.
+    """Give each agreement that a leader asked for to the job of its group that runs in it.
 
-    `chosen` are all jobs to be placed, each with its element.
+    These jobs get records of the broker. `chosen` are all jobs to be placed, each with its element.
     """
     theirs = {one: each for one, each in chosen.items() if one not in steps or steps[one][1].place is None}
     if not theirs:

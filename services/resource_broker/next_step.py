@@ -296,7 +296,7 @@ def granted_of(facts: StepFacts) -> dict[CeId, HeldAgreement]:
 
 
 def annotated(elements: tuple[RankedElement, ...], facts: StepFacts) -> tuple[RankedElement, ...]:
-    """Return a ranking in which each element shows the state, start and reason of the agreement that it was asked for, if any."""
+    """Return a ranking in which each element shows the state, start and reason of the agreement asked for there, if any."""
     known = {each.place: each for each in facts.agreements.values() if each.agreement_id in facts.asked}
     return tuple(_with_agreement(each, known.get(place_of(each))) for each in elements)
 

@@ -57,7 +57,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Room(msgspec.Struct, frozen=True, kw_only=True):
-    """A start at which the CPUs of a request are free, once the bookings in `moved` are at the new times that they have here."""
+    """A start at which the CPUs of a request are free, once the bookings in `moved` have the new times stated there."""
 
     start_at: datetime
     moved: tuple[Booking, ...] = ()

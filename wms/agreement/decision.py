@@ -46,7 +46,7 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
         return self.quotas.get(vo, self.quotas.get("*", VoQuota()))
 
     def wish(self, terms: AgreementTerms, now: datetime) -> Wish:
-        """Return the CPUs, duration and window of starts of an offer at the time `now`, in the form that a calendar takes."""
+        """Return an offer's CPUs, duration and window of starts at the time `now`, in the form that a calendar takes."""
         return Wish(
             cpus=terms.cpus,
             duration=terms.duration,

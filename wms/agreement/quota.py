@@ -9,7 +9,7 @@ from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
 
 OWNERS_LEAST = 4
-"""The number of equal parts of a VO's `agreements`, of which one user may have one part, unless the site sets `owner_agreements`."""
+"""The number of equal parts of a VO's `agreements`. One user may have one part, unless the site sets `owner_agreements`."""
 OWNER_REMEDY = "wait until jobs have ended, cancel some (`wms reservations`), or ask the site for more `owner_agreements`"
 
 
