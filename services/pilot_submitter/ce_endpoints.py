@@ -53,10 +53,10 @@ S = TypeVar("S", bound=SubmittedPilot)
 
 
 class CircuitBreaker:
-    """Forbids tries for a pause after a failure. Each pause is longer than the one before it, until a try succeeds.
+    """Forbids tries for a pause after a failure. The pauses about double with each failure, until a try succeeds.
 
     `clock` returns monotonic seconds, and `first` is the length of the first pause in seconds. No pause is longer than
-    `LONGEST_PAUSE` seconds.
+    `LONGEST_PAUSE` seconds, and each is shortened at random by up to half.
     """
 
     def __init__(self, clock: Callable[[], float], first: float = FIRST_PAUSE) -> None:
@@ -76,7 +76,7 @@ class CircuitBreaker:
         return max(0.0, self._not_before - self._clock())
 
     def failed(self) -> float:
-        """Record a failed try: begin a pause, longer than the last one, and return its length in seconds.
+        """Record a failed try: begin the next pause, and return its length in seconds.
 
         If a pause lasts already, it is not made longer, and the seconds that are left of it are returned.
         """

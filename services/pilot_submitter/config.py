@@ -25,7 +25,7 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     lifeline: Line = ""
     """A lock file on this machine. Pilots here end once no process holds its lock. Empty: none."""
     system: Line = ""
-    """A name that marks the pilots of this system on this machine, so that pilots of earlier runs can be told from other processes."""
+    """A name of this system. The service does not use it: the variable WMS_SYSTEM in its environment marks its pilots on this machine."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
     hidden: Lines = []
@@ -37,7 +37,7 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     sandboxes_url: Line = ""
     """The address of a gateway (`https://HOST:PORT`) through which pilots reach the sandbox store; empty: the URL in `[sandboxes]`."""
     sandboxes_authorities: Line = ""
-    """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
+    """A file on the nodes with the authorities that vouch for the certificate of the gateway in `sandboxes_url`; empty: those of the node."""
     most: Count = 16
     """The most pilots alive at a time, over all computing elements. At the limit no more are sent."""
     plan_every_seconds: Seconds = 1.0
@@ -54,12 +54,12 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """Seconds in which a pilot that waits in a batch system must start and exchange its one-time secret. After them the secret is invalid."""
     lifetime_seconds: Seconds = 1_209_600.0
     silent_seconds: Seconds = 60.0
-    """Seconds of silence after which an element's report that a pilot is lost is believed. Until then its own messages count.
+    """Seconds of silence of a pilot after which its element's report that it is lost is believed. Until then the report is ignored.
 
-    Half a lease: longer than between two renewals, and short enough to be known when the lease ends.
+    Half a lease: longer than between two renewals of a lease, and short enough to be known when the lease ends.
     """
     given_up_seconds: Seconds = 1_200.0
-    """Seconds of silence after which a pilot that its element lists as running counts as lost. It is cancelled once its leases are over.
+    """Seconds of silence after which a pilot counts as lost, though its element lists it as running. It is cancelled once its leases are over.
 
     Longer than a job agent goes on without answers (900 s).
     """
@@ -120,7 +120,7 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     sandboxes_url: Line = ""
     """The URL of the sandbox store for pilots there, or of a gateway (`https://HOST:PORT`); empty: that of `[pilots]`."""
     sandboxes_authorities: Line = ""
-    """A file on the nodes with the certificates of the authorities that vouch for that gateway; empty: those of the node."""
+    """A file on the nodes with the authorities that vouch for the certificate of the gateway in `sandboxes_url`; empty: those of the node."""
     link: Link | Literal[""] = ""
     """How pilots there reach the services, `kafka` or `gateway`; empty: as `link` in `[pilots]`."""
     lifetime_seconds: Seconds = 86_400.0
@@ -134,12 +134,12 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     mapping: LineTable = {}
     """Rules for requesting hosts by jobs' requirements, which override built-in ones.
 
-    Each maps an attribute of hosts to an option of the batch system, such as `GlueHostApplicationSoftwareRunTimeEnvironment =
-    "--constraint={value}"`.
+    Each maps an attribute of hosts to an option of the batch system, such as the attribute
+    `GlueHostApplicationSoftwareRunTimeEnvironment` to `"--constraint={value}"`.
     """
     mapping_script: MappingScriptSettings | None = None
     transfers: TransferSettings | None = None
-    """From where jobs' inputs by URL may be fetched there, and where outputs may go; None: as `[transfers]` says for all elements."""
+    """Which URLs jobs' inputs may be fetched from there, and which their outputs may go to; None: as `[transfers]` says for all elements."""
     software: Line = ""
     """A directory on the nodes whose entries name their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
@@ -238,7 +238,7 @@ class Config(ServiceConfig, frozen=True, kw_only=True):
     gateway: PilotGatewaySettings = PilotGatewaySettings()
     health: HealthPolicy = HealthPolicy()
     transfers: TransferSettings = TransferSettings()
-    """From where jobs' inputs by URL may be fetched, and where outputs may go, at the sites to which this service sends pilots."""
+    """Which URLs jobs' inputs may be fetched from, and which their outputs may go to, at this service's sites."""
     slurm: Annotated[list[SlurmSettings], msgspec.Meta(max_length=10_000)] = []
     arc: Annotated[list[ArcSettings], msgspec.Meta(max_length=10_000)] = []
     htcondor: Annotated[list[HTCondorSettings], msgspec.Meta(max_length=10_000)] = []

@@ -22,7 +22,7 @@ log = structlog.get_logger()
 LOOK_SECONDS = 30.0
 """Seconds until an element at which there were no stray pilots is asked for its list of pilots again."""
 CANCEL_PAUSE_SECONDS = 30.0
-"""Seconds after the first cancellation of a stray pilot until the next. Each further pause is twice as long, up to a limit."""
+"""Seconds after the first cancellation of a stray pilot until the next. Later pauses double, up to `LONGEST_PAUSE` of `CircuitBreaker`."""
 
 
 class StrayPilots:
@@ -114,7 +114,7 @@ class _Left:
         self._times = 0
 
     def count(self) -> int:
-        """Count one cancellation and begin a longer pause; return the number of cancellations."""
+        """Count one cancellation and begin the pause until the next; return the number of cancellations."""
         self._times += 1
         self.patience.failed()
         return self._times
