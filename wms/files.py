@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 Value: TypeAlias = str | int | float | bool | Sequence[str] | Mapping[str, Any]
 Table: TypeAlias = Mapping[str, Value]
+_BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
@@ -26,19 +28,26 @@ def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
 
 def to_toml(document: Mapping[str, Value | Table | Sequence[Table]]) -> str:
     """Return a document of values, tables of values, and lists of such tables as TOML."""
-    text = [f"{key} = {_literal(value)}\n" for key, value in document.items() if not _holds_tables(value)]
+    text = [
+        f"{_key(key)} = {_literal(value)}\n" for key, value in document.items() if not _holds_tables(value)
+    ]
     for key, value in document.items():
         if isinstance(value, Mapping):
-            text += [f"\n[{key}]\n", *_lines(value)]
+            text += [f"\n[{_key(key)}]\n", *_lines(value)]
         elif isinstance(value, Sequence) and _holds_tables(value):
             for table in value:
                 assert isinstance(table, Mapping)
-                text += [f"\n[[{key}]]\n", *_lines(table)]
+                text += [f"\n[[{_key(key)}]]\n", *_lines(table)]
     return "".join(text)
 
 
 def _lines(table: Table) -> list[str]:
-    return [f"{key} = {_literal(value)}\n" for key, value in table.items()]
+    return [f"{_key(key)} = {_literal(value)}\n" for key, value in table.items()]
+
+
+def _key(key: str) -> str:
+    """Return a key as TOML has it: as it is where TOML allows that, else in quotes, such as the VO `*`."""
+    return key if _BARE.fullmatch(key) else _literal(key)
 
 
 def _holds_tables(value: object) -> bool:

@@ -14,6 +14,8 @@ def test_toml_reads_back_as_it_was_written() -> None:
     table: dict[str, Any] = {
         "name": 'quote " back \\ tab \t del \x7f ümlaut',
         "list": ["a", "b c"],
+        "a key": 1,
+        "*": {"every VO": {"*": 2}},
         "part": {"n": 3, "x": 0.5, "yes": True},
         "parts": [{"a": "1"}, {"a": "2", "b": [], "within": {"c d": 1, "deeper": {"e": ["f"]}, "none": {}}}],
     }
