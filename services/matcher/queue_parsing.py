@@ -31,9 +31,9 @@ class QueueParsing:
             await self.learn(CATCH_UP_SECONDS)
 
     async def learn(self, seconds: float) -> None:
-        """Parse and add queues for up to `seconds`, then read their jobs from the database.
+        """Parse deferred task queues for up to `seconds` and add them to the index, then read their jobs from the database.
 
-        Jobs that cannot be read now are left to reconciliation.
+        Queues that are left wait for the next call. The time to read jobs is not limited by `seconds`. Jobs that cannot be read now are left to reconciliation.
         """
         until = time.monotonic() + seconds
         added: list[TaskQueueId] = []

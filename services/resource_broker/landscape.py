@@ -70,7 +70,9 @@ class LandscapeReader:
         self._looked_at = self._learned_at = float("-inf")
 
     async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
-        """Return the landscape. Its cached parts are read from the database again if they are too old.
+        """Return the landscape: what the broker knows now of the elements where jobs may be placed, and of measured run times.
+
+        Its cached parts are read from the database again if they are too old.
 
         `classes` are the job classes (`BrokeredJob.job_class`) of which measured run times are included.
         """

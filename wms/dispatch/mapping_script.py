@@ -76,7 +76,7 @@ class ScriptAnswer(Struct, frozen=True, forbid_unknown_fields=True):
     asked: Annotated[
         tuple[Annotated[str, Meta(max_length=_REQUIREMENT_LENGTH)], ...], Meta(max_length=ASKED_LIMIT)
     ]
-    """The `text` of each requirement that every host requested with these options meets."""
+    """The requirements that `options` guarantee, by their `text` in the question: all hosts that the batch system then gives meet them."""
 
 
 Outcome: TypeAlias = ScriptAnswer | str

@@ -27,7 +27,7 @@ class PilotClass(Struct, frozen=True, cache_hash=True):
     node: Told = ()
     """What is known of the node of such a pilot, as attributes, in addition to its element's ad."""
     sure: bool = True
-    """Whether such a node certainly fits the jobs; otherwise only a pilot on the node can decide."""
+    """Whether each node that such a pilot may get certainly fits the jobs that the pilot is sent for. If not, the pilot decides there."""
 
     @property
     def name(self) -> str:

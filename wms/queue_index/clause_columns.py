@@ -112,7 +112,7 @@ class ClauseColumn:
         self.numbers = GrowableArray(np.int32)
         self._numbers: dict[Hashable, int] = {}
         self._compared: list[Any] = []
-        """The parts as they are compared: case-folded in clauses that compare names."""
+        """Each distinct part of requirements in `parts`, as it is compared with resources: case-folded if the clause compares names."""
         self._looks_at = _LOOKS_AT.get(clause.name, _whole)
         self._verdicts = BoundedCache[Hashable, Verdicts](_KEPT_VERDICTS)
 
