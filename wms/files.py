@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 Value: TypeAlias = str | int | float | bool | Sequence[str] | Mapping[str, Any]
 Table: TypeAlias = Mapping[str, Value]
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE = re.compile(r"[A-Za-z0-9_.-]+")
 
 
 def write_secret(path: Path, text: str, *, durable: bool = True) -> None:
@@ -46,7 +46,7 @@ def _lines(table: Table) -> list[str]:
 
 
 def _key(key: str) -> str:
-    """Return a key as TOML has it: as it is where TOML allows that, else in quotes, such as the VO `*`."""
+    """Return a key as TOML has it, in quotes where it needs them, such as the VO `*`. A key with dots names a table in a table."""
     return key if _BARE.fullmatch(key) else _literal(key)
 
 

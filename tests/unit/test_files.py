@@ -22,6 +22,12 @@ def test_toml_reads_back_as_it_was_written() -> None:
     assert tomllib.loads(files.to_toml(table)) == table
 
 
+def test_a_key_with_dots_names_a_table_in_a_table() -> None:
+    import tomllib
+
+    assert tomllib.loads(files.to_toml({"a.b": {"c": 1}})) == {"a": {"b": {"c": 1}}}
+
+
 def test_secret_file_replaces_the_old_one_whole(tmp_dir: Path) -> None:
     path = tmp_dir / "secret"
     path.write_text("old, open to all")
