@@ -18,7 +18,7 @@ from wms.messages.replies import JobLine
 PAUSES = (0.2, 0.3, 0.5, 0.8, 1.2, 2.0)
 """Seconds between polls of the jobs while events cannot be read; the last value repeats."""
 COUNT_SECONDS = (0.2, 2.0)
-"""Seconds between polls of the counts: the first pause, which then grows to the longest."""
+"""Seconds between polls of the counts: the first pause, and the longest (`CountPace`)."""
 QUIET_SECONDS = 10.0
 """The longest pause in seconds between polls while events can be read."""
 LEAST_PAUSE = 0.05
@@ -103,6 +103,32 @@ async def pinned(client: QueryClient, selector: Selector) -> Selector:
     return Selector(ids=ids)
 
 
+class CountPace:
+    """Decides when to count jobs again: after half of the time that the rest will take, if jobs go on ending at the rate seen so far.
+
+    So the end of many short jobs is noticed at once, with few polls before it. While no job ends, each pause is 1.5 times the last one.
+    """
+
+    def __init__(self) -> None:
+        self._first: tuple[float, int] | None = None
+        """When jobs were first counted, and how many had ended then."""
+        self._ended = 0
+        self._pause = COUNT_SECONDS[0]
+
+    def pause(self, now: float, ended: int, left: int) -> float:
+        """Return the seconds until the next poll, when `ended` jobs have ended and `left` have not. `now` is a time in seconds."""
+        if self._first is None:
+            self._first = now, ended
+        elif ended > self._ended:
+            began, before = self._first
+            self._pause = max(LEAST_PAUSE, left * (now - began) / (ended - before) / 2)
+        else:
+            self._pause *= 1.5
+        self._ended = ended
+        self._pause = min(self._pause, COUNT_SECONDS[1])
+        return self._pause
+
+
 async def counts_at_end(
     client: QueryClient,
     selector: Selector,
@@ -116,7 +142,7 @@ async def counts_at_end(
     """
     loop = asyncio.get_running_loop()
     deadline = None if timeout is None else loop.time() + timeout
-    pause = COUNT_SECONDS[0]
+    pace = CountPace()
     while True:
         counts = await _patient_counts(client, selector, deadline)
         if progress is not None:
@@ -124,10 +150,10 @@ async def counts_at_end(
         left = sum(count for state, count in counts.items() if state not in ENDED)
         if not left:
             return counts
+        pause = pace.pause(loop.time(), sum(counts.values()) - left, left)
         if deadline is not None and loop.time() + pause > deadline:
             raise Unavailable(f"{left:,} jobs have not ended within {timeout:g} s")
         await asyncio.sleep(pause)
-        pause = min(pause * 1.5, COUNT_SECONDS[1])
 
 
 async def _patient_counts(client: QueryClient, selector: Selector, deadline: float | None) -> Counts:
