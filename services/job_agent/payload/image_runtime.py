@@ -42,7 +42,11 @@ PASSED: Final = ("PATH", "HOME", "LANG", "TMPDIR", "XDG_RUNTIME_DIR", "XDG_DATA_
 OF_THE_NODE: Final = ("PATH", "LANG", "SHELL", "USER", "LOGNAME")
 """The names of variables that describe the node and not the image. A payload in a container has them only if its job sets them."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_UNTOLD = "no logs from conmon"
+"""Part of what Podman prints when `runc` did not start a container of a user who is not root. The reason is lost."""
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64")
+_OWN_DIRECTORIES = ("/dev", "/etc", "/proc", "/run", "/sys")
+"""Directories in which Podman makes files. A user who is not root could not remove them if the directories were Podman's, too."""
 
 
 class ContainedPayload(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,7 +108,7 @@ class ImageRuntime(ABC):
 
     def fault(self) -> str:
         """Run a container on trial, for at most PROBE_SECONDS. Return why that failed; empty if it succeeded. Blocking."""
-        with tempfile.TemporaryDirectory(prefix="wms-probe-") as directory:
+        with tempfile.TemporaryDirectory(prefix="wms-probe-", ignore_cleanup_errors=True) as directory:
             Path(directory).chmod(0o755)
             found = _ran(self.probe_command(Path(directory)), PROBE_SECONDS)
         return "" if found is None else found
@@ -149,7 +153,7 @@ class Podman(ImageRuntime):
     def probe_command(self, directory: Path) -> list[str]:
         """Return a command line that runs `true` in a container made of `directory`, with the node's system directories mounted in it."""
         system = [each for each in _SYSTEM if Path(each).is_dir()]
-        for each in system:
+        for each in (*system, *_OWN_DIRECTORIES):
             (directory / each[1:]).mkdir()
         mounts = [f"--mount=type=bind,src={each},dst={each},ro=true" for each in system]
         return [*self._base(), "--rm", "--network=none", *mounts, "--rootfs", str(directory), "/bin/true"]
@@ -248,6 +252,8 @@ def image_fault(text: str) -> str:
     `text` is that standard error.
     """
     last = text.strip().rpartition("\n")[2]
+    if _UNTOLD in last:
+        return "the container did not start, and Podman does not know why: look whether the image has the program"
     return last.removeprefix("Error: ")[:500] if last.startswith(("Error: ", "FATAL: ")) else ""
 
 
