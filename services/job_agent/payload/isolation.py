@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from services.job_agent.payload.processes import Processes
+from services.job_agent.payload.process_control import Processes
 from wms.runtime.machine import look
 from wms.runtime.pilot_config import PilotConfig
 

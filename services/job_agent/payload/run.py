@@ -31,8 +31,8 @@ from services.job_agent.payload.limit_enforcement import (
 )
 from services.job_agent.payload.outcome import PayloadOutcome, reason_of_end, unwatched, whole_usage
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.output_keeping import KEEPERS, keep_outputs
-from services.job_agent.payload.processes import NotStarted, Process, Processes
+from services.job_agent.payload.output_upload import KEEPERS, keep_outputs
+from services.job_agent.payload.process_control import NotStarted, Process, Processes
 from services.job_agent.payload.shepherd_messages import ProcessEnd, SpawnOrder
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.spawn_order import contained, spawn_order

@@ -18,7 +18,7 @@ import structlog
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits, PayloadUsage, nearness
-from services.job_agent.payload.processes import Process
+from services.job_agent.payload.process_control import Process
 from services.job_agent.payload.usage_curve import UsageCurve
 from services.job_agent.threads import Threads
 

@@ -14,7 +14,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.processes import Processes
+from services.job_agent.payload.process_control import Processes
 from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd_messages import SpawnOrder
 from tests.services.job_agent.payload.processes import DAEMON, ISOLATIONS, STAY, alive, new_tag, until
@@ -263,8 +263,8 @@ async def test_sigterm_to_the_shepherd_ends_its_payloads(workplace: Workplace) -
 async def test_a_stopped_shepherd_cannot_save_a_payload_from_its_kill(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("services.job_agent.payload.processes.INSIST_SECONDS", 0.3)
-    monkeypatch.setattr("services.job_agent.payload.processes.ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("services.job_agent.payload.process_control.INSIST_SECONDS", 0.3)
+    monkeypatch.setattr("services.job_agent.payload.process_control.ANSWER_SECONDS", 0.3)
     tag = new_tag()
     payload = python(workplace, DAEMON + STAY, tag)
     task = asyncio.create_task(payload.run())
@@ -281,7 +281,7 @@ async def test_a_payload_that_dies_slowly_ends_no_other(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every death is slow to who is so impatient; the shepherd, which answers, is there all the same."""
-    monkeypatch.setattr("services.job_agent.payload.processes.INSIST_SECONDS", 0.0)
+    monkeypatch.setattr("services.job_agent.payload.process_control.INSIST_SECONDS", 0.0)
     first, tag, other_tag = workplace.processes.shepherd_pid, new_tag(), new_tag()
     many = "import os, time\nfor _ in range(7): os.fork()\n" + STAY
     payloads = [python(workplace, many, tag), python(workplace, "import time\n" + STAY, other_tag)]

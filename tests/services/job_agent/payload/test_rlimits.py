@@ -15,7 +15,7 @@ import pytest_asyncio
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits
-from services.job_agent.payload.processes import NotStarted
+from services.job_agent.payload.process_control import NotStarted
 from services.job_agent.payload.run import Workplace
 from services.job_agent.payload.shepherd_messages import SpawnOrder
 from tests.services.job_agent.payload.processes import ISOLATIONS

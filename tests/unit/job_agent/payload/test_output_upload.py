@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent.payload import output_keeping
-from services.job_agent.payload.output_keeping import KeptOutputs, keep_outputs
+from services.job_agent.payload import output_upload
+from services.job_agent.payload.output_upload import KeptOutputs, keep_outputs
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
 from services.job_agent.threads import Threads
@@ -100,7 +100,7 @@ def bring_back(place: Path) -> None:
 async def test_a_store_that_stays_away_leaves_the_harvest_and_an_agent_fault(
     workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_keeping, "UPLOAD_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(output_upload, "UPLOAD_PAUSE_SECONDS", 0.0)
     take_away(tmp_path / "store")
     kept = await keep_outputs(workdir, store, ("*.out",), MIB, THREADS)
     assert (kept.output, kept.harvest.stdout_tail) == (None, "hello\n")
@@ -111,7 +111,7 @@ async def test_a_store_that_stays_away_leaves_the_harvest_and_an_agent_fault(
 async def test_a_store_that_comes_back_gets_the_outputs(
     workdir: Workdir, store: SandboxStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_keeping, "UPLOAD_PAUSE_SECONDS", 0.0)
+    monkeypatch.setattr(output_upload, "UPLOAD_PAUSE_SECONDS", 0.0)
     take_away(tmp_path / "store")
     harvest, tries = workdir.harvest, list[tuple[str, ...]]()
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import uvloop
 
-from services.job_agent.payload.processes import Processes
+from services.job_agent.payload.process_control import Processes
 from services.job_agent.payload.shepherd import now
 from services.job_agent.payload.shepherd_messages import SpawnOrder
 from wms.errors import Unavailable
