@@ -6,9 +6,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import conditional
-from services.gateway.asking import Desk
+from services.gateway import conditional_requests
 from services.gateway.operation import Operation
+from services.gateway.service_requests import Desk
 from wms import __version__
 
 
@@ -34,7 +34,7 @@ class About:
     """The endpoint of a JSON document that is fixed at the start, such as the health response or the OpenAPI document."""
 
     def __init__(self, said: object, desk: Desk) -> None:
-        self._raw, self._mark = msgspec.json.encode(said), conditional.mark_of(said)
+        self._raw, self._mark = msgspec.json.encode(said), conditional_requests.mark_of(said)
         self._desk = desk
 
     async def respond(self, request: Request) -> Response:
@@ -42,8 +42,8 @@ class About:
 
         Raise TooMany if the client's address exceeds its request rate.
         """
-        self._desk.gate.admit_anyone(request)
-        return conditional.response(request, self._raw, self._mark)
+        self._desk.authentication.admit_anyone(request)
+        return conditional_requests.response(request, self._raw, self._mark)
 
 
 def health() -> GatewayHealth:

@@ -17,24 +17,24 @@ from starlette.routing import Route as Path
 
 from services.gateway import (
     about,
-    attempt_files,
+    attempt_sandboxes,
     dashboard_files,
     event_stream,
-    passing,
+    job_submission,
+    message_forwarding,
     pilot_credentials,
     pilot_messages,
     pilot_orders,
-    sandboxes,
-    submitting,
+    user_sandboxes,
 )
-from services.gateway.asking import Asking, Desk
+from services.gateway.concurrent_requests import ConcurrentRequestsMiddleware
 from services.gateway.dashboard_files import DashboardFiles
 from services.gateway.openapi import document, name_of
 from services.gateway.operation import Operation
 from services.gateway.problem import MEDIA_TYPE, TITLES, ProblemDetails, headers_of, problem_of
 from services.gateway.route import Route
 from services.gateway.routes import OPERATIONS
-from services.gateway.under_way import UnderWayMiddleware
+from services.gateway.service_requests import Desk, ServiceRequest
 from wms.errors import Rejected, Unavailable, WmsError
 from wms.gateway.address import PREFIX
 
@@ -53,7 +53,7 @@ def application(desk: Desk) -> Starlette:
         routes=list(_paths(desk)),
         exception_handlers=handlers,
         middleware=[
-            Middleware(UnderWayMiddleware, under_way=desk.under_way),
+            Middleware(ConcurrentRequestsMiddleware, requests=desk.concurrent_requests),
             Middleware(GZipMiddleware, minimum_size=GZIP_BYTES, compresslevel=5),
         ],
     )
@@ -66,7 +66,7 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
         by_path.setdefault(each.path, {})[each.method] = _endpoint(each, desk)
     for path, endpoints in by_path.items():
         yield Path(PREFIX + path, partial(_respond, endpoints), methods=list(endpoints))
-    files = DashboardFiles(desk.gate)
+    files = DashboardFiles(desk.authentication)
     yield Path(dashboard_files.FILES, files.file)
     for address in dashboard_files.ADDRESSES:
         yield Path(address, files.page)
@@ -74,21 +74,25 @@ def _paths(desk: Desk) -> Iterator[BaseRoute]:
 
 def _endpoint(operation: Operation, desk: Desk) -> Endpoint:
     if isinstance(operation, Route):
-        return Asking(operation, desk).respond
-    files = sandboxes.SandboxTransfers(desk)
-    of_attempts = attempt_files.AttemptFiles(desk)
+        return ServiceRequest(operation, desk).respond
+    files = user_sandboxes.UserSandboxes(desk)
+    of_attempts = attempt_sandboxes.AttemptSandboxes(desk)
     others: dict[str, Endpoint] = {
-        name_of(submitting.SUBMIT): submitting.Submitting(desk).respond,
-        name_of(sandboxes.UPLOAD): files.upload,
-        name_of(sandboxes.OUTPUT): files.output,
-        name_of(attempt_files.INPUT): of_attempts.input,
-        name_of(attempt_files.OUTPUT): of_attempts.output,
+        name_of(job_submission.SUBMIT): job_submission.JobSubmission(desk).respond,
+        name_of(user_sandboxes.UPLOAD): files.upload,
+        name_of(user_sandboxes.OUTPUT): files.output,
+        name_of(attempt_sandboxes.INPUT): of_attempts.input,
+        name_of(attempt_sandboxes.OUTPUT): of_attempts.output,
         name_of(event_stream.EVENTS): event_stream.EventStreams(desk).respond,
         name_of(pilot_credentials.EXCHANGE): pilot_credentials.PilotCredentials(desk).respond,
         name_of(pilot_messages.MESSAGES): pilot_messages.PilotMessages(desk).respond,
         name_of(pilot_orders.ORDERS): pilot_orders.AttachedPilots(desk).respond,
-        name_of(passing.QUERIES): passing.Passing(passing.QUERIES, desk).respond,
-        name_of(passing.COMMANDS): passing.Passing(passing.COMMANDS, desk).respond,
+        name_of(message_forwarding.QUERIES): message_forwarding.MessageForwarding(
+            message_forwarding.QUERIES, desk
+        ).respond,
+        name_of(message_forwarding.COMMANDS): message_forwarding.MessageForwarding(
+            message_forwarding.COMMANDS, desk
+        ).respond,
         name_of(about.HEALTH): about.About(about.health(), desk).respond,
         name_of(about.OPENAPI): about.About(document(OPERATIONS), desk).respond,
     }

@@ -8,7 +8,7 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 
-from services.gateway.gate import Gate
+from services.gateway.authentication import Authentication
 
 BUILT: Final = Path(__file__).with_name("dashboard") / "dist"
 """The directory into which `make dashboard` builds the files. A wheel contains it."""
@@ -44,8 +44,8 @@ HEADERS: Final[Mapping[str, str]] = {
 class DashboardFiles:
     """The endpoints of the dashboard's page and assets. All files are read at the start and kept in memory."""
 
-    def __init__(self, gate: Gate, directory: Path = BUILT) -> None:
-        self._gate = gate
+    def __init__(self, authentication: Authentication, directory: Path = BUILT) -> None:
+        self._authentication = authentication
         page = directory / PAGE
         self._page = page.read_bytes() if page.is_file() else None
         self._files = {each.name: each.read_bytes() for each in sorted((directory / "assets").glob("*"))}
@@ -55,7 +55,7 @@ class DashboardFiles:
 
         Raise TooMany if the client's address exceeds its request rate.
         """
-        self._gate.admit_anyone(request)
+        self._authentication.admit_anyone(request)
         if self._page is None:
             return PlainTextResponse(NOT_BUILT, 503, HEADERS)
         return Response(self._page, media_type="text/html", headers={**HEADERS, "Cache-Control": "no-cache"})
@@ -65,7 +65,7 @@ class DashboardFiles:
 
         Raise TooMany if the client's address exceeds its request rate.
         """
-        self._gate.admit_anyone(request)
+        self._authentication.admit_anyone(request)
         name = request.path_params["name"]
         if name not in self._files:
             return PlainTextResponse("There is no such file.\n", 404, HEADERS)

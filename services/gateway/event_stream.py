@@ -15,12 +15,12 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from services.gateway.asking import Desk
 from services.gateway.event_cursor import EventCursor, cursor_of
 from services.gateway.event_record import EventRecord
 from services.gateway.operation import STREAM_TYPE, NoParameters, Operation
 from services.gateway.own_events import OwnEvents
 from services.gateway.problem import TooMany
+from services.gateway.service_requests import Desk
 from wms.auth.policy import scope
 from wms.auth.principal import Principal
 from wms.errors import Rejected, Unavailable
@@ -99,7 +99,7 @@ class EventStream:
     """One client's stream of events from the position `at` on; None: from the topic's end. `expires_at` ends it, in seconds since 1970."""
 
     def __init__(self, desk: Desk, principal: Principal, expires_at: float, at: EventCursor | None) -> None:
-        self._gate = desk.gate
+        self._authentication = desk.authentication
         self._principal = principal
         self._expires_at = expires_at
         self._feed = desk.feed
@@ -114,7 +114,7 @@ class EventStream:
 
     def _is_revoked(self) -> bool:
         try:
-            self._gate.check_kept(self._principal)
+            self._authentication.check_kept(self._principal)
         except Rejected:
             return True
         return False

@@ -11,7 +11,7 @@ import uvicorn
 from starlette.applications import Starlette
 
 from services.gateway.config import GatewaySettings
-from services.gateway.connection import ConnectionBounds
+from services.gateway.http_connection import ConnectionBounds
 
 log = structlog.get_logger()
 

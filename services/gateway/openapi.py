@@ -5,10 +5,10 @@ from typing import Any, Final
 
 import msgspec
 
-from services.gateway.conditional import HEADER, NOT_MODIFIED
+from services.gateway.conditional_requests import HEADER, NOT_MODIFIED
 from services.gateway.operation import JSON_TYPE, STREAM_TYPE, Operation
 from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
-from services.gateway.received import ID_HEADER
+from services.gateway.request_parsing import ID_HEADER
 from wms import __version__
 from wms.gateway.address import PREFIX
 

@@ -13,7 +13,7 @@ from typing import Any, Final
 import structlog
 from starlette.responses import Response
 
-from services.gateway.connection import KEY, BoundedConnection
+from services.gateway.http_connection import KEY, BoundedConnection
 from services.gateway.operation import STREAM_TYPE
 from wms.errors import Rejected
 from wms.runtime import clock

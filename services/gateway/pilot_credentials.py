@@ -6,10 +6,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import Desk, json_response
+from services.gateway import request_parsing
 from services.gateway.operation import Operation
-from services.gateway.place_routes import OnePilot
+from services.gateway.service_requests import Desk, json_response
+from services.gateway.site_routes import OnePilot
 from wms.errors import Rejected
 from wms.ids import PilotId
 from wms.messages.pilot_exchange import ExchangeId, ExchangeRefusal, SealedCredential, SecretExchange
@@ -46,10 +46,12 @@ class PilotCredentials:
 
         Raise Rejected if a service refuses the exchange, Unavailable if none answers in time, and TooMany if too many are pending.
         """
-        self._desk.gate.admit_secret(request)
-        given = received.parameters(request, OnePilot)
+        self._desk.authentication.admit_secret(request)
+        given = request_parsing.parameters(request, OnePilot)
         settings = self._desk.settings
-        proof: SecretProof = await received.decoded(request, SecretProof, BODY_LIMIT, settings.read_seconds)
+        proof: SecretProof = await request_parsing.decoded(
+            request, SecretProof, BODY_LIMIT, settings.read_seconds
+        )
         exchange = SecretExchange(
             pilot_id=PilotId(given.pilot_id), exchange_id=proof.exchange_id, proof=proof.proof
         )

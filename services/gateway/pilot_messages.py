@@ -7,10 +7,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import Desk, json_response
+from services.gateway import request_parsing
 from services.gateway.operation import Operation
-from services.gateway.place_routes import OnePilot
+from services.gateway.service_requests import Desk, json_response
+from services.gateway.site_routes import OnePilot
 from wms.bus.kafka import bearing
 from wms.errors import Rejected
 from wms.messages import reports, requests
@@ -58,10 +58,12 @@ class PilotMessages:
 
         Raise Rejected if one is malformed or of another pilot, and Unavailable if Kafka may not have stored one.
         """
-        given = received.parameters(request, OnePilot)
+        given = request_parsing.parameters(request, OnePilot)
         credential, principal = self._desk.admit_pilot(request, given.pilot_id)
         seconds = self._desk.settings.read_seconds
-        batch: PilotMessageBatch = await received.decoded(request, PilotMessageBatch, BODY_LIMIT, seconds)
+        batch: PilotMessageBatch = await request_parsing.decoded(
+            request, PilotMessageBatch, BODY_LIMIT, seconds
+        )
         # All are handed over in their order before the first is awaited.
         await asyncio.gather(
             *(

@@ -5,11 +5,11 @@ from typing import Final
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import Desk
+from services.gateway import request_parsing
 from services.gateway.operation import STREAM_TYPE, Operation
 from services.gateway.order_stream import OrderStreamResponse
-from services.gateway.place_routes import OnePilot
+from services.gateway.service_requests import Desk
+from services.gateway.site_routes import OnePilot
 
 ORDERS: Final = Operation(
     method="GET",
@@ -32,9 +32,9 @@ class AttachedPilots:
 
         Raise Rejected if the token is not that pilot's, and Unavailable if its site's orders cannot be read.
         """
-        given = received.parameters(request, OnePilot)
+        given = request_parsing.parameters(request, OnePilot)
         credential, principal = self._desk.admit_pilot(request, given.pilot_id)
         stream = await self._desk.pilots.inboxes.attach(principal)
         return OrderStreamResponse(
-            stream, credential.expires_at, lambda: self._desk.gate.check_kept(principal)
+            stream, credential.expires_at, lambda: self._desk.authentication.check_kept(principal)
         )

@@ -4,43 +4,43 @@ from typing import Final
 
 from services.gateway import (
     about,
-    attempt_files,
+    attempt_sandboxes,
     dead_letter_routes,
     event_stream,
     job_routes,
-    passing,
+    job_submission,
+    message_forwarding,
+    overview_routes,
     pilot_credentials,
     pilot_messages,
     pilot_orders,
-    place_routes,
-    report_routes,
     rule_routes,
-    sandboxes,
-    submitting,
+    site_routes,
+    user_sandboxes,
 )
 from services.gateway.operation import Operation
 from services.gateway.route import Route
 
 ROUTES: Final[tuple[Route, ...]] = (
     *job_routes.ROUTES,
-    *place_routes.ROUTES,
+    *site_routes.ROUTES,
     *rule_routes.ROUTES,
-    *report_routes.ROUTES,
+    *overview_routes.ROUTES,
     *dead_letter_routes.ROUTES,
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (
-    submitting.SUBMIT,
+    job_submission.SUBMIT,
     *ROUTES,
-    sandboxes.UPLOAD,
-    sandboxes.OUTPUT,
-    attempt_files.INPUT,
-    attempt_files.OUTPUT,
+    user_sandboxes.UPLOAD,
+    user_sandboxes.OUTPUT,
+    attempt_sandboxes.INPUT,
+    attempt_sandboxes.OUTPUT,
     event_stream.EVENTS,
     pilot_credentials.EXCHANGE,
     pilot_messages.MESSAGES,
     pilot_orders.ORDERS,
-    passing.QUERIES,
-    passing.COMMANDS,
+    message_forwarding.QUERIES,
+    message_forwarding.COMMANDS,
     about.HEALTH,
     about.OPENAPI,
 )

@@ -4,8 +4,8 @@ from typing import Final, Literal
 
 import msgspec
 
-from services.gateway.place_routes import Page, paged
 from services.gateway.route import Requester, Route
+from services.gateway.site_routes import Page, paged
 from wms.bounds import GivenName, ShareOfGroup
 from wms.ids import CommandId
 from wms.messages import commands as ordered

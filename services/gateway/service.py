@@ -1,16 +1,16 @@
 """Assembles the gateway: makes its loops (tasks that run until the end) and the objects that they share."""
 
 from services.gateway.application import application
-from services.gateway.asking import Desk, PilotDesk
-from services.gateway.callers import Callers
+from services.gateway.authentication import Authentication
 from services.gateway.config import Config
-from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
-from services.gateway.gate import Gate
+from services.gateway.http_connection import ConnectionBounds
 from services.gateway.http_server import HttpServer
 from services.gateway.older_events import OlderEvents
 from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
+from services.gateway.service_channels import ServiceChannels
+from services.gateway.service_requests import Desk, PilotDesk
 from services.gateway.site_inboxes import SiteInboxes
 from wms.bus.grouped_sends import GroupedSends
 from wms.bus.topics import find
@@ -22,7 +22,7 @@ from wms.transfer import open_store
 async def build(host: Host, config: Config) -> None:
     """Make the loops of the gateway from its configuration, and add them to the host (the process that runs them)."""
     settings = config.gateway
-    callers = Callers(config.kafka)
+    services = ServiceChannels(config.kafka)
     feed = EventFeed(host.kafka, find(TOPIC))
     turns = ParsingTurns()
     older = OlderEvents(host.kafka, find(TOPIC), turns)
@@ -30,8 +30,8 @@ async def build(host: Host, config: Config) -> None:
     pilots = PilotDesk(GroupedSends(host.kafka), SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
     desk = Desk(
         settings=settings,
-        gate=Gate(host.verifier, config.requests),
-        callers=callers,
+        authentication=Authentication(host.verifier, config.requests),
+        services=services,
         feed=feed,
         older=older,
         turns=turns,
@@ -39,17 +39,17 @@ async def build(host: Host, config: Config) -> None:
         store=store,
         signed_url_seconds=config.sandboxes.signed_url_seconds,
     )
-    host.add(callers)
+    host.add(services)
     host.add(feed)
     host.add(pilots.inboxes)
     host.add(pilots.exchanges)
     bounds = ConnectionBounds(settings)
-    host.add(HttpServer(application(desk), settings, bounds, desk.end, callers.close))
+    host.add(HttpServer(application(desk), settings, bounds, desk.end, services.close))
     host.show("url", lambda: settings.url)
-    host.show("waiting", lambda: callers.waiting)
+    host.show("waiting", lambda: services.waiting)
     host.show("pilots", lambda: pilots.inboxes.pilots)
     host.show("pilot_sites", lambda: pilots.inboxes.sites)
     host.show("requests", lambda: desk.handled)
-    host.show("refused", lambda: desk.gate.refused)
+    host.show("refused", lambda: desk.authentication.refused)
     host.show("connections", bounds.open.total)
     host.show("cut_off", lambda: bounds.cut)

@@ -10,13 +10,13 @@ import aiohttp
 import msgspec
 import pytest_asyncio
 
-from services.gateway.callers import Callers
 from services.gateway.config import Config
-from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
+from services.gateway.http_connection import ConnectionBounds
 from services.gateway.http_server import HttpServer
 from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.service import build
+from services.gateway.service_channels import ServiceChannels
 from services.gateway.site_inboxes import SiteInboxes
 from tests.services.hosting import hosted
 from tests.system.place import Place, owner, place
@@ -71,7 +71,7 @@ async def a_gateway(place: Place, **said: Any) -> AsyncIterator[Door]:
     config = msgspec.convert(told | beside, Config)
     async with hosted("gateway", config, build) as host, aiohttp.ClientSession() as session:
         (server,) = [each for each in host._loops if isinstance(each, HttpServer)]
-        readers = EventFeed | SiteInboxes | ExchangeAnswers | Callers
+        readers = EventFeed | SiteInboxes | ExchangeAnswers | ServiceChannels
         others = [each for each in host._loops if isinstance(each, readers)]
         serving = asyncio.create_task(server.run())
         running = [asyncio.create_task(each.run()) for each in others]

@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 from starlette.requests import Request
 
+from services.gateway.authentication import Authentication
 from services.gateway.config import RequestLimits
 from services.gateway.dashboard_files import DashboardFiles
-from services.gateway.gate import Gate
 from tests.services.gateway.conftest import Door
 from wms.auth.keys import KeySet
 from wms.auth.token import Verifier
 
 
 def files(directory: Path) -> DashboardFiles:
-    return DashboardFiles(Gate(Verifier(KeySet(keys=())), RequestLimits()), directory)
+    return DashboardFiles(Authentication(Verifier(KeySet(keys=())), RequestLimits()), directory)
 
 
 def request(**in_path: str) -> Request:

@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from services.gateway.application import application
-from services.gateway.asking import Desk, PilotDesk
-from services.gateway.callers import Callers
+from services.gateway.authentication import Authentication
 from services.gateway.config import GatewaySettings, RequestLimits
-from services.gateway.connection import ConnectionBounds
 from services.gateway.event_feed import EventFeed
-from services.gateway.gate import Gate
+from services.gateway.http_connection import ConnectionBounds
 from services.gateway.http_server import HttpServer
 from services.gateway.older_events import OlderEvents
 from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
+from services.gateway.service_channels import ServiceChannels
+from services.gateway.service_requests import Desk, PilotDesk
 from services.gateway.site_inboxes import SiteInboxes
 from services.job_agent.https_link import HttpsLink
 from services.job_agent.kafka_link import KafkaLink
@@ -54,12 +54,12 @@ class PilotsGateway:
         self.verifier = Verifier.from_file(root / "keys" / "jwks.json", revocations=self.revocations)
         self.settings = GatewaySettings(port=port or free_port(), **said)  # type: ignore[arg-type]
         self.pilots = PilotDesk(GroupedSends(kafka), SiteInboxes(kafka), ExchangeAnswers(kafka))
-        callers = Callers(kafka.settings)
+        services = ServiceChannels(kafka.settings)
         turns = ParsingTurns()
         self.desk = Desk(
             settings=self.settings,
-            gate=Gate(self.verifier, limits),
-            callers=callers,
+            authentication=Authentication(self.verifier, limits),
+            services=services,
             feed=EventFeed(kafka, find(events.TOPIC)),
             older=OlderEvents(kafka, find(events.TOPIC), turns),
             turns=turns,
@@ -67,7 +67,7 @@ class PilotsGateway:
             store=None,
         )
         bounds = ConnectionBounds(self.settings)
-        self.server = HttpServer(application(self.desk), self.settings, bounds, self.desk.end, callers.close)
+        self.server = HttpServer(application(self.desk), self.settings, bounds, self.desk.end, services.close)
 
     @property
     def access(self) -> GatewayAccess:

@@ -1,6 +1,6 @@
 """Budgets of requests."""
 
-from services.gateway.request_budget import RequestBudget
+from services.gateway.request_rates import RequestBudget
 
 
 def test_a_burst_is_taken_and_then_the_rate() -> None:

@@ -11,9 +11,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import Desk, json_response
+from services.gateway import request_parsing
 from services.gateway.operation import CREATED, JSON_TYPE, Operation
+from services.gateway.service_requests import Desk, json_response
 from wms.client.channel import Channel
 from wms.client.submission import Messages, Submission, messages
 from wms.client.submitting import send
@@ -62,7 +62,7 @@ SUBMIT: Final = Operation(
 )
 
 
-class Submitting:
+class JobSubmission:
     """The endpoint that submits jobs."""
 
     def __init__(self, desk: Desk) -> None:
@@ -75,16 +75,16 @@ class Submitting:
         """
         settings = self._desk.settings
         credential = self._desk.admit(request)
-        terms = received.parameters(request, SubmissionTerms)
-        name = received.request_id(request)
-        kind = received.require_type(request, *SUBMIT.body_types)
-        channel = self._desk.callers.channel(credential)
+        terms = request_parsing.parameters(request, SubmissionTerms)
+        name = request_parsing.request_id(request)
+        kind = request_parsing.require_type(request, *SUBMIT.body_types)
+        channel = self._desk.services.channel(credential)
         turn = partial(self._desk.turns.turn, credential.owner)
         stream = SubmissionStream(channel, settings.answer_seconds, turn, name, terms)
         if kind == LINES_TYPE:
-            lines = received.pieces(request, settings.read_seconds)
+            lines = request_parsing.pieces(request, settings.read_seconds)
             return json_response(await stream.take(parts_of(lines)), CREATED)
-        raw = await received.whole(request, JSON_LIMIT, settings.read_seconds)
+        raw = await request_parsing.whole(request, JSON_LIMIT, settings.read_seconds)
         return json_response(await stream.submit(raw), CREATED)
 
 

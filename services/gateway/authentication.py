@@ -1,4 +1,4 @@
-"""The gate: verifies the token of each request, and refuses requests over the rates of `RequestLimits`."""
+"""Authentication: verifies the token of each request, and refuses requests over the rates of `RequestLimits`."""
 
 import hashlib
 from ipaddress import IPv6Address, ip_address
@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from services.gateway.config import RequestLimits
 from services.gateway.problem import TooMany
-from services.gateway.request_budget import RequestBudget
+from services.gateway.request_rates import RequestBudget
 from wms.auth.principal import Principal
 from wms.auth.token import SIZE_LIMIT, Verifier
 from wms.bounded_cache import BoundedCache
@@ -26,7 +26,7 @@ Requests with a remembered token do not count for their address.
 OF_PAYLOADS = "a payload reads its own job, and nothing else"
 
 
-class Gate:
+class Authentication:
     """Admits requests that have a valid token and keep within the rates of their token, owner, pilot and client address."""
 
     def __init__(self, verifier: Verifier, limits: RequestLimits) -> None:

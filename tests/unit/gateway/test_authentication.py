@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from services.gateway.authentication import Authentication, address_of, bearer
 from services.gateway.config import RequestLimits
-from services.gateway.gate import Gate, address_of, bearer
 from services.gateway.problem import TooMany
 from tests.unit.gateway.requested import a_request
 from wms.auth.keys import generate_keys, load_key
@@ -26,12 +26,14 @@ def token(keys: Path, owner: str) -> str:
     return mint(load_key(keys / "issuer.pem"), claims, 3600, clock.timestamp())
 
 
-def gate(keys: Path, **limits: float) -> Gate:
-    return Gate(Verifier.from_file(keys / "jwks.json"), RequestLimits(**limits))
+def authentication(keys: Path, **limits: float) -> Authentication:
+    return Authentication(Verifier.from_file(keys / "jwks.json"), RequestLimits(**limits))
 
 
 def test_a_valid_token_is_let_in_as_its_owner(keys: Path) -> None:
-    credential, principal = gate(keys).admit(a_request(authorization=f"Bearer {token(keys, 'alice')}"))
+    credential, principal = authentication(keys).admit(
+        a_request(authorization=f"Bearer {token(keys, 'alice')}")
+    )
     assert (credential.owner, principal.owner, principal.vo) == ("alice", "alice", "atlas")
 
 
@@ -45,39 +47,39 @@ def test_a_valid_token_is_let_in_as_its_owner(keys: Path) -> None:
 def test_who_asks_too_often_is_told_when_to_come_again(
     keys: Path, limits: dict[str, float], whose: str
 ) -> None:
-    door = gate(keys, **limits)
+    checked = authentication(keys, **limits)
     request = a_request(authorization=f"Bearer {token(keys, 'alice')}")
-    door.admit(request)
+    checked.admit(request)
     with pytest.raises(TooMany, match=whose) as refused:
-        door.admit(request)
+        checked.admit(request)
     assert 0 < refused.value.seconds <= 100
-    assert door.refused == 1
+    assert checked.refused == 1
 
 
 def test_one_user_does_not_use_up_the_budget_of_another(keys: Path) -> None:
-    door = gate(keys, owner_per_second=0.01, owner_burst=1.0)
-    door.admit(a_request(authorization=f"Bearer {token(keys, 'alice')}"))
-    door.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
+    checked = authentication(keys, owner_per_second=0.01, owner_burst=1.0)
+    checked.admit(a_request(authorization=f"Bearer {token(keys, 'alice')}"))
+    checked.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
 
 
 def test_forged_tokens_use_up_the_budget_of_their_address(keys: Path) -> None:
-    door = gate(keys, address_per_second=0.01, address_burst=3.0)
+    checked = authentication(keys, address_per_second=0.01, address_burst=3.0)
     for _ in range(3):
         with pytest.raises(Rejected, match="TOKEN_INVALID"):
-            door.admit(a_request(authorization="Bearer a.b.c"))
+            checked.admit(a_request(authorization="Bearer a.b.c"))
     with pytest.raises(TooMany):
-        door.admit(a_request(authorization="Bearer a.b.c"))
+        checked.admit(a_request(authorization="Bearer a.b.c"))
 
 
 def test_an_address_that_asks_too_often_keeps_nobody_out_whose_token_was_valid(keys: Path) -> None:
-    door = gate(keys, address_per_second=0.01, address_burst=2.0)
+    checked = authentication(keys, address_per_second=0.01, address_burst=2.0)
     known = a_request(authorization=f"Bearer {token(keys, 'alice')}")
-    door.admit(known)
+    checked.admit(known)
     with pytest.raises(Rejected, match="TOKEN_INVALID"):
-        door.admit(a_request(authorization="Bearer a.b.c"))
-    door.admit(known)
+        checked.admit(a_request(authorization="Bearer a.b.c"))
+    checked.admit(known)
     with pytest.raises(TooMany, match="this address") as refused:
-        door.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
+        checked.admit(a_request(authorization=f"Bearer {token(keys, 'bob')}"))
     assert 0 < refused.value.seconds <= 100
 
 

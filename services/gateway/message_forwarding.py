@@ -6,9 +6,9 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import CODECS, Desk, json_response
+from services.gateway import request_parsing
 from services.gateway.operation import JSON_TYPE, Operation
+from services.gateway.service_requests import CODECS, Desk, json_response
 from wms.messages import commands, queries, replies
 from wms.messages.wire import PAYLOAD_LIMIT
 
@@ -40,7 +40,7 @@ COMMANDS: Final = Operation(
 _TOPICS: Final = {QUERIES.path: queries.TOPIC, COMMANDS.path: commands.TOPIC}
 
 
-class Passing:
+class MessageForwarding:
     """The endpoint that forwards messages to one topic: that of queries or that of commands."""
 
     def __init__(self, operation: Operation, desk: Desk) -> None:
@@ -55,12 +55,12 @@ class Passing:
         """
         settings = self._desk.settings
         credential = self._desk.admit(request, payloads=self._for_payloads)
-        terms = received.parameters(request, PassingTerms)
-        received.require_type(request, JSON_TYPE)
-        raw = await received.whole(request, PAYLOAD_LIMIT, settings.read_seconds)
+        terms = request_parsing.parameters(request, PassingTerms)
+        request_parsing.require_type(request, JSON_TYPE)
+        raw = await request_parsing.whole(request, PAYLOAD_LIMIT, settings.read_seconds)
         message: Any = CODECS[self._topic].decode(raw)
         name = getattr(message, "command_id", "") or getattr(message, "query_id", "")
-        channel = self._desk.callers.channel(credential)
+        channel = self._desk.services.channel(credential)
         ours = msgspec.structs.replace(message, client=channel.client)
         reply: Any = await channel.ask(
             self._topic, name, ours, msgspec.Struct, settings.answer_seconds, in_order=terms.in_order

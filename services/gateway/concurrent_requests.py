@@ -12,7 +12,7 @@ OWNER = "wms.owner"
 """The key in a request's ASGI scope under which the owner of a counted request is stored."""
 
 
-class UnderWay:
+class ConcurrentRequests:
     """Counts the requests of each owner that are being handled, and refuses those beyond `most`."""
 
     def __init__(self, most: int) -> None:
@@ -33,12 +33,12 @@ class UnderWay:
             del self._count[owner]
 
 
-class UnderWayMiddleware:
+class ConcurrentRequestsMiddleware:
     """ASGI middleware that counts a request as ended once its response has ended, also by an error or a disconnect."""
 
-    def __init__(self, app: ASGIApp, under_way: UnderWay) -> None:
+    def __init__(self, app: ASGIApp, requests: ConcurrentRequests) -> None:
         self._app = app
-        self._under_way = under_way
+        self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Run the application; then count the request as ended, if it was counted."""
@@ -46,4 +46,4 @@ class UnderWayMiddleware:
             await self._app(scope, receive, send)
         finally:
             if owner := scope.get(OWNER):
-                self._under_way.leave(owner)
+                self._requests.leave(owner)

@@ -1,4 +1,4 @@
-"""Routes of reports: the identity and rights of the sender, the progress of jobs, the state of the system, and resource usage."""
+"""Routes of overviews: the identity and rights of the sender, the progress of jobs, the state of the system, and resource usage."""
 
 from datetime import datetime
 from typing import Annotated, Final, get_args
@@ -7,8 +7,8 @@ import msgspec
 
 from services.gateway.job_routes import Words
 from services.gateway.operation import NoParameters
-from services.gateway.place_routes import Page
 from services.gateway.route import Requester, Route
+from services.gateway.site_routes import Page
 from wms.errors import Rejected
 from wms.messages import queries as asked
 from wms.messages import replies

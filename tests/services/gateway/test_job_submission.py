@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from services.gateway.submitting import LINES_TYPE
+from services.gateway.job_submission import LINES_TYPE
 from tests.services.gateway.conftest import Door
 
 

@@ -4,7 +4,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from services.gateway.place_routes import (
+from services.gateway.route import Requester, Route
+from services.gateway.site_routes import (
     ROUTES,
     OneSite,
     OrderToDrop,
@@ -13,7 +14,6 @@ from services.gateway.place_routes import (
     ReservationList,
     SiteOrder,
 )
-from services.gateway.route import Requester, Route
 from wms.errors import Rejected
 from wms.messages import commands, queries
 

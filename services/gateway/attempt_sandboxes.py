@@ -11,10 +11,10 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import received
-from services.gateway.asking import Desk, json_response
+from services.gateway import request_parsing
 from services.gateway.operation import CREATED, Operation
-from services.gateway.sandboxes import ARCHIVE, archive, kept, opened
+from services.gateway.sandbox_store import ARCHIVE, archive, kept, opened
+from services.gateway.service_requests import Desk, json_response
 from wms.bounded_cache import BoundedCache
 from wms.bounds import Digest, EpochNumber, JobNumber
 from wms.client.credential import UserCredential
@@ -66,7 +66,7 @@ OUTPUT: Final = Operation(
 )
 
 
-class AttemptFiles:
+class AttemptSandboxes:
     """The endpoints by which pilots and payloads download inputs, and pilots upload outputs."""
 
     def __init__(self, desk: Desk) -> None:
@@ -79,7 +79,7 @@ class AttemptFiles:
         Raise Rejected if the pilot does not hold the attempt, the job has no such input, or the gateway has no store.
         """
         credential = self._desk.admit_holder(request)
-        given = received.parameters(request, OneInput)
+        given = request_parsing.parameters(request, OneInput)
         opened(self._desk)
         held = await self._held(credential, given)
         if given.sha256 not in held.inputs:
@@ -92,8 +92,8 @@ class AttemptFiles:
         Raise Rejected if the pilot does not hold the attempt, the archive is too large or too slow, or there is no store.
         """
         credential = self._desk.admit_pilot(request)[0]
-        given = received.parameters(request, OneAttempt)
-        received.require_type(request, ARCHIVE)
+        given = request_parsing.parameters(request, OneAttempt)
+        request_parsing.require_type(request, ARCHIVE)
         store = opened(self._desk)
         await self._held(credential, given)
         return json_response(await kept(request, store, self._desk.settings.read_seconds), CREATED)
@@ -113,7 +113,7 @@ class AttemptFiles:
         return found
 
     async def _asked(self, credential: UserCredential, attempt_id: AttemptId) -> replies.HeldLease:
-        channel = self._desk.callers.channel(credential)
+        channel = self._desk.services.channel(credential)
         query = queries.ShowLease(
             query_id=new_id(), client=channel.client, job_id=attempt_id.job_id, epoch=attempt_id.epoch
         )

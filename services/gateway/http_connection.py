@@ -15,8 +15,8 @@ from uvicorn.config import Config
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.server import ServerState
 
+from services.gateway.authentication import network_of
 from services.gateway.config import GatewaySettings
-from services.gateway.gate import network_of
 
 SEND_BUFFER_BYTES: Final = 65_536
 """The size in bytes of the socket's send buffer for a long-lived response. Linux allocates twice as much."""

@@ -8,7 +8,7 @@ import psutil
 import pytest
 import pytest_asyncio
 
-from services.gateway.callers import Callers
+from services.gateway.service_channels import ServiceChannels
 from tests.system.place import Place
 from tests.waiting import eventually
 from wms.bus.kafka import BrokerSettings, Kafka, Reader
@@ -30,63 +30,65 @@ def broker(place: Place) -> BrokerSettings:
 
 
 @contextlib.asynccontextmanager
-async def connected(place: Place) -> AsyncIterator[Callers]:
-    callers = Callers(broker(place))
-    running = asyncio.create_task(callers.run())
+async def connected(place: Place) -> AsyncIterator[ServiceChannels]:
+    services = ServiceChannels(broker(place))
+    running = asyncio.create_task(services.run())
     try:
-        yield callers
+        yield services
     finally:
         running.cancel()
-        await callers.close()
+        await services.close()
         await asyncio.wait([running])
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def callers(place: Place) -> AsyncIterator[Callers]:
-    async with connected(place) as callers:
-        yield callers
+async def services(place: Place) -> AsyncIterator[ServiceChannels]:
+    async with connected(place) as services:
+        yield services
 
 
 def count(query_id: str, client: str) -> queries.CountJobs:
     return queries.CountJobs(query_id=query_id, client=client, selector=Selector(everything=True))
 
 
-async def counted(callers: Callers, whose: UserCredential, query_id: str) -> replies.JobCounts:
-    channel = callers.channel(whose)
+async def counted(services: ServiceChannels, whose: UserCredential, query_id: str) -> replies.JobCounts:
+    channel = services.channel(whose)
     query = count(query_id, channel.client)
     return await channel.ask(queries.TOPIC, query_id, query, replies.JobCounts, 30)
 
 
-async def test_many_users_share_one_connection(place: Place, callers: Callers, owner: str) -> None:
-    await counted(callers, credential(place, owner), "first")
+async def test_many_users_share_one_connection(place: Place, services: ServiceChannels, owner: str) -> None:
+    await counted(services, credential(place, owner), "first")
     before = psutil.Process().num_fds()
     users = [credential(place, f"{owner}-{n}") for n in range(USERS)]
-    answers = await asyncio.gather(*(counted(callers, each, "same") for each in users))
+    answers = await asyncio.gather(*(counted(services, each, "same") for each in users))
     assert [each.query_id for each in answers] == ["same"] * USERS
     assert len({each.client for each in answers}) == USERS
     assert psutil.Process().num_fds() < before + USERS / 4
-    assert callers.waiting == 0
+    assert services.waiting == 0
 
 
-async def test_an_answer_to_one_user_reaches_no_other(place: Place, callers: Callers, owner: str) -> None:
+async def test_an_answer_to_one_user_reaches_no_other(
+    place: Place, services: ServiceChannels, owner: str
+) -> None:
     alice, mallory = credential(place, owner), place.token(f"{owner}-mallory").read_text().strip()
     attacker = Kafka(broker(place), "attacker")
     await attacker.start()
     inbox = await attacker.reader(replies.GATEWAY_INBOX)
     await inbox.assign_end(1)
     try:
-        channel = callers.channel(alice)
+        channel = services.channel(alice)
         # Nobody answers this one: it goes to where no service reads.
         asking = asyncio.create_task(
             channel.ask("wms.nowhere", "guessed", count("guessed", channel.client), replies.JobCounts, 60)
         )
-        await eventually(lambda: callers.waiting)
+        await eventually(lambda: services.waiting)
         # Mallory knows both ids, and has the service answer her under them.
         await attacker.send(queries.TOPIC, "x", encode(count("guessed", channel.client)), mallory)
         hers = f"{owner}-mallory/{channel.client}".encode()
         await eventually(lambda: _came(inbox, hers))
         # The gateway has read hers once it has read this one, which comes after it.
-        await counted(callers, alice, "later")
+        await counted(services, alice, "later")
         assert not asking.done()
         asking.cancel()
         await asyncio.wait([asking])
@@ -100,21 +102,21 @@ async def _came(inbox: Reader, key: bytes) -> bool:
 
 
 async def test_the_same_id_under_way_twice_is_answered_twice(
-    place: Place, callers: Callers, owner: str
+    place: Place, services: ServiceChannels, owner: str
 ) -> None:
     alice = credential(place, owner)
-    one, other = await asyncio.gather(*(counted(callers, alice, "same") for _ in range(2)))
+    one, other = await asyncio.gather(*(counted(services, alice, "same") for _ in range(2)))
     assert one.counts == other.counts == {}
 
 
-async def test_a_refusal_comes_back_to_who_asked(place: Place, callers: Callers, owner: str) -> None:
-    channel = callers.channel(credential(place, owner))
+async def test_a_refusal_comes_back_to_who_asked(place: Place, services: ServiceChannels, owner: str) -> None:
+    channel = services.channel(credential(place, owner))
     query = queries.ShowJob(query_id="none", client=channel.client, job_id=10**9)
     with pytest.raises(Rejected, match="NO_SUCH_JOB"):
         await channel.ask(queries.TOPIC, "none", query, replies.JobDetail, 30)
 
 
-async def test_an_expired_token_is_sent_nowhere(callers: Callers) -> None:
-    channel = callers.channel(UserCredential("late", "alice", 0.0, {}))
+async def test_an_expired_token_is_sent_nowhere(services: ServiceChannels) -> None:
+    channel = services.channel(UserCredential("late", "alice", 0.0, {}))
     with pytest.raises(Rejected, match="TOKEN_EXPIRED"):
         await channel.ask(queries.TOPIC, "x", count("x", channel.client), replies.JobCounts, 30)

@@ -8,18 +8,18 @@ import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 
-from services.gateway import conditional, received
-from services.gateway.callers import Callers
+from services.gateway import conditional_requests, request_parsing
+from services.gateway.authentication import Authentication
+from services.gateway.concurrent_requests import ConcurrentRequests
 from services.gateway.config import GatewaySettings
 from services.gateway.event_feed import EventFeed
-from services.gateway.gate import Gate
 from services.gateway.older_events import OlderEvents
 from services.gateway.operation import JSON_TYPE
 from services.gateway.parsing_turns import ParsingTurns
 from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.route import Requester, Route
+from services.gateway.service_channels import ServiceChannels
 from services.gateway.site_inboxes import SiteInboxes
-from services.gateway.under_way import UnderWay
 from wms.auth.principal import Principal
 from wms.bus.grouped_sends import GroupedSends
 from wms.client.channel import Channel
@@ -51,8 +51,8 @@ class Desk:
         self,
         *,
         settings: GatewaySettings,
-        gate: Gate,
-        callers: Callers,
+        authentication: Authentication,
+        services: ServiceChannels,
         feed: EventFeed,
         older: OlderEvents,
         turns: ParsingTurns,
@@ -61,15 +61,15 @@ class Desk:
         signed_url_seconds: float = 600.0,
     ) -> None:
         self.settings = settings
-        self.gate = gate
-        self.callers = callers
+        self.authentication = authentication
+        self.services = services
         self.feed = feed
         self.older = older
         self.turns = turns
         self.pilots = pilots
         self.store = store
         self.signed_url_seconds = signed_url_seconds
-        self.under_way = UnderWay(settings.owner_requests)
+        self.concurrent_requests = ConcurrentRequests(settings.owner_requests)
         self.ending = asyncio.Event()
         """Set when the gateway begins to shut down. Streams of events watch it and end."""
         self.handled = 0
@@ -94,7 +94,7 @@ class Desk:
 
         Raise Rejected if the token is missing, invalid or no such pilot's, and TooMany if a request rate is exceeded.
         """
-        admitted = self.gate.admit_pilot(request, pilot_id)
+        admitted = self.authentication.admit_pilot(request, pilot_id)
         self.handled += 1
         return admitted
 
@@ -103,7 +103,7 @@ class Desk:
 
         Raise Rejected if the token is missing, invalid or of another kind, and TooMany if a request rate is exceeded.
         """
-        admitted = self.gate.admit_holder(request)
+        admitted = self.authentication.admit_holder(request)
         self.handled += 1
         return admitted
 
@@ -113,13 +113,13 @@ class Desk:
         Raise Rejected if the token is missing, invalid or not accepted. Raise TooMany if a request rate or the owner's number of parallel
         requests is exceeded.
         """
-        credential, principal = self.gate.admit(request, payloads=payloads)
-        self.under_way.enter(request, principal.owner)
+        credential, principal = self.authentication.admit(request, payloads=payloads)
+        self.concurrent_requests.enter(request, principal.owner)
         self.handled += 1
         return credential, principal
 
 
-class Asking:
+class ServiceRequest:
     """The endpoint of one route: sends the route's message to a service and returns the reply."""
 
     def __init__(self, route: Route, desk: Desk) -> None:
@@ -133,14 +133,18 @@ class Asking:
         """
         route, settings = self._route, self._desk.settings
         credential = self._desk.admit(request, payloads=route.for_payloads)
-        given: list[Any] = [received.parameters(request, route.parameters)]
+        given: list[Any] = [request_parsing.parameters(request, route.parameters)]
         if route.body is not None:
-            given.append(await received.body(request, route, settings.read_seconds))
-        name = received.request_id(request)
-        channel = self._desk.callers.channel(credential)
+            given.append(await request_parsing.body(request, route, settings.read_seconds))
+        name = request_parsing.request_id(request)
+        channel = self._desk.services.channel(credential)
         message = route.message(Requester(name, channel.client), *given)
         answer = await ask(channel, route, name, message, settings.answer_seconds)
-        return conditional.answer_to(request, answer) if route.method == "GET" else json_response(answer)
+        return (
+            conditional_requests.answer_to(request, answer)
+            if route.method == "GET"
+            else json_response(answer)
+        )
 
 
 async def ask(

@@ -88,6 +88,14 @@ async def test_no_url_is_made_for_who_may_not_read(scene: Scene) -> None:
             assert "Location" not in answer.headers
 
 
+async def test_an_archive_whose_bytes_have_another_digest_is_not_sent(scene: Scene) -> None:
+    scene.bucket.damage(scene.input.sha256, b"other bytes")
+    url = attempt_url(scene.door, scene.attempt_id, f"inputs/{scene.input.sha256}")
+    async with scene.door.session.get(url, headers=scene.pilot) as answer:
+        assert answer.status == 503
+        assert b"another SHA-256" in await answer.read()
+
+
 async def test_a_pilot_fetches_from_the_store_and_stores_through_the_gateway(
     scene: Scene, tmp_path: Path
 ) -> None:

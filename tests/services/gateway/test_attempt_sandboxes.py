@@ -7,7 +7,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
-from services.gateway import attempt_files
+from services.gateway import attempt_sandboxes
 from tests.services.gateway.conftest import Door
 from tests.services.gateway.held import attempt_url, executed, held_job, pilot_token
 from tests.system.place import Place
@@ -102,7 +102,7 @@ async def test_users_do_not_come_in_this_way(door: Door, held: Held, owner: str)
 async def test_a_lease_that_is_lost_is_believed_for_moments_only(
     door: Door, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(attempt_files, "BELIEVED_SECONDS", 0.0)
+    monkeypatch.setattr(attempt_sandboxes, "BELIEVED_SECONDS", 0.0)
     url = attempt_url(door, held.attempt_id, "output")
     assert (await asked(door, "PUT", url, data=b"early"))[0] == 201
     await executed(door.place, "delete from lease where job_id = $1", held.attempt_id.job_id)

@@ -28,10 +28,10 @@ class CallerChannel(Channel):
         self._credential = credential
 
     async def open(self, timeout: float) -> None:
-        """Do nothing: all channels share one connection, which `Callers` opens."""
+        """Do nothing: all channels share one connection, which `ServiceChannels` opens."""
 
     async def close(self) -> None:
-        """Do nothing: all channels share one connection, which `Callers` closes."""
+        """Do nothing: all channels share one connection, which `ServiceChannels` closes."""
 
     async def ask(
         self,
@@ -65,7 +65,7 @@ class CallerChannel(Channel):
         return await self._requests.end_of(topic)
 
 
-class Callers:
+class ServiceChannels:
     """Keeps one connection to the broker for all users, and makes channels over it."""
 
     name = "answers"
