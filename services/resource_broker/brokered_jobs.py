@@ -5,15 +5,13 @@ for.
 """
 
 import hashlib
-from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import timedelta
 
 import msgspec
 
+from services.resource_broker.failed_placements import failed_placements
 from services.resource_broker.job_group import GroupMember, JobGroup
-from services.resource_broker.next_step import FailedPlacement, HeldAgreement, StepFacts
-from wms.broker.placement import PlacementFault
+from services.resource_broker.next_step import HeldAgreement, StepFacts
 from wms.broker.start_window import start_window
 from wms.db import agreement, candidate, job, task_queue
 from wms.db.candidate import FailedAtPlace
@@ -25,9 +23,6 @@ from wms.jobdesc.array import jobs_in
 from wms.jobdesc.description import JobDescription
 from wms.matching.binding import free
 from wms.matching.grouping import Requirements
-
-PAUSE_SECONDS = 60.0
-"""Seconds for which an element that could not be reached is avoided for a job, multiplied by the job's failures there."""
 
 _decoder = msgspec.json.Decoder(JobDescription)
 
@@ -147,7 +142,7 @@ def _job(
         wants_reservation=wishes is not None and wishes.reservation,
         asked=record.asked,
         agreements={name: held[name] for name in record.asked if name in held},
-        failed=_failed_placements(each for each in failed if each.created_at >= record.since),
+        failed=failed_placements(each for each in failed if each.created_at >= record.since),
         ranking=record.ranking,
     )
     return BrokeredJob(
@@ -156,30 +151,3 @@ def _job(
         requirements=msgspec.structs.replace(requirements, tags=free(requirements.tags)),
         facts=facts,
     )
-
-
-def _failed_placements(failures: Iterable[FailedAtPlace]) -> tuple[FailedPlacement, ...]:
-    """Return failed placements, each with the time from which its element may be chosen again for the job.
-
-    Each further failure at the same element makes that time later.
-    """
-    seen: Counter[CeId] = Counter()
-    found = []
-    for each in failures:
-        seen[each.place] += 1
-        pause = _pauses(each.code, seen[each.place])
-        again_at = None if pause is None else each.created_at + timedelta(seconds=PAUSE_SECONDS * pause)
-        found.append(FailedPlacement(each.place, each.reason, again_at))
-    return tuple(found)
-
-
-def _pauses(code: str, failures: int) -> int | None:
-    """Return for how many times `PAUSE_SECONDS` an element is avoided, by the failure's code and the job's failures there.
-
-    None: until a user acts.
-    """
-    if code in (PlacementFault.NOT_ARRIVED, PlacementFault.RESERVATION_LOST):
-        return failures - 1
-    if code == PlacementFault.NOT_TOGETHER:
-        return 0
-    return failures if code == PlacementFault.UNREACHABLE else None

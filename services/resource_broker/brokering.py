@@ -10,9 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import msgspec
 import structlog
 
-from services.resource_broker import assessment, brokered_jobs
+from services.resource_broker import brokered_jobs, job_ranking
 from services.resource_broker.brokered_jobs import BrokeredJob
-from services.resource_broker.carrying_out import Decided, carry_out
 from services.resource_broker.coallocation import Surroundings, group_step
 from services.resource_broker.config import BrokeringSettings
 from services.resource_broker.index_searches import KnownElements
@@ -20,6 +19,7 @@ from services.resource_broker.input_data import replicas_of, sites_of
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
 from services.resource_broker.requested_indexes import IndexAnswer, RequestedIndexes
+from services.resource_broker.step_execution import Decided, carry_out
 from wms import faultpoint
 from wms.broker.candidate import Candidate
 from wms.db import job_record
@@ -161,7 +161,7 @@ class Brokering:
         def rejection(each: Candidate) -> str:
             return known.rejection(each.place) if known else ""
 
-        assess = assessment.assessor(job, landscape, rejection)
+        assess = job_ranking.assessor(job, landscape, rejection)
         if job.facts.group is not None:
             around = Surroundings(
                 assess=assess, reservable=landscape.reservable, now=landscape.now, terms=self._terms

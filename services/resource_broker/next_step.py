@@ -14,6 +14,7 @@ from typing import Literal, TypeAlias
 import msgspec
 from msgspec.structs import replace
 
+from services.resource_broker.failed_placements import FailedPlacement, avoided
 from services.resource_broker.job_group import JobGroup
 from wms.broker.start_window import StartWindow
 from wms.db.job_record import Phase
@@ -51,15 +52,6 @@ class HeldAgreement(msgspec.Struct, frozen=True, kw_only=True):
     reason: str = ""
 
 
-class FailedPlacement(msgspec.Struct, frozen=True):
-    """A placement (a job assigned to an element) that did not start the job, with the reason as a text."""
-
-    place: CeId
-    why: str
-    again_at: datetime | None = None
-    """The time from which the broker may choose this element for the job again; None: only after a user acts."""
-
-
 class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What the database says of a brokered job. `round` counts how often agreements were asked for; `asked` are the open ones, best first."""
 
@@ -84,7 +76,7 @@ class StepFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     def avoided(self, now: datetime) -> frozenset[CeId]:
         """Return the ids of the elements that must not be chosen at the time `now`, since placements of the job failed there."""
-        return frozenset(each.place for each in self.failed if each.again_at is None or each.again_at > now)
+        return avoided(self.failed, now)
 
 
 class AgreementRequest(msgspec.Struct, frozen=True):

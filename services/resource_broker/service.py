@@ -1,9 +1,9 @@
 """Builds the resource broker: creates its loops, which place jobs, handle messages and clean up, and adds them to a host."""
 
+from services.resource_broker.broken_groups import BrokenGroups
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config
-from services.resource_broker.orders import Orders
-from services.resource_broker.regrouping import Regrouping
+from services.resource_broker.incoming_jobs import IncomingJobs
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
 from wms.messages import agreements, broker
@@ -19,12 +19,12 @@ async def build(host: Host, config: Config) -> None:
     indexes = RequestedIndexes(config.indexes)
     brokering = Brokering(host.patient_db, settings, indexes, host.instance_id)
     loop = host.every("steps", STEP_SECONDS, brokering.step)
-    orders = Orders(host.patient_db, loop.wake)
+    orders = IncomingJobs(host.patient_db, loop.wake)
     host.consume("jobs", broker.TOPIC, broker.ToBroker, orders.handle)
     host.consume("decisions", agreements.DECISIONS_TOPIC, agreements.AgreementDecided, orders.decided)
     host.every("lost-orders", 2.0, orders.look)
     upkeep = Upkeep(host.patient_db, settings.kept_days)
-    host.every("regroup", 1.0, Regrouping(host.patient_db).gather)
+    host.every("regroup", 1.0, BrokenGroups(host.patient_db).gather)
     host.every("score", 2.0, upkeep.score)
     host.every("close", 2.0, upkeep.close)
     host.every("forget", 600.0, upkeep.forget)

@@ -4,10 +4,10 @@ from typing import Any
 
 import msgspec
 
+from services.resource_broker.broken_groups import BrokenGroups
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import BrokeringSettings, RequestedIndexSettings
-from services.resource_broker.orders import Orders
-from services.resource_broker.regrouping import Regrouping
+from services.resource_broker.incoming_jobs import IncomingJobs
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
 from tests.services.world import World
@@ -37,9 +37,9 @@ class BrokerWorld:
         self.settings = BrokeringSettings(**{"look_again_seconds": 0.5} | settings)
         self.indexes = indexes or RequestedIndexes(RequestedIndexSettings())
         self.brokering = Brokering(world.db, self.settings, self.indexes, InstanceId(name))
-        self.orders = Orders(world.db, lambda: None)
+        self.orders = IncomingJobs(world.db, lambda: None)
         self.upkeep = Upkeep(world.db, kept_days=90.0)
-        self.regrouping = Regrouping(world.db)
+        self.regrouping = BrokenGroups(world.db)
 
     async def advertise(self, site: str, ce: str = "ce", *, slots: int = 8, **attributes: Any) -> None:
         """Store the ad of an element."""

@@ -1,7 +1,7 @@
 """Co-allocated jobs over a real database: placed together or not at all, and taken back together."""
 
 from services.resource_broker import brokered_jobs
-from services.resource_broker.carrying_out import carry_out
+from services.resource_broker.step_execution import carry_out
 from tests.services.brokers import BrokerWorld, sound
 from tests.services.resource_broker.sites import Sites, settled, states, submitted
 from tests.services.world import World, user

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from services.resource_broker.coallocation import AHEAD, ROUNDS, TOGETHER, Surroundings, group_step
+from services.resource_broker.failed_placements import FailedPlacement
 from services.resource_broker.job_group import GroupMember, JobGroup
-from services.resource_broker.next_step import FailedPlacement, HeldAgreement, NextStep, StepFacts
+from services.resource_broker.next_step import HeldAgreement, NextStep, StepFacts
 from tests.unit.resource_broker.test_next_step import NOW, TERMS, A, B, C, Elements, facts
 from wms.broker.start_window import StartWindow
 from wms.ids import CeId, JobId

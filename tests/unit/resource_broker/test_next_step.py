@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from services.resource_broker.failed_placements import FailedPlacement
 from services.resource_broker.next_step import (
-    FailedPlacement,
     HeldAgreement,
     NextStep,
     StepFacts,

@@ -14,7 +14,7 @@ from wms.messages.broker import BrokerJob, PlacementFailed, ToBroker
 BATCH = 500
 
 
-class Orders:
+class IncomingJobs:
     """Creates the broker's records of jobs to be placed. `wake` is called to start the broker's next round at once."""
 
     def __init__(self, db: Database, wake: Callable[[], None]) -> None:

@@ -19,7 +19,7 @@ SOURCE = "resource_broker"
 BATCH = 50
 
 
-class Regrouping:
+class BrokenGroups:
     """Takes back placed jobs when another job of their group cannot start. Any number of instances may do it."""
 
     def __init__(self, db: Database) -> None:

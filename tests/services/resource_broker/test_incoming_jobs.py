@@ -1,4 +1,4 @@
-"""Orders to the broker: a job that comes back goes to the next best, one that its user sends again is tried everywhere."""
+"""Incoming jobs to the broker: a job that comes back goes to the next best, one that its user sends again is tried everywhere."""
 
 from tests.services.brokers import BrokerWorld, sound
 from tests.services.world import World
