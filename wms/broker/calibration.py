@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from wms.broker.knowledge import Correction
 from wms.broker.prediction import UNFELT, Part, Source
-from wms.broker.robust import quantiles
+from wms.broker.robust_statistics import quantiles
 
 By: TypeAlias = Literal["site", "predictor", "both"]
 RECENT: Final = 300

@@ -16,11 +16,11 @@ from typing import NamedTuple
 
 from wms.broker.benchmark_names import benchmark_key, is_result
 from wms.broker.candidate import Benchmarks, Candidate
-from wms.broker.corrected import corrected
+from wms.broker.error_correction import corrected
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge, MeasuredRun
 from wms.broker.prediction import Estimate, Predicted, Prediction, bounded, fused
-from wms.broker.robust import Typical, typical
+from wms.broker.robust_statistics import Typical, typical
 from wms.broker.waiting_time import USUAL_RUN
 from wms.ids import CeId
 

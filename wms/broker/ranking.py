@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from wms.broker.believable import believable
+from wms.broker.benchmark_limits import believable
 from wms.broker.candidate import Candidate
 from wms.broker.filter import RejectedCandidate, filter_candidates
 from wms.broker.job_to_place import JobToPlace

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from wms.broker.candidate import Candidate
-from wms.broker.corrected import corrected
+from wms.broker.error_correction import corrected
 from wms.broker.job_to_place import FileToMove, JobToPlace
 from wms.broker.knowledge import Knowledge, MeasuredTransfer
 from wms.broker.prediction import Estimate, Part, Predicted, Prediction
 from wms.broker.replicas import is_near, storage_hosts
-from wms.broker.robust import Typical, typical
+from wms.broker.robust_statistics import Typical, typical
 
 PER_FILE = 1.0
 """The overhead of each transfer in seconds, however small the file is."""

@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from wms.broker.candidate import Benchmarks, Candidate
-from wms.broker.corrected import corrected
+from wms.broker.error_correction import corrected
 from wms.broker.execution_time import predict_execution
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge

@@ -12,11 +12,11 @@ from math import hypot
 from msgspec.structs import replace
 
 from wms.broker.candidate import Candidate
-from wms.broker.corrected import corrected
+from wms.broker.error_correction import corrected
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge
 from wms.broker.prediction import UNFELT, Estimate, Predicted, Prediction, fused
-from wms.broker.robust import mean_without_ends, typical
+from wms.broker.robust_statistics import mean_without_ends, typical
 
 START_SECONDS = 20.0
 """How many seconds an element with a free slot takes to start a job."""

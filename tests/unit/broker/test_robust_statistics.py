@@ -2,7 +2,7 @@
 
 import pytest
 
-from wms.broker.robust import mean_without_ends, quantiles, typical
+from wms.broker.robust_statistics import mean_without_ends, quantiles, typical
 
 
 def test_what_is_typical_is_the_median() -> None:

@@ -1,7 +1,7 @@
 """Benchmarks beyond all others' are not believed; honest ones stay, and one site with many elements decides nothing."""
 
 from tests.unit.broker.examples import NOW, job, place
-from wms.broker.believable import FARTHEST, believable
+from wms.broker.benchmark_limits import FARTHEST, believable
 from wms.broker.job_to_place import ReferenceRun
 from wms.broker.knowledge import Knowledge
 from wms.broker.ranking import rank

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.broker.corrected import corrected
+from wms.broker.error_correction import corrected
 from wms.broker.knowledge import Correction, Knowledge
 from wms.broker.prediction import LONGEST, Prediction
 
