@@ -1,8 +1,8 @@
 """Builds the agreement service: creates its loops, which decide on offers and hold reservations, and adds them to a host."""
 
 from services.agreement.config import Config
-from services.agreement.deciding import Deciding
-from services.agreement.elements import elements
+from services.agreement.configured_elements import elements
+from services.agreement.offer_decisions import OfferDecisions
 from services.agreement.offers import Offers
 from services.agreement.port import ServedElement
 from services.agreement.upkeep import AgreementUpkeep, Reconciliation
@@ -37,7 +37,9 @@ def _serve(host: Host, config: Config, element: ServedElement, upkeep: Agreement
     Return the loop that decides.
     """
     settings = config.agreement
-    deciding = Deciding(host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds)
+    deciding = OfferDecisions(
+        host.patient_db, settings.site, element, host.instance_id, settings.turn_seconds
+    )
     loop = host.every(f"decide-{element.ce}", DECIDE_SECONDS, deciding.round)
     if element.helper is None:
         host.every(f"improve-{element.ce}", 2.0, deciding.improve)

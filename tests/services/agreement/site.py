@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from services.agreement.config import AgreementSettings
-from services.agreement.deciding import Deciding
+from services.agreement.offer_decisions import OfferDecisions
 from services.agreement.offers import Offers
 from services.agreement.port import DecisionMaker, ResourceHelper, ServedElement
 from services.agreement.slot_calendar import CalendarDecisions
@@ -51,8 +51,8 @@ class Site:
     def _wake(self) -> None:
         self.woken += 1
 
-    def decider(self, holder: str) -> Deciding:
-        return Deciding(self.world.db, "A", self.element, holder, 30.0)
+    def decider(self, holder: str) -> OfferDecisions:
+        return OfferDecisions(self.world.db, "A", self.element, holder, 30.0)
 
     async def send(self, *messages: ToSite) -> None:
         async with self.world.db.transaction() as tx:

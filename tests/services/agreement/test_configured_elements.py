@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from services.agreement.config import Config
-from services.agreement.elements import elements
+from services.agreement.configured_elements import elements
 from services.agreement.slot_calendar import CalendarDecisions
 from services.agreement.slurm import SlurmElement
 from tests.services.world import World

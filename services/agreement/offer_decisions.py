@@ -32,7 +32,7 @@ MOST_TRIES: Final = 5
 Decisions = dict[AgreementId, Granted | Refusal]
 
 
-class Deciding:
+class OfferDecisions:
     """Decides on the offers for one computing element, on behalf of one instance of the agreement service.
 
     One instance at a time has the turn to decide for an element.

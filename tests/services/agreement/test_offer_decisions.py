@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from services.agreement.config import SiteScript
-from services.agreement.deciding import MOST_TRIES
+from services.agreement.offer_decisions import MOST_TRIES
 from services.agreement.site_script import ScriptedElement
 from tests.services.agreement.offered import R, later, terms
 from tests.services.agreement.site import Site, reserve
