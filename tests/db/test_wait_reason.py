@@ -7,11 +7,11 @@ from wms.db import wait_reason
 from wms.db.database import Database
 from wms.db.wait_reason import QueueWaitReason
 from wms.ids import JobId, TaskQueueId
-from wms.job.reasons import Wait
+from wms.job.wait_reason_codes import WaitCode
 
 
 def why(
-    tq_id: TaskQueueId, code: Wait = Wait.NO_PILOT, text: str = "none", chance: float = 0.5
+    tq_id: TaskQueueId, code: WaitCode = WaitCode.NO_PILOT, text: str = "none", chance: float = 0.5
 ) -> QueueWaitReason:
     return QueueWaitReason(tq_id=tq_id, code=code, text=text, chance=chance)
 
@@ -30,7 +30,7 @@ async def test_a_reason_is_since_its_code_is_what_it_is(the_world: World) -> Non
         found = (await wait_reason.read(tx))[queue]
         assert (found.code, found.chance) == ("NO_PILOT", 0.25)
         assert found.age_seconds == pytest.approx(60, abs=0.1)
-        await wait_reason.write(tx, [why(queue, Wait.SLOTS_BUSY)])
+        await wait_reason.write(tx, [why(queue, WaitCode.SLOTS_BUSY)])
         assert (await wait_reason.read(tx))[queue].age_seconds == pytest.approx(0, abs=0.1)
         await wait_reason.write(tx, [])
 

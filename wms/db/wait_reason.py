@@ -9,7 +9,7 @@ from wms.db import ad
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import CeId, JobId, TaskQueueId
-from wms.job.reasons import Wait
+from wms.job.wait_reason_codes import WaitCode
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 
 SQL = load(__file__)
@@ -29,7 +29,7 @@ class QueueWaitReason(msgspec.Struct, frozen=True, kw_only=True):
     """Why the jobs of a task queue wait, to be stored by `write`."""
 
     tq_id: TaskQueueId
-    code: Wait
+    code: WaitCode
     text: str
     """The reason in a sentence for people."""
     chance: float

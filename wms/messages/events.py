@@ -53,7 +53,7 @@ class WaitReason(msgspec.Struct, frozen=True, kw_only=True, tag="wait-reason"):
     tq_id: TaskQueueId
     at: Moment
     code: Word
-    """The reason: one of `wms.job.reasons.Wait`."""
+    """The reason: one of `wms.job.wait_reason_codes.WaitCode`."""
     text: Text
     waiting: Total
     owner: Name

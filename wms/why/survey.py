@@ -1,7 +1,7 @@
 """The outlook of all task queues at once: where their jobs could run, and why they wait. Made for thousands of queues and elements.
 
 Each distinct condition of a clause is judged once for each computing element. Array operations compute the same sums as
-`wms.why.wait_tiers.standing` does for one queue; a test keeps both equal. The free slots of an element are divided as the draw
+`wms.why.wait_reason_text.standing` does for one queue; a test keeps both equal. The free slots of an element are divided as the draw
 would: to the highest CPU segment first, among its queues by weight.
 """
 
@@ -23,7 +23,7 @@ from wms.queue_index.clause_columns import column_of
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.site import ComputingElement, Resource, plain
-from wms.why.wait_tiers import QueueOutlook, contradiction
+from wms.why.wait_reason_text import QueueOutlook, contradiction
 
 Mask = NDArray[np.bool_]
 Ints = NDArray[np.int64]

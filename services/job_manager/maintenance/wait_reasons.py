@@ -11,7 +11,7 @@ from wms.db.database import Database, Transaction
 from wms.db.queue_stats import QueueDepth
 from wms.db.wait_reason import QueueWaitReason, ReportedReason
 from wms.ids import TaskQueueId
-from wms.job.reasons import Wait
+from wms.job.wait_reason_codes import WaitCode
 from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
@@ -19,7 +19,7 @@ from wms.messages import events
 from wms.runtime.newcomers import Newcomers
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
-from wms.why.wait_tiers import PLACED, Judgement, QueueOutlook, judge, judge_private
+from wms.why.wait_reason_text import PLACED, Judgement, QueueOutlook, judge, judge_private
 
 log = structlog.get_logger()
 
@@ -35,7 +35,7 @@ QUIET_SECONDS = 30.0
 Reasons in SERVED change often, as pilots become busy and idle.
 """
 CHANCE_STEP = 0.1
-SERVED = frozenset({Wait.HELD_BY_LIMIT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
+SERVED = frozenset({WaitCode.HELD_BY_LIMIT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 DEAD_QUEUES = 1_000
 NEWCOMERS_SECONDS = 1.0
 """The seconds of each round that are spent on parsing new task queues with long requirements."""

@@ -10,14 +10,14 @@ from wms.auth.policy import Scope, allowed, scope
 from wms.auth.principal import Principal
 from wms.db import instance, overview, queue_stats
 from wms.db.database import Transaction
-from wms.job.reasons import WAIT_ADVICE, Wait
+from wms.job.wait_reason_codes import WAIT_ADVICE, WaitCode
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.runtime.service_health import Heartbeat, partitions, problems
 
 RECENT_SECONDS = 3_600.0
 """The overview counts attempts and pilots that ended within this many seconds."""
-WAITS = tuple(Wait)
+WAITS = tuple(WaitCode)
 
 
 async def show_overview(tx: Transaction, principal: Principal, query: asked.ShowOverview) -> replies.Overview:
@@ -41,9 +41,9 @@ async def show_overview(tx: Transaction, principal: Principal, query: asked.Show
 
 async def _waits(tx: Transaction, sees: Scope) -> tuple[replies.WaitLine, ...]:
     rows = await overview.waits(tx, sees, watched=await queue_stats.is_watched(tx))
-    ordered = sorted(rows, key=lambda row: WAITS.index(Wait(row["code"])))
+    ordered = sorted(rows, key=lambda row: WAITS.index(WaitCode(row["code"])))
     return tuple(
-        replies.WaitLine(**{**row, "advice": WAIT_ADVICE.get(Wait(row["code"]), "")}) for row in ordered
+        replies.WaitLine(**{**row, "advice": WAIT_ADVICE.get(WaitCode(row["code"]), "")}) for row in ordered
     )
 
 

@@ -24,8 +24,9 @@ from wms.db.queue_stats import QueueNow
 from wms.dispatch.forwarding import Forwarded, Ways
 from wms.ids import CeId
 from wms.job.job import Job, StopOrder
-from wms.job.reasons import ADVICE, WAIT_ADVICE
+from wms.job.reasons import ADVICE
 from wms.job.state import State
+from wms.job.wait_reason_codes import WAIT_ADVICE
 from wms.jobdesc.predecessors import in_words
 from wms.matching.ad_limits import notice
 from wms.matching.canary import is_canary
@@ -41,7 +42,7 @@ from wms.site import ComputingElement, Resource
 from wms.why.forecast import forecast
 from wms.why.notices import avoidance, shut_out, why_shut
 from wms.why.verdict import AVOIDED, ElementSupply, Verdict, failures, verdicts
-from wms.why.wait_tiers import judge, judge_private, standing
+from wms.why.wait_reason_text import judge, judge_private, standing
 
 CES_LIMIT = 200
 AWAITED_SHOWN = 10

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from services.job_manager.queries.relaxations import relaxations
 from wms.db import wait_reason
 from wms.db.database import Transaction
-from wms.job.reasons import Wait
+from wms.job.wait_reason_codes import WaitCode
 from wms.matching.ads import combined
 from wms.matching.grouping import Requirements
 from wms.messages.replies import Foreseen
@@ -19,7 +19,7 @@ from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.site import AdvertisedElement, ComputingElement, folded
 from wms.why.survey import fixed
 from wms.why.verdict import ElementSupply, verdicts
-from wms.why.wait_tiers import contradiction, judge, standing
+from wms.why.wait_reason_text import contradiction, judge, standing
 
 FRESH_SECONDS = 1.0
 REMEMBERED, REMEMBERED_BYTES = 100_000, 16 * 1024 * 1024
@@ -167,6 +167,6 @@ def in_words(foreseen: Iterable[Foreseen]) -> tuple[str, ...]:
 
 def _in_words(each: Foreseen) -> str:
     jobs = "1 job" if each.jobs == 1 else f"{each.jobs:,} jobs"
-    when = "can never run as it is" if each.code == Wait.NEVER_POSSIBLE else "cannot run now"
+    when = "can never run as it is" if each.code == WaitCode.NEVER_POSSIBLE else "cannot run now"
     best = f"; {each.relaxations[0].text()} would do" if each.relaxations else ""
     return f"{each.code}: {jobs} {when if each.jobs == 1 else when.replace('as it is', 'as they are')}: {each.text}{best}"

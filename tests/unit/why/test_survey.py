@@ -19,7 +19,7 @@ from wms.site import Resource
 from wms.why.notices import why_shut
 from wms.why.survey import Survey
 from wms.why.verdict import AVOIDED, ElementSupply, verdicts
-from wms.why.wait_tiers import Judgement, QueueOutlook, judge, standing
+from wms.why.wait_reason_text import Judgement, QueueOutlook, judge, standing
 
 Closed = Mapping[CeId, set[Pair]]
 

@@ -57,7 +57,7 @@ class WaitLine(msgspec.Struct, frozen=True, kw_only=True):
     """How many jobs wait for one reason, with the explanation stored for the task queue that has the most of them."""
 
     code: Word
-    """The reason: one of `wms.job.reasons.Wait`."""
+    """The reason: one of `wms.job.wait_reason_codes.WaitCode`."""
     jobs: Total
     queues: Total
     tq_id: JobNumber

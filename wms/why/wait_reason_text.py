@@ -1,9 +1,9 @@
-"""Reasons for waiting: one code for all jobs of a task queue, by the elements that they fit and the competition."""
+"""Wait reasons: a code and a text for all jobs of a task queue, by the elements that they fit and the competition of other queues."""
 
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from wms.job.reasons import Wait
+from wms.job.wait_reason_codes import WaitCode
 from wms.matching.clauses import CPU_TIME, takes_private_alone
 from wms.matching.grouping import Requirements
 from wms.site import folded
@@ -46,11 +46,11 @@ class QueueOutlook(NamedTuple):
 class Judgement(NamedTuple):
     """The reason why jobs wait: a code and a text."""
 
-    code: Wait
+    code: WaitCode
     text: str
 
 
-PLACED = Judgement(Wait.PLACED, "the broker placed it: it waits for the pilot of its placement")
+PLACED = Judgement(WaitCode.PLACED, "the broker placed it: it waits for the pilot of its placement")
 """The judgement on a job that the broker has placed: only the pilot sent for it may run it."""
 
 
@@ -97,20 +97,26 @@ def standing(requirements: Requirements, found: Iterable[Verdict], *, chance: fl
 def judge(at: QueueOutlook) -> Judgement:
     """Return why the jobs of a queue wait: the first obstacle found. The requirements are examined first, the competition of other queues last."""
     if at.contradiction:
-        return Judgement(Wait.NEVER_POSSIBLE, at.contradiction)
+        return Judgement(WaitCode.NEVER_POSSIBLE, at.contradiction)
     if not at.known:
-        return Judgement(Wait.IMPOSSIBLE_NOW, "no computing element advertises itself, nor did one lately")
+        return Judgement(
+            WaitCode.IMPOSSIBLE_NOW, "no computing element advertises itself, nor did one lately"
+        )
     if not at.could:
-        return Judgement(Wait.NEVER_POSSIBLE, f"{_none(at.known, 'known')} could ever run it{_too_long(at)}")
+        return Judgement(
+            WaitCode.NEVER_POSSIBLE, f"{_none(at.known, 'known')} could ever run it{_too_long(at)}"
+        )
     if not at.fitting:
         others = f"{_elements(at.could)} that could {_do(at.could)} not advertise now"
-        return Judgement(Wait.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}")
+        return Judgement(
+            WaitCode.IMPOSSIBLE_NOW, f"{_none(at.fresh, 'advertised now')} could run it; {others}"
+        )
     if at.held == at.fitting:
         return _judge_held(at, f"{_elements(at.fitting)} could run it")
     return _judge_open(at, _elements(at.fitting - at.held))
 
 
-SERVED = frozenset({Wait.NO_PILOT, Wait.SLOTS_BUSY, Wait.BEHIND_OTHERS, Wait.SOON})
+SERVED = frozenset({WaitCode.NO_PILOT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 """Reasons that are true only if pilots exist that may take the jobs. Jobs that need private pilots may have none."""
 
 
@@ -129,16 +135,16 @@ def judge_private(
         return judged
     whose = f"{requirements.owner}@{requirements.owner_group}"
     return Judgement(
-        Wait.NO_PRIVATE_PILOT,
+        WaitCode.NO_PRIVATE_PILOT,
         f"it takes private pilots alone, and there is none for {whose}, neither running nor on the way",
     )
 
 
 def _judge_held(at: QueueOutlook, could: str) -> Judgement:
     if at.avoided == at.held:
-        return Judgement(Wait.ALL_AVOIDED, f"{could}, and each is avoided now: {at.limit}")
+        return Judgement(WaitCode.ALL_AVOIDED, f"{could}, and each is avoided now: {at.limit}")
     others = f", but for {at.avoided:,} that are avoided" if at.avoided else ""
-    return Judgement(Wait.HELD_BY_LIMIT, f"{could}, and each holds it back now{others}: {at.limit}")
+    return Judgement(WaitCode.HELD_BY_LIMIT, f"{could}, and each holds it back now{others}: {at.limit}")
 
 
 def _too_long(at: QueueOutlook) -> str:
@@ -151,17 +157,17 @@ def _too_long(at: QueueOutlook) -> str:
 def _judge_open(at: QueueOutlook, where: str) -> Judgement:
     if not at.pilots:
         coming = f"; {at.coming:,} on the way" if at.coming else ""
-        return Judgement(Wait.NO_PILOT, f"no pilot runs at the {where} that could run it{coming}")
+        return Judgement(WaitCode.NO_PILOT, f"no pilot runs at the {where} that could run it{coming}")
     if not at.free_slots:
         return Judgement(
-            Wait.SLOTS_BUSY,
+            WaitCode.SLOTS_BUSY,
             f"all {at.slots:,} slots of {at.pilots:,} pilots are busy at the {where} that could run it",
         )
     free = f"{at.free_slots:,} slots are free at the {where} that could run it"
     if at.chance * at.free_slots < 1:
         draws = f"{at.chance:.1%} of" if at.chance >= 0.001 else "next to none of"
-        return Judgement(Wait.BEHIND_OTHERS, f"{free}, and {draws} their draws fall to its task queue")
-    return Judgement(Wait.SOON, f"{free}")
+        return Judgement(WaitCode.BEHIND_OTHERS, f"{free}, and {draws} their draws fall to its task queue")
+    return Judgement(WaitCode.SOON, f"{free}")
 
 
 def _elements(count: int) -> str:
