@@ -3,7 +3,7 @@
 from docs.pages.structs import head, row
 from services.advertiser import lsf_output, pbs_output
 from wms.auth import issuer_keys, token
-from wms.bus import expansion, reader
+from wms.bus import decompression, reader
 from wms.classad import limits as classad
 from wms.cli import describing, scenario_file
 from wms.client import credential, login
@@ -33,8 +33,8 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
     ("a message (JSON)", "wms/messages/wire.py", [("bytes", wire.PAYLOAD_LIMIT)]),
     (
         "a compressed batch of messages",
-        "wms/bus/expansion.py",
-        [("bytes expanded", expansion.EXPANDED_BYTES)],
+        "wms/bus/decompression.py",
+        [("bytes expanded", decompression.EXPANDED_BYTES)],
     ),
     ("a token beside a message", "wms/bus/reader.py", [("bytes", reader.TOKEN_LIMIT)]),
     ("a token", "wms/auth/token.py", [("bytes", token.SIZE_LIMIT)]),

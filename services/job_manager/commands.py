@@ -12,7 +12,7 @@ from services.job_manager.submission.submit_check import SubmitCheck
 from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.principal import Principal
 from wms.bus.delivery import Delivery, Steps
-from wms.bus.slices import Slices
+from wms.bus.time_slices import TimeSlices
 from wms.db import share, wait_reason
 from wms.db.database import Database, Transaction
 from wms.errors import Rejected
@@ -67,7 +67,7 @@ class Commands:
 class SubmissionPreparation:
     """Parses and checks submissions before their transaction begins, outside the event loop."""
 
-    def __init__(self, commands: Commands, db: Database, slices: Slices) -> None:
+    def __init__(self, commands: Commands, db: Database, slices: TimeSlices) -> None:
         self._submissions = commands.submissions
         self._db = db
         self._slices = slices

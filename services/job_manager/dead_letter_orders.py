@@ -2,7 +2,7 @@
 
 from services.job_manager.queries.dead_letters import check_right, no_such_letter
 from wms.auth.principal import Principal
-from wms.bus.skipping import Blocked, check_next
+from wms.bus.blocked_messages import MessagePosition, check_next
 from wms.db import dead_letter, offset, operator_order, skip_order
 from wms.db.database import Transaction
 from wms.db.offset import Feed
@@ -56,7 +56,7 @@ async def skip(tx: Transaction, principal: Principal, order: SkipMessage, cluste
     """
     check_right(principal)
     feed = Feed(cluster_id, order.consumer, order.topic)
-    blocked = Blocked(
+    blocked = MessagePosition(
         consumer=order.consumer, topic=order.topic, partition=order.partition, offset=order.offset
     )
     check_next(blocked, await offset.find(tx, feed, order.partition))

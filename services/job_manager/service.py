@@ -21,7 +21,7 @@ from services.job_manager.submission.submit_check import SubmitCheck
 from services.job_manager.submission.waiting_limits import WaitingQuota
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
-from wms.bus.consumer import ConsumerPolicy
+from wms.bus.consumer import ConsumerSettings
 from wms.errors import Rejected
 from wms.messages import commands, reports
 from wms.messages import queries as asked
@@ -52,7 +52,7 @@ def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> N
     host.consume(
         "commands", commands.TOPIC, commands.Command, taking.handle,
         on_refused=on_refused,
-        policy=ConsumerPolicy(batch=256, lanes=2, is_fair=True),
+        policy=ConsumerSettings(batch=256, lanes=2, is_fair=True),
         preparation=SubmissionPreparation(taking, host.patient_db, host.slices),
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
@@ -72,7 +72,7 @@ def _answer_queries(host: Host, config: Config) -> None:
     host.consume(
         "queries", asked.TOPIC, asked.Asked, answering.handle,
         on_refused=on_query_refused,
-        policy=ConsumerPolicy(batch=64, seconds=QUERY_SECONDS, is_fair=True),
+        policy=ConsumerSettings(batch=64, seconds=QUERY_SECONDS, is_fair=True),
     )  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def _take_reports(host: Host, config: Config) -> None:
     reported = Reports(config.lease, config.usage.half_life_hours, host.orders)
     host.consume(
         "reports", reports.TOPIC, reports.FromAgent, reported.handle,
-        policy=ConsumerPolicy(lanes=2),
+        policy=ConsumerSettings(lanes=2),
         is_urgent=True,
     )  # fmt: skip
 

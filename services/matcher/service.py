@@ -18,7 +18,7 @@ from services.matcher.pilot_allowance import AskingPilots
 from services.matcher.policy_refresh import PolicyRefresh
 from services.matcher.queue_parsing import QueueParsing
 from services.matcher.queue_stats import QueueStatsWriter
-from wms.bus.consumer import ConsumerPolicy
+from wms.bus.consumer import ConsumerSettings
 from wms.db.database import Database
 from wms.messages import ads as ad_messages
 from wms.messages import requests
@@ -70,7 +70,7 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
     )
     host.consume(
         "requests", requests.TOPIC, requests.Request, matching.handle,
-        policy=ConsumerPolicy(lanes=2),
+        policy=ConsumerSettings(lanes=2),
         is_urgent=True,
     )  # fmt: skip
     host.every("pilots", PILOTS_SECONDS, pilots.refresh)

@@ -7,7 +7,7 @@ attack                                                          shown by
 ==============================================================  ===============================================================
 a message that ends or blocks the process is set aside          contract/bus/test_fairness.py, services/runtime/test_watchdog.py
 a slow statement goes to the dead letters                       tests/contract/bus/test_fairness.py
-each compression bomb by its codec, memory in a process         tests/contract/bus/test_expansion.py
+each compression bomb by its codec, memory in a process         tests/contract/bus/test_decompression.py
 50 MB of expensive rehearsals                                   tests/system/test_expensive_user.py
 forged, repeated and misdirected orders, counted by the agent   tests/services/job_agent/test_forged_orders.py
 a pilot that accepts nothing; one that claims too many slots    tests/services/matcher/test_pilot_allowance.py

@@ -5,8 +5,8 @@ from aiokafka import AIOKafkaProducer
 
 from tests.hostile.innocent import Innocent
 from tests.hostile.target import Target
-from wms.bus.door import servers
 from wms.bus.topics import SHARED
+from wms.bus.unix_socket import servers
 from wms.embedded.layout import SERVICES
 
 MIB = 1024 * 1024

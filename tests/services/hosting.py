@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wms.auth.keys import generate_keys
-from wms.bus.access import BrokerSettings
+from wms.bus.connection_settings import BrokerSettings
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.db.database import Database

@@ -20,7 +20,7 @@ from tests.chaos.run import quick_system
 from tests.waiting import eventually
 from wms.audit import audit
 from wms.broker.placement import Dispatch
-from wms.bus.door import servers
+from wms.bus.unix_socket import servers
 from wms.client import Client, JobDescription, Submission
 from wms.db import ad, placement
 from wms.db.database import Database

@@ -12,7 +12,7 @@ import msgspec
 from aiokafka import AIOKafkaConsumer
 
 from wms.audit.report import Check
-from wms.bus.door import servers
+from wms.bus.unix_socket import servers
 from wms.db.columns import dense
 
 TOPIC = "wms.job.events"

@@ -13,9 +13,9 @@ import structlog
 from wms.bus.delivery import Decoded
 from wms.bus.handling import ENDED_PROCESS, Handling, why
 from wms.bus.kafka import Message
-from wms.bus.noting import Noting
-from wms.bus.preparing import Preparing
+from wms.bus.message_preparation import MessagePreparation
 from wms.bus.rounds import to_its_end
+from wms.bus.slow_messages import SlowMessageNotes
 from wms.bus.turns import Turns, Whose
 from wms.db import dead_letter, parked
 from wms.db.database import GONE, RETRIED, StatementTimeout, Transaction
@@ -33,7 +33,11 @@ class Backlog(Generic[M]):
     """Handles the parked messages of one consumer, beside the messages that it reads from Kafka."""
 
     def __init__(
-        self, handling: Handling[M], turns: Turns, preparing: Preparing[M] | None, noting: Noting
+        self,
+        handling: Handling[M],
+        turns: Turns,
+        preparing: MessagePreparation[M] | None,
+        noting: SlowMessageNotes,
     ) -> None:
         self._handling = handling
         self._turns = turns

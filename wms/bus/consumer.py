@@ -18,17 +18,17 @@ import structlog
 from wms.auth.token import Verifier
 from wms.bus.backlog import Backlog
 from wms.bus.batch_size import BatchSize
+from wms.bus.consumer_settings import ONE_LANE, ConsumerSettings
 from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused, Preparation
 from wms.bus.handling import ENDED_PROCESS, Handling
 from wms.bus.kafka import Kafka, Message, Reader
 from wms.bus.membership import Membership
-from wms.bus.noting import Noting
-from wms.bus.policy import ONE_LANE, ConsumerPolicy
-from wms.bus.preparing import Preparing
+from wms.bus.message_preparation import MessagePreparation
 from wms.bus.probe import ConsumerHealth, is_probe
 from wms.bus.progress import STALLED_AFTER_SECONDS, ConsumerProgress, PartitionHealth
 from wms.bus.rounds import Round, is_cancelled, to_its_end, together
-from wms.bus.slices import Slices
+from wms.bus.slow_messages import SlowMessageNotes
+from wms.bus.time_slices import TimeSlices
 from wms.bus.topics import Topic
 from wms.bus.turns import Turns
 from wms.db import in_hand, offset, parked
@@ -38,7 +38,7 @@ from wms.db.offset import Feed, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec
 
-__all__ = ["ONE_LANE", "Consumer", "ConsumerPolicy", "Delivery", "Handler", "OnRefused"]
+__all__ = ["ONE_LANE", "Consumer", "ConsumerSettings", "Delivery", "Handler", "OnRefused"]
 
 log = structlog.get_logger()
 
@@ -76,9 +76,9 @@ class Consumer(Generic[M]):
         verifier: Verifier | None,
         now: Callable[[], float],
         on_refused: OnRefused[M] | None = None,
-        policy: ConsumerPolicy = ONE_LANE,
+        policy: ConsumerSettings = ONE_LANE,
         preparation: Preparation[Delivery[M]] | None = None,
-        slices: Slices | None = None,
+        slices: TimeSlices | None = None,
         admit: Callable[[Decoded[M]], Rejected | None] | None = None,
     ) -> None:
         self.name = name
@@ -102,8 +102,10 @@ class Consumer(Generic[M]):
         self.progress = ConsumerProgress()
         self._handling.on_moved = self.progress.moved
         self._handling.on_step = self.progress.stepped
-        self._noting = Noting(db, self._feed, membership.instance_id)
-        self._preparing = Preparing(preparation, slices or Slices()) if preparation is not None else None
+        self._noting = SlowMessageNotes(db, self._feed, membership.instance_id)
+        self._preparing = (
+            MessagePreparation(preparation, slices or TimeSlices()) if preparation is not None else None
+        )
         self._handling.preparing = self._preparing
         self._turns = Turns() if policy.is_fair else None
         self._backlog = (

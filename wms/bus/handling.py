@@ -13,7 +13,7 @@ from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.delivery import Decoded, Delivery, Handler, OnRefused
 from wms.bus.kafka import Message
-from wms.bus.preparing import Preparing
+from wms.bus.message_preparation import MessagePreparation
 from wms.db import dead_letter, offset, parked
 from wms.db.database import GONE, RETRIED, Database, StatementTimeout, Transaction
 from wms.db.offset import Feed, PartitionLost
@@ -52,7 +52,7 @@ class Handling(Generic[M]):
         self._now = now
         self._on_refused = on_refused
         self._seconds = seconds
-        self.preparing: Preparing[M] | None = None
+        self.preparing: MessagePreparation[M] | None = None
 
     def decode(self, record: Message) -> Decoded[M]:
         """Decode a record and verify its sender. The result has a fault if either fails; nothing is raised."""

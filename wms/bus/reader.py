@@ -10,7 +10,7 @@ import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.errors import KafkaError
 
-from wms.bus.expansion import FAULT, bound_expansion
+from wms.bus.decompression import FAULT, bound_expansion
 from wms.bus.pacing import Pacing, fetch_wait_ms
 from wms.errors import Unavailable
 

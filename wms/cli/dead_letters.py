@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from wms.cli.blocked_messages import BLOCKED, line_of, unhandled_row
 from wms.cli.options import USUAL, Common, Flag, Within
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import span
@@ -16,7 +17,6 @@ from wms.cli.session import (
     with_database,
     with_database_and_broker,
 )
-from wms.cli.unhandled import BLOCKED, line_of, unhandled_row
 from wms.errors import Rejected
 from wms.messages.wire import type_of
 
@@ -282,7 +282,7 @@ def _orders(common: Common, limit: int) -> int:
 
 
 def _skip(common: Common, words: Sequence[str], reason: str, *, force: bool) -> int:
-    from wms.bus.skipping import SkipOrder, set_aside
+    from wms.bus.blocked_messages import SkipOrder, set_aside
 
     blocked = _named(words)
     if not reason.strip():
@@ -303,12 +303,12 @@ def _skip(common: Common, words: Sequence[str], reason: str, *, force: bool) -> 
 
 
 def _named(words: Sequence[str]) -> Any:
-    from wms.bus.skipping import Blocked
+    from wms.bus.blocked_messages import MessagePosition
 
     match list(words):
         case [consumer, place, at] if at.isdecimal() and place.rpartition("/")[2].isdecimal():
             topic, _, partition = place.rpartition("/")
-            return Blocked(consumer=consumer, topic=topic, partition=int(partition), offset=int(at))
+            return MessagePosition(consumer=consumer, topic=topic, partition=int(partition), offset=int(at))
         case _:
             raise Rejected(
                 "BAD_OPTION",
@@ -339,7 +339,7 @@ def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | Non
 
 
 def _blocked(common: Common) -> int:
-    from wms.bus.skipping import blocking
+    from wms.bus.blocked_messages import blocking
 
     async def work(db: "Database", kafka: "Kafka", _: "ClientSettings") -> int:
         found = [line_of(each) for each in await blocking(db, kafka)]

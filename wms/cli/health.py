@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from wms.cli.blocked_messages import BlockedMessageLine, in_words, unhandled
 from wms.cli.options import Common
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
 from wms.cli.table import ALWAYS, TableColumn
-from wms.cli.unhandled import UnhandledLine, in_words, unhandled
 from wms.runtime.service_health import (
     Heartbeat,
     PartitionLine,
@@ -81,7 +81,7 @@ class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[ProcessHealth, ...]
     sees_services: bool = True
     """Whether the settings name the database, where the services write their heartbeats. If not, services are not shown."""
-    blocked: tuple[UnhandledLine, ...] = ()
+    blocked: tuple[BlockedMessageLine, ...] = ()
     """The messages that block their partitions, because a service cannot get past them."""
 
 
@@ -156,7 +156,7 @@ async def look(common: Common) -> SystemHealth:
     )
 
 
-def _waiting(part: ProcessHealth, blocked: Sequence[UnhandledLine]) -> ProcessHealth:
+def _waiting(part: ProcessHealth, blocked: Sequence[BlockedMessageLine]) -> ProcessHealth:
     """Return the service's health with a lag of at least the number of messages that block its partitions.
 
     The reader of a blocked partition reports only an outdated lag.
@@ -338,7 +338,7 @@ def _dead(beat: Heartbeat, now: Any) -> ProcessHealth:
     )
 
 
-async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
+async def _blocked(settings: "ClientSettings", silent: Sequence[PartitionLine]) -> list[BlockedMessageLine]:
     """Return the messages that block the partitions `silent`; empty if the database or the broker cannot be reached."""
     from wms.bus.kafka import Kafka
     from wms.db.database import GONE, Database

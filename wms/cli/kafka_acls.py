@@ -11,7 +11,7 @@ from wms.cli.session import OK
 from wms.errors import Rejected
 
 if TYPE_CHECKING:
-    from wms.bus.access import BrokerSettings
+    from wms.bus.connection_settings import BrokerSettings
 
 Names = Annotated[tuple[str, ...], Parameter(negative="")]
 
@@ -41,25 +41,25 @@ def kafka_acls(
       wms kafka-acls --service User:wms --advertiser User:sites --apply admin.toml
       wms kafka-acls --user bob --json
     """
-    from wms.bus import access_rules
+    from wms.bus import acls
 
     rules = [
-        *(rule for each in service for rule in access_rules.of_services(each)),
-        *(rule for each in user for rule in access_rules.of_user(_principal(each), _name(each))),
-        *(rule for each in advertiser for rule in access_rules.of_advertiser(each)),
-        *(rule for each in pilots for rule in access_rules.of_pilots(_principal(each), _name(each))),
+        *(rule for each in service for rule in acls.of_services(each)),
+        *(rule for each in user for rule in acls.of_user(_principal(each), _name(each))),
+        *(rule for each in advertiser for rule in acls.of_advertiser(each)),
+        *(rule for each in pilots for rule in acls.of_pilots(_principal(each), _name(each))),
     ]
     if not rules:
         raise Rejected("NO_PRINCIPAL", "nobody is named", "name --service, --user, --advertiser or --pilots")
     if apply is not None:
         import asyncio
 
-        asyncio.run(access_rules.write_rules(_access(apply), rules))
+        asyncio.run(acls.write_rules(_access(apply), rules))
         note(f"{len(rules)} rules added")
     if json:
         show_json([each._asdict() for each in rules])
     elif apply is None:
-        show(access_rules.script(rules, [tool, "--bootstrap-server", bootstrap]).rstrip("\n"))
+        show(acls.script(rules, [tool, "--bootstrap-server", bootstrap]).rstrip("\n"))
     return OK
 
 
@@ -68,7 +68,7 @@ def _access(file: Path) -> "BrokerSettings":
 
     import msgspec
 
-    from wms.bus.access import BrokerSettings
+    from wms.bus.connection_settings import BrokerSettings
 
     try:
         return msgspec.convert(tomllib.loads(file.read_text("utf-8")).get("kafka", {}), BrokerSettings)

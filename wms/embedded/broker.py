@@ -17,8 +17,8 @@ import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from wms.bus.access import BrokerSettings
-from wms.bus.door import PORT, SCHEME, dial
+from wms.bus.connection_settings import BrokerSettings
+from wms.bus.unix_socket import PORT, SCHEME, dial
 from wms.embedded.isolation import NetworkIsolation
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, KafkaServer, settle_port
@@ -31,7 +31,7 @@ class Broker(KafkaServer):
 
     It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
     records, and authentication. So, with `isolate`, it runs in a network namespace of its own. Clients then reach it through a Unix socket
-    in a directory of mode 0700 (`wms.bus.door`). Without `isolate`, every user of the machine can connect to `port`; 0 means any free port.
+    in a directory of mode 0700 (`wms.bus.unix_socket`). Without `isolate`, every user of the machine can connect to `port`; 0 means any free port.
     """
 
     def __init__(

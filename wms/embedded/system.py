@@ -12,7 +12,7 @@ from typing import Self
 
 import psutil
 
-from wms.bus.door import SCHEME
+from wms.bus.unix_socket import SCHEME
 from wms.db import instance
 from wms.db.database import Database
 from wms.db.migrate import migrate

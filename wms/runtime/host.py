@@ -28,14 +28,14 @@ from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.revocations import Revocations
 from wms.auth.token import Verifier
-from wms.bus.consumer import ONE_LANE, Consumer, ConsumerPolicy, Handler, OnRefused
+from wms.bus.consumer import ONE_LANE, Consumer, ConsumerSettings, Handler, OnRefused
 from wms.bus.delivery import Decoded, Preparation
 from wms.bus.kafka import Kafka
 from wms.bus.membership import Membership
 from wms.bus.probe import PROBE_SECONDS, ConsumerHealth
 from wms.bus.relay import Relay
 from wms.bus.signed import SignedCodec
-from wms.bus.slices import Slices
+from wms.bus.time_slices import TimeSlices
 from wms.bus.topics import SHARED, Topic, find
 from wms.db import instance
 from wms.db.database import GONE, RETRIED, Database
@@ -117,7 +117,7 @@ class Host:
         self.membership = Membership(self.instance_id)
         self.notices = Notices(self.orders, clock.timestamp)
         self.relay = Relay(db, kafka, self.orders, self.notices)
-        self.slices = Slices()
+        self.slices = TimeSlices()
         self._consumers: list[Consumer[Any]] = []
         self._loops: list[Loop] = []
         self._stop = asyncio.Event()
@@ -138,7 +138,7 @@ class Host:
         handle: Handler[Any],
         *,
         on_refused: OnRefused[Any] | None = None,
-        policy: ConsumerPolicy = ONE_LANE,
+        policy: ConsumerSettings = ONE_LANE,
         preparation: Preparation[Any] | None = None,
         admit: Callable[[Decoded[Any]], Rejected | None] | None = None,
         is_urgent: bool = False,

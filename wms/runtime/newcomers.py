@@ -10,7 +10,7 @@ from collections.abc import Collection
 
 import structlog
 
-from wms.bus.slices import PreparationOutcome, Slices, Work
+from wms.bus.time_slices import PreparationOutcome, PreparationWork, TimeSlices
 from wms.fairness import levelled
 from wms.ids import TaskQueueId
 from wms.matching.conjuncts import SplitRequirements, is_long, preparation
@@ -41,7 +41,7 @@ class Newcomers:
     The next one is of the owner with the least parsing time since the set was last empty.
     """
 
-    def __init__(self, slices: Slices, *, over_sketches: bool = False) -> None:
+    def __init__(self, slices: TimeSlices, *, over_sketches: bool = False) -> None:
         """Start without queues. `slices` is the thread that parses.
 
         With `over_sketches` queues are parsed to be compared with ads of computing elements, before pilots are sent there.
@@ -102,7 +102,7 @@ class Newcomers:
     async def _prepared(self, tq_id: TaskQueueId, requirements: Requirements) -> ParsedQueue | None:
         outcome = PreparationOutcome()
         steps = preparation(requirements, over_sketches=self._over_sketches)
-        await self._slices.run([Work(requirements.owner, steps, outcome)], math.inf)
+        await self._slices.run([PreparationWork(requirements.owner, steps, outcome)], math.inf)
         self._used[requirements.owner] += outcome.seconds
         await asyncio.sleep(outcome.seconds)
         if outcome.error is not None:

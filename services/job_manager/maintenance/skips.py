@@ -7,8 +7,8 @@ from typing import Any, Final
 import structlog
 
 from wms.auth.principal import Principal
+from wms.bus.blocked_messages import MessagePosition, SkipOrder, set_aside
 from wms.bus.kafka import Kafka
-from wms.bus.skipping import Blocked, SkipOrder, set_aside
 from wms.db import operator_order, skip_order
 from wms.db.database import Database
 from wms.errors import Rejected, Unavailable
@@ -38,7 +38,7 @@ class Skips:
         return row is not None
 
     async def _try(self, row: Any) -> None:
-        blocked = Blocked(
+        blocked = MessagePosition(
             consumer=row["consumer"],
             topic=row["topic"],
             partition=row["partition"],
@@ -54,7 +54,7 @@ class Skips:
             if not is_passing:
                 await self._give_up(row, blocked, fault)
 
-    async def _give_up(self, row: Any, blocked: Blocked, fault: Rejected | Unavailable) -> None:
+    async def _give_up(self, row: Any, blocked: MessagePosition, fault: Rejected | Unavailable) -> None:
         async with self._db.transaction() as tx:
             await skip_order.finish(tx, row["skip_order_id"])
             await operator_order.record(tx, row["operator"], "skip failed", [blocked.text], fault.message)

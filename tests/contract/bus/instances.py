@@ -15,7 +15,7 @@ import msgspec
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
-from wms.bus.consumer import Consumer, ConsumerPolicy, Delivery
+from wms.bus.consumer import Consumer, ConsumerSettings, Delivery
 from wms.bus.kafka import BrokerSettings, Kafka, Message
 from wms.bus.membership import Membership
 from wms.bus.relay import Relay
@@ -195,7 +195,7 @@ class Instance:
         lanes: int = 1,
         on_refused: Any = None,
         outgoing: str = "",
-        policy: ConsumerPolicy | None = None,
+        policy: ConsumerSettings | None = None,
         **parts: Any,
     ) -> None:
         self.instance_id = InstanceId(f"test-{next(_numbers):04}-{uuid.uuid4().hex[:6]}")
@@ -222,7 +222,7 @@ class Instance:
             verifier=bus.keys.verifier if verified else None,
             now=time.time,
             on_refused=on_refused,
-            policy=policy or ConsumerPolicy(batch=batch, lanes=lanes),
+            policy=policy or ConsumerSettings(batch=batch, lanes=lanes),
             **parts,
         )
 

@@ -11,14 +11,14 @@ import pytest_asyncio
 
 from tests.contract.bus.instances import Bus, Instance, Keys, Note
 from tests.waiting import eventually
-from wms.bus.consumer import ConsumerPolicy
+from wms.bus.consumer import ConsumerSettings
 from wms.bus.delivery import Delivery, Steps
 from wms.db.database import GONE, Database, StatementTimeout, Transaction
 from wms.embedded.server import KafkaServer
 from wms.errors import Rejected
 from wms.messages.wire import encode
 
-FAIR = ConsumerPolicy(batch=16, is_fair=True)
+FAIR = ConsumerSettings(batch=16, is_fair=True)
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -78,7 +78,7 @@ async def test_one_slow_message_goes_to_the_dead_letters_and_the_others_go_on(bu
     await bus.send_raw([encode(Note(n=n, text="slow" if n == 5 else "")) for n in range(12)])
     one = Sleepy(
         bus, await bus.connect_db(), await bus.connect(),
-        verified=True, on_refused=on_refused, policy=ConsumerPolicy(seconds=2.0),
+        verified=True, on_refused=on_refused, policy=ConsumerSettings(seconds=2.0),
     )  # fmt: skip
     await one.start()
     assert await bus.took_effect(11) == [n for n in range(12) if n != 5]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.bus.instances import Bus, Note
 from tests.waiting import eventually
-from wms.bus.access import BrokerSettings
+from wms.bus.connection_settings import BrokerSettings
 from wms.bus.kafka import Kafka
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic

@@ -13,9 +13,9 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import skip_without_apache_kafka
-from wms.bus.door import SCHEME
 from wms.bus.kafka import BrokerSettings, Kafka
 from wms.bus.topics import SHARED
+from wms.bus.unix_socket import SCHEME
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.broker import Broker
 from wms.embedded.isolation import isolation

@@ -3,7 +3,7 @@
 import msgspec
 
 from wms.bus import relay
-from wms.bus.consumer import ConsumerPolicy, Delivery
+from wms.bus.consumer import ConsumerSettings, Delivery
 from wms.bus.topics import Topic
 from wms.db.database import Transaction
 from wms.runtime import watchdog
@@ -37,7 +37,7 @@ async def build(host: Host, config: ServiceConfig) -> None:
     """Put it together. Small batches, each forgotten by itself, so that a fault strikes between two of them."""
     relay.FORGET_EVERY_SECONDS = 0.0
     watchdog.BLOCKED_LOOKS = 3
-    host.consume("told", TOLD, Number, count, policy=ConsumerPolicy(batch=10))
+    host.consume("told", TOLD, Number, count, policy=ConsumerSettings(batch=10))
 
 
 if __name__ == "__main__":

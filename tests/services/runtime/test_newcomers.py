@@ -13,7 +13,7 @@ from tests.hostile.expensive import requirements as expensive
 from tests.services.job_manager.queries.explained import advertise
 from tests.services.world import NOTICES, World
 from wms.bus.kafka import BrokerSettings, Kafka
-from wms.bus.slices import Slices
+from wms.bus.time_slices import TimeSlices
 from wms.classad import expression
 from wms.classad.expression import Expression
 from wms.ids import JobId, TaskQueueId
@@ -33,7 +33,7 @@ class Matcher:
 
     def __init__(self, world: World) -> None:
         self.index = QueueIndex()
-        self.newcomers = Newcomers(Slices())
+        self.newcomers = Newcomers(TimeSlices())
         self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES, self.newcomers)
         self.learning = QueueParsing(self.feed, self.newcomers)
 
@@ -156,7 +156,7 @@ async def test_why_long_requirements_keep_jobs_waiting_is_looked_at_beside_the_e
 ) -> None:
     (job,) = await the_world.submitted(1, requirements=expensive(6))
     await advertise(the_world)
-    the_world._reasons = WaitReasons(the_world.db, Newcomers(Slices()))
+    the_world._reasons = WaitReasons(the_world.db, Newcomers(TimeSlices()))
     await the_world.watch()
     conjuncts._parsed.clear()  # what the matcher has parsed is in another process
     parsed.clear()

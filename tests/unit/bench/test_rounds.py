@@ -3,7 +3,7 @@
 from bench.rounds import alternate, ratio
 
 
-class Noting:
+class SlowMessageNotes:
     """A system that notes when it works, and is as fast as its turn says."""
 
     def __init__(self, name, notes, rates):
@@ -19,7 +19,7 @@ class Noting:
 
 async def test_each_works_in_its_turn():
     notes: list[str] = []
-    sides = [Noting("ours", notes, [10.0, 20.0]), Noting("theirs", notes, [5.0, 4.0])]
+    sides = [SlowMessageNotes("ours", notes, [10.0, 20.0]), SlowMessageNotes("theirs", notes, [5.0, 4.0])]
     assert await alternate("matching", sides, 2) == [[10.0, 20.0], [5.0, 4.0]]
     assert notes == [
         "ours warm for matching",

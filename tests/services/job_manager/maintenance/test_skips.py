@@ -10,7 +10,7 @@ import pytest_asyncio
 from services.job_manager.maintenance.skips import ATTEMPTS, Skips
 from tests.contract.bus.instances import PARTITIONS, Bus, Keys, Note
 from tests.waiting import eventually
-from wms.bus.skipping import Blocked, blocking
+from wms.bus.blocked_messages import MessagePosition, blocking
 from wms.db import offset, skip_order
 from wms.db.offset import Feed
 from wms.db.skip_order import SkipRequest
@@ -29,7 +29,7 @@ def skips(bus: Bus) -> Skips:
     return Skips(bus.db, bus.kafka, partial(bus.keys.verifier.verify, now=time.time()))
 
 
-async def order(bus: Bus, blocked: Blocked) -> None:
+async def order(bus: Bus, blocked: MessagePosition) -> None:
     wanted = SkipRequest(
         operator="oz",
         feed=Feed(bus.kafka.cluster_id, blocked.consumer, blocked.topic),
@@ -46,14 +46,14 @@ async def actions(bus: Bus) -> list[tuple[str, ...]]:
     return [tuple(row) for row in rows]
 
 
-async def unhandled(bus: Bus) -> Blocked:
+async def unhandled(bus: Bus) -> MessagePosition:
     """Send a message to a consumer that never runs, and return where it is."""
     feed = Feed(bus.kafka.cluster_id, "absent", bus.topic.name)
     async with bus.db.transaction() as tx:
         await offset.begin(tx, feed, range(PARTITIONS))
     await bus.send_raw([encode(Note(n=1))])
     (found,) = await eventually(partial(blocking, bus.db, bus.kafka, 0.0))
-    return found.blocked
+    return found.position
 
 
 async def test_an_order_waits_while_the_message_is_handled_and_is_then_carried_out(bus: Bus) -> None:
@@ -74,7 +74,7 @@ async def test_an_order_waits_while_the_message_is_handled_and_is_then_carried_o
 
 
 async def test_an_order_that_cannot_be_carried_out_is_written_down(bus: Bus) -> None:
-    unread = Blocked(consumer="nobody", topic=bus.topic.name, partition=0, offset=0)
+    unread = MessagePosition(consumer="nobody", topic=bus.topic.name, partition=0, offset=0)
     await order(bus, unread)
     assert await skips(bus).look()
     ((action, subject, reason),) = await actions(bus)

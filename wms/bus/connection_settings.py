@@ -9,7 +9,7 @@ import msgspec
 from aiokafka.abc import AbstractTokenProvider
 
 from wms.bounds import Line
-from wms.bus.door import servers
+from wms.bus.unix_socket import servers
 
 
 class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

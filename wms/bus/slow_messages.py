@@ -21,7 +21,7 @@ NOTED_AFTER_SECONDS = 1.0
 """After how many seconds of work on a batch its note is written. Few batches take so long, so notes cost almost nothing."""
 
 
-class Noting:
+class SlowMessageNotes:
     """Writes to the database which messages one consumer of this instance is handling, if that takes long."""
 
     def __init__(self, db: Database, feed: Feed, instance_id: InstanceId) -> None:

@@ -3,7 +3,7 @@
 import msgspec
 
 
-class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
+class ConsumerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How one consumer works: the limits of its batches, its number of lanes, its time limit, and whether owners take turns."""
 
     batch: int = 1_024
@@ -18,4 +18,4 @@ class ConsumerPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """Whether owners take turns: the messages of an owner that used much time are parked in the database while others wait."""
 
 
-ONE_LANE = ConsumerPolicy()
+ONE_LANE = ConsumerSettings()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wms.cli.unhandled import claimed_sender
+from wms.cli.blocked_messages import claimed_sender
 from wms.messages.wire import type_of
 
 

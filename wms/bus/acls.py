@@ -13,7 +13,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import CreateAclsRequest
 
-from wms.bus.access import BrokerSettings
+from wms.bus.connection_settings import BrokerSettings
 from wms.errors import Rejected, Unavailable
 from wms.messages import ads, commands, events, queries, replies, reports, requests, site_inbox
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.contract.bus.instances import Bus, Note
 from tests.waiting import eventually
-from wms.bus.skipping import Blocked, SkipOrder, blocking, set_aside
+from wms.bus.blocked_messages import MessagePosition, SkipOrder, blocking, set_aside
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import encode
 
@@ -26,17 +26,21 @@ async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> 
         await one.holding.wait()
         (found,) = await eventually(partial(blocking, bus.db, bus.kafka, 0.2))
         assert msgspec.json.decode(found.message.payload)["n"] == 2
-        wrong = msgspec.structs.replace(found.blocked, offset=found.blocked.offset + 1)
+        wrong = msgspec.structs.replace(found.position, offset=found.position.offset + 1)
         with pytest.raises(Rejected, match="the next message"):
             await set_aside(bus.db, bus.kafka, wrong, order, verify)
         with pytest.raises(Rejected, match="reads no partition"):
             await set_aside(
-                bus.db, bus.kafka, Blocked(consumer="x", topic="y", partition=0, offset=0), order, verify
+                bus.db,
+                bus.kafka,
+                MessagePosition(consumer="x", topic="y", partition=0, offset=0),
+                order,
+                verify,
             )
         with pytest.raises(Unavailable, match="being handled"):
-            await set_aside(bus.db, bus.kafka, found.blocked, order, verify)
+            await set_aside(bus.db, bus.kafka, found.position, order, verify)
         forced = msgspec.structs.replace(order, force=True)
-        await set_aside(bus.db, bus.kafka, found.blocked, forced, verify)
+        await set_aside(bus.db, bus.kafka, found.position, forced, verify)
         one.hold.set()
         assert await bus.took_effect(2) == [1, 3]
         await bus.caught_up()
@@ -47,4 +51,4 @@ async def test_an_operator_names_and_skips_the_message_that_blocks(bus: Bus) -> 
     assert msgspec.json.decode(letter["principal"])["owner"] == "ann"
     (ordered,) = await bus.sql("select operator, action, subject, reason from operator_order")
     assert (ordered["operator"], ordered["action"], ordered["reason"]) == ("oz", "skip", "too slow")
-    assert f"{found.blocked.topic}/{found.blocked.partition} {found.blocked.offset}" in ordered["subject"]
+    assert f"{found.position.topic}/{found.position.partition} {found.position.offset}" in ordered["subject"]

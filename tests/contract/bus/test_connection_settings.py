@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec.structs import replace
 
 from tests.conftest import skip_without_apache_kafka
-from wms.bus.access import BrokerSettings
+from wms.bus.connection_settings import BrokerSettings
 from wms.bus.kafka import Kafka
 from wms.bus.topics import Topic
 from wms.embedded.apache_kafka import ApacheKafka

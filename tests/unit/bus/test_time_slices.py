@@ -9,12 +9,12 @@ from itertools import pairwise
 import pytest
 
 from wms.bus.delivery import Steps
-from wms.bus.slices import PreparationOutcome, Slices, Work
+from wms.bus.time_slices import PreparationOutcome, PreparationWork, TimeSlices
 
 
 @pytest.fixture
-async def slices() -> AsyncIterator[Slices]:
-    found = Slices()
+async def slices() -> AsyncIterator[TimeSlices]:
+    found = TimeSlices()
     yield found
     found.close()
 
@@ -25,8 +25,8 @@ def burn(seconds: float) -> None:
         pass
 
 
-def work(steps: Steps, owner: str = "ann") -> Work:
-    return Work(owner=owner, steps=steps, outcome=PreparationOutcome())
+def work(steps: Steps, owner: str = "ann") -> PreparationWork:
+    return PreparationWork(owner=owner, steps=steps, outcome=PreparationOutcome())
 
 
 def returning(value: object, *, steps: int = 1, seconds: float = 0.0) -> Steps:
@@ -41,14 +41,14 @@ def failing() -> Steps:
     raise ValueError("of this message")
 
 
-async def test_works_are_done_in_their_order_with_their_values(slices: Slices) -> None:
+async def test_works_are_done_in_their_order_with_their_values(slices: TimeSlices) -> None:
     works = [work(returning(n)) for n in range(50)]
     await slices.run(works, 10.0)
     assert [each.outcome.value for each in works] == list(range(50))
     assert all(each.outcome.is_done for each in works)
 
 
-async def test_a_fault_is_the_messages_own(slices: Slices) -> None:
+async def test_a_fault_is_the_messages_own(slices: TimeSlices) -> None:
     works = [work(failing()), work(returning("fine"))]
     await slices.run(works, 10.0)
     bad, good = (each.outcome for each in works)
@@ -57,7 +57,7 @@ async def test_a_fault_is_the_messages_own(slices: Slices) -> None:
     assert (good.is_done, good.value, good.error) == (True, "fine", None)
 
 
-async def test_who_has_used_the_allowance_is_given_up_and_others_are_not(slices: Slices) -> None:
+async def test_who_has_used_the_allowance_is_given_up_and_others_are_not(slices: TimeSlices) -> None:
     closed: list[bool] = []
 
     def endless() -> Steps:
@@ -75,7 +75,7 @@ async def test_who_has_used_the_allowance_is_given_up_and_others_are_not(slices:
     assert closed == [True]
 
 
-async def test_two_that_prepare_take_turns_by_the_slice(slices: Slices) -> None:
+async def test_two_that_prepare_take_turns_by_the_slice(slices: TimeSlices) -> None:
     order: list[str] = []
 
     def noted(name: str) -> Iterator[None]:
@@ -92,7 +92,7 @@ async def test_two_that_prepare_take_turns_by_the_slice(slices: Slices) -> None:
     assert 2 <= turns < 20, "neither waits for the other's end, and not each step changes turns"
 
 
-async def test_all_is_done_in_one_thread_beside_the_loop(slices: Slices) -> None:
+async def test_all_is_done_in_one_thread_beside_the_loop(slices: TimeSlices) -> None:
     threads: set[int] = set()
 
     def where() -> Steps:

@@ -135,7 +135,7 @@ class _Batch:
             yield FaultyRecord(self._batch.next_offset - 1, fault)
 
 
-class Records:
+class BoundedRecords:
     """The batches in one answer to a fetch. It replaces the Kafka library's class, and bounds the expansion of compressed batches."""
 
     def __init__(self, data: Any) -> None:
@@ -165,4 +165,4 @@ def bound_expansion() -> None:
         for name, bounded in _CODECS.items():
             if hasattr(module, name):
                 setattr(module, name, bounded)
-    fetcher.MemoryRecords = Records
+    fetcher.MemoryRecords = BoundedRecords

@@ -27,7 +27,7 @@ PATIENCE_SECONDS = 3.0
 """A message blocks its partition if it has been the next one to handle for this many seconds."""
 
 
-class Blocked(msgspec.Struct, frozen=True, kw_only=True):
+class MessagePosition(msgspec.Struct, frozen=True, kw_only=True):
     """The position of a message that a consumer must handle next: consumer, topic, partition and offset."""
 
     consumer: str
@@ -41,10 +41,10 @@ class Blocked(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.consumer} {self.topic}/{self.partition} {self.offset}"
 
 
-class Unhandled(msgspec.Struct, frozen=True, kw_only=True):
+class BlockedMessage(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a consumer must handle next, and for how long it has been the next one."""
 
-    blocked: Blocked
+    position: MessagePosition
     message: Message
     age: float
     """Seconds since the consumer's offset last moved to this message."""
@@ -81,7 +81,7 @@ async def first_messages(
     return found
 
 
-async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[Unhandled]:
+async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECONDS) -> list[BlockedMessage]:
     """Return the messages of all consumers that have been next and unhandled for `patience` seconds."""
     before = await _positions(db, kafka)
     started = asyncio.get_running_loop().time()
@@ -94,18 +94,18 @@ async def blocking(db: Database, kafka: Kafka, patience: float = PATIENCE_SECOND
 
 async def next_messages(
     db: Database, kafka: Kafka, partitions: Collection[tuple[str, str, int]]
-) -> list[Unhandled]:
+) -> list[BlockedMessage]:
     """Return the message that is next to be handled in each partition, named by consumer, topic and number. Partitions without one are absent."""
     positions = await _positions(db, kafka)
     at = [each for each in positions if (each.consumer, each.topic, each.partition) in partitions]
     return await _still(await _messages_at(at, kafka), db, kafka)
 
 
-async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked, Message]:
-    by_feed: dict[tuple[str, str], dict[int, Blocked]] = {}
+async def _messages_at(places: Sequence[MessagePosition], kafka: Kafka) -> dict[MessagePosition, Message]:
+    by_feed: dict[tuple[str, str], dict[int, MessagePosition]] = {}
     for each in places:
         by_feed.setdefault((each.consumer, each.topic), {})[each.partition] = each
-    found: dict[Blocked, Message] = {}
+    found: dict[MessagePosition, Message] = {}
     for (_, topic), by_partition in by_feed.items():
         offsets = {partition: each.offset for partition, each in by_partition.items()}
         messages = await first_messages(kafka, topic, offsets, LOOK_WITHIN)
@@ -113,21 +113,23 @@ async def _messages_at(places: Sequence[Blocked], kafka: Kafka) -> dict[Blocked,
     return found
 
 
-async def _still(waiting: Mapping[Blocked, Message], db: Database, kafka: Kafka) -> list[Unhandled]:
+async def _still(
+    waiting: Mapping[MessagePosition, Message], db: Database, kafka: Kafka
+) -> list[BlockedMessage]:
     """Return those of these messages that are still the next ones to be handled in their partitions."""
     now = await _positions(db, kafka)
     return [
-        Unhandled(blocked=each, message=message, age=now[each])
+        BlockedMessage(position=each, message=message, age=now[each])
         for each, message in waiting.items()
         if each in now
     ]
 
 
-async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
+async def _positions(db: Database, kafka: Kafka) -> dict[MessagePosition, float]:
     async with db.transaction() as tx:
         rows = await offset.of_cluster(tx, kafka.cluster_id)
     return {
-        Blocked(
+        MessagePosition(
             consumer=row["consumer"],
             topic=row["topic"],
             partition=row["partition"],
@@ -140,7 +142,7 @@ async def _positions(db: Database, kafka: Kafka) -> dict[Blocked, float]:
 async def set_aside(
     db: Database,
     kafka: Kafka,
-    blocked: Blocked,
+    blocked: MessagePosition,
     order: SkipOrder,
     verify: Callable[[str], Principal | None],
     *,
@@ -183,7 +185,7 @@ async def set_aside(
     return message
 
 
-def check_next(blocked: Blocked, following: int | None) -> None:
+def check_next(blocked: MessagePosition, following: int | None) -> None:
     """Raise Rejected unless `following` is the offset of the message. `following` is the partition's next offset, or None if it was never read."""
     if following is None:
         raise Rejected(

@@ -8,8 +8,8 @@ import pytest
 from wms.auth.principal import Principal
 from wms.bus.delivery import Decoded, Delivery, Steps
 from wms.bus.kafka import Message
-from wms.bus.preparing import ALLOWANCE_SECONDS, ALONE_SECONDS, Preparing
-from wms.bus.slices import Slices
+from wms.bus.message_preparation import ALLOWANCE_SECONDS, ALONE_SECONDS, MessagePreparation
+from wms.bus.time_slices import TimeSlices
 
 
 class Burning:
@@ -29,9 +29,9 @@ class Burning:
 
 
 @pytest.fixture
-async def preparing() -> AsyncIterator[Preparing[float]]:
-    slices = Slices()
-    yield Preparing(Burning(), slices)
+async def preparing() -> AsyncIterator[MessagePreparation[float]]:
+    slices = TimeSlices()
+    yield MessagePreparation(Burning(), slices)
     slices.close()
 
 
@@ -48,7 +48,7 @@ BULK = [message("bulk", offset, ALLOWANCE_SECONDS / 2) for offset in range(4)]
 
 
 async def test_a_bulk_of_one_owner_is_prepared_whole_though_it_needs_more_than_the_allowance(
-    preparing: Preparing[float],
+    preparing: MessagePreparation[float],
 ) -> None:
     good, deferred = await preparing.within_allowance(BULK)
     assert (offsets(good), deferred) == ([0, 1, 2, 3], [])
@@ -56,14 +56,16 @@ async def test_a_bulk_of_one_owner_is_prepared_whole_though_it_needs_more_than_t
 
 
 async def test_beside_others_a_bulk_has_the_allowance_and_they_do_not_wait(
-    preparing: Preparing[float],
+    preparing: MessagePreparation[float],
 ) -> None:
     good, deferred = await preparing.within_allowance([*BULK, message("ann", 4, 0.0)])
     assert 4 in offsets(good)
     assert offsets(deferred) == [each for each in range(4) if each not in offsets(good)] != []
 
 
-async def test_alone_too_an_owner_has_no_more_than_a_batch_may_take(preparing: Preparing[float]) -> None:
+async def test_alone_too_an_owner_has_no_more_than_a_batch_may_take(
+    preparing: MessagePreparation[float],
+) -> None:
     dear = message("dear", 0, 2 * ALONE_SECONDS)
     good, deferred = await preparing.within_allowance([dear, message("dear", 1, 0.0)])
     assert (good, offsets(deferred)) == ([], [0, 1])

@@ -8,7 +8,7 @@ import msgspec
 
 from wms.bus.batch_size import GOAL_SECONDS
 from wms.bus.delivery import Decoded, Delivery, Preparation
-from wms.bus.slices import PreparationOutcome, Slices, Work
+from wms.bus.time_slices import PreparationOutcome, PreparationWork, TimeSlices
 from wms.errors import Rejected
 
 M = TypeVar("M")
@@ -25,10 +25,10 @@ TOO_EXPENSIVE = Rejected(
 )
 
 
-class Preparing(Generic[M]):
+class MessagePreparation(Generic[M]):
     """Runs the preparation (parsing and checking) of a consumer's messages before the transactions that handle them."""
 
-    def __init__(self, preparation: Preparation[Delivery[M]], slices: Slices) -> None:
+    def __init__(self, preparation: Preparation[Delivery[M]], slices: TimeSlices) -> None:
         self._preparation = preparation
         self._slices = slices
 
@@ -68,13 +68,13 @@ class Preparing(Generic[M]):
         self, batch: Sequence[Decoded[M]], allowance: float, on_step: Callable[[], None] = lambda: None
     ) -> list[PreparationOutcome]:
         outcomes: list[PreparationOutcome] = []
-        works: list[Work] = []
+        works: list[PreparationWork] = []
         for each in batch:
             good = each.delivery if each.fault is None else None
             steps = self._preparation.prepare(good) if good is not None else None
             outcomes.append(PreparationOutcome(is_done=steps is None))
             if steps is not None:
-                works.append(Work(each.owner, steps, outcomes[-1]))
+                works.append(PreparationWork(each.owner, steps, outcomes[-1]))
         if works:
             await self._preparation.refresh()
             await self._slices.run(works, allowance or math.inf, on_step)

@@ -11,14 +11,14 @@ from wms.messages.wire import type_of
 from wms.runtime.service_health import PartitionLine
 
 if TYPE_CHECKING:
+    from wms.bus.blocked_messages import BlockedMessage
     from wms.bus.kafka import Kafka
-    from wms.bus.skipping import Unhandled
     from wms.db.database import Database
 
 BLOCKED = ("CONSUMER", "PARTITION", "OFFSET>", "FOR>", "TYPE", "SENDER", "SIZE>")
 
 
-class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
+class BlockedMessageLine(msgspec.Struct, frozen=True, kw_only=True):
     """The message that blocks a partition, for a table or JSON."""
 
     consumer: str
@@ -33,10 +33,10 @@ class UnhandledLine(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-def line_of(each: "Unhandled") -> UnhandledLine:
+def line_of(each: "BlockedMessage") -> BlockedMessageLine:
     """Return a message that blocks its partition as a line for a table or JSON."""
-    return UnhandledLine(
-        **msgspec.structs.asdict(each.blocked),
+    return BlockedMessageLine(
+        **msgspec.structs.asdict(each.position),
         age=each.age,
         type=type_of(each.message.payload),
         sender=claimed_sender(each.message.token),
@@ -44,13 +44,13 @@ def line_of(each: "Unhandled") -> UnhandledLine:
     )
 
 
-def unhandled_row(each: UnhandledLine) -> tuple[object, ...]:
+def unhandled_row(each: BlockedMessageLine) -> tuple[object, ...]:
     """Return the table row that shows a message that blocks its partition."""
     place = f"{each.topic}/{each.partition}"
     return each.consumer, place, each.offset, span(each.age), each.type, each.sender, f"{each.bytes:,}"
 
 
-def in_words(each: UnhandledLine) -> str:
+def in_words(each: BlockedMessageLine) -> str:
     """Return a message that blocks its partition as text. The text begins with the arguments by which `wms dead-letters skip` skips it."""
     sender = "" if each.sender == "-" else f" of {each.sender}"
     place = f"{each.consumer} {each.topic}/{each.partition} {each.offset}"
@@ -67,9 +67,11 @@ def claimed_sender(token: str) -> str:
         return "-"
 
 
-async def unhandled(db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]) -> list[UnhandledLine]:
+async def unhandled(
+    db: "Database", kafka: "Kafka", silent: Sequence[PartitionLine]
+) -> list[BlockedMessageLine]:
     """Return the next message of each partition in `silent`, the partitions without progress. A partition without a next message is left out."""
-    from wms.bus.skipping import next_messages
+    from wms.bus.blocked_messages import next_messages
 
     wanted = {(each.consumer, each.topic, each.partition) for each in silent}
     return [line_of(each) for each in await next_messages(db, kafka, wanted)]

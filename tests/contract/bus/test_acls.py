@@ -9,8 +9,8 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import skip_without_apache_kafka
-from wms.bus import access_rules
-from wms.bus.access import BrokerSettings
+from wms.bus import acls
+from wms.bus.connection_settings import BrokerSettings
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED, Topic, site_inbox_of, user_inbox
@@ -81,12 +81,12 @@ async def guarded(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Gua
     place: Path = tmp_path_factory.mktemp("guarded")
     async with GuardedKafka(place / "kafka", settings=SETTINGS) as server:
         rules = [
-            *access_rules.of_services(f"User:{SERVICE}"),
-            *access_rules.of_user(f"User:{ALICE}", ALICE),
-            *access_rules.of_advertiser(f"User:{SITES}"),
-            *access_rules.of_pilots(f"User:{PILOTS}", "A"),
+            *acls.of_services(f"User:{SERVICE}"),
+            *acls.of_user(f"User:{ALICE}", ALICE),
+            *acls.of_advertiser(f"User:{SITES}"),
+            *acls.of_pilots(f"User:{PILOTS}", "A"),
         ]
-        await access_rules.write_rules(server.of(ADMIN), rules)
+        await acls.write_rules(server.of(ADMIN), rules)
         kafka = Kafka(server.of(SERVICE), "services")
         await kafka.start(TOPICS)
         await kafka.close()
@@ -134,4 +134,4 @@ async def test_each_reads_what_the_table_says_and_nothing_else(guarded: GuardedK
 
 async def test_only_an_administrator_adds_rules(guarded: GuardedKafka) -> None:
     with pytest.raises(Rejected, match="refuses a rule"):
-        await access_rules.write_rules(guarded.of(ALICE), access_rules.of_services(f"User:{ALICE}"))
+        await acls.write_rules(guarded.of(ALICE), acls.of_services(f"User:{ALICE}"))

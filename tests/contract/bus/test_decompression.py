@@ -13,7 +13,7 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.record.default_records import DefaultRecordBatchBuilder
 
 from tests.contract.bus.instances import Bus, Keys, Note
-from wms.bus import expansion
+from wms.bus import decompression
 from wms.embedded.server import KafkaServer
 from wms.messages.wire import encode
 
@@ -66,24 +66,24 @@ async def test_a_batch_that_would_grow_too_large_is_a_dead_letter_and_the_rest_g
 def test_what_is_within_the_bound_is_what_the_library_makes_of_it(codec: str) -> None:
     for text in (b"", b"x", b"hello" * 1_000, bytes(range(256)) * 20_000):
         packed = getattr(aiokafka.codec, f"{codec}_encode")(text)
-        assert expansion._CODECS[f"{codec}_decode"](packed) == text
+        assert decompression._CODECS[f"{codec}_decode"](packed) == text
 
 
 def test_gzip_of_several_members_is_bounded_as_one() -> None:
     member = gzip.compress(b"\0" * (5 * MIB))
-    assert len(expansion._CODECS["gzip_decode"](member)) == 5 * MIB
-    with pytest.raises(expansion.TooLarge):
-        expansion._CODECS["gzip_decode"](member + member)
+    assert len(decompression._CODECS["gzip_decode"](member)) == 5 * MIB
+    with pytest.raises(decompression.TooLarge):
+        decompression._CODECS["gzip_decode"](member + member)
     with pytest.raises(ValueError, match="cut off"):
-        expansion._CODECS["gzip_decode"](member[:-20])
+        decompression._CODECS["gzip_decode"](member[:-20])
 
 
 READ = """
 import resource, sys
 from wms.bus.reader import Reader
-from wms.bus.expansion import FAULT, Records
+from wms.bus.decompression import FAULT, BoundedRecords
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-records = Records(sys.stdin.buffer.read())
+records = BoundedRecords(sys.stdin.buffer.read())
 found = [record for batch in iter(records.next_batch, None) for record in batch]
 assert [record.headers[0][0] is FAULT for record in found] == [True], found
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)

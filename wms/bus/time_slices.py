@@ -24,7 +24,7 @@ class PreparationOutcome(msgspec.Struct):
     error: Exception | None = None
 
 
-class Work(msgspec.Struct):
+class PreparationWork(msgspec.Struct):
     """The preparation of one message: its owner, its steps, and its outcome, which is filled in when it ends."""
 
     owner: str
@@ -32,14 +32,14 @@ class Work(msgspec.Struct):
     outcome: PreparationOutcome
 
 
-class Slices:
+class TimeSlices:
     """One thread that runs all preparations of a process. They share caches, so they must not run in parallel."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, "prepare")
 
     async def run(
-        self, works: Sequence[Work], allowance: float, on_step: Callable[[], None] = lambda: None
+        self, works: Sequence[PreparationWork], allowance: float, on_step: Callable[[], None] = lambda: None
     ) -> None:
         """Run preparations in order, at most `allowance` processor seconds for each owner, and fill in their outcomes.
 
@@ -61,7 +61,7 @@ class Slices:
         self._thread.shutdown(wait=False, cancel_futures=True)
 
 
-def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowance: float) -> int:
+def _slice(works: Sequence[PreparationWork], position: int, spent: dict[str, float], allowance: float) -> int:
     """Run preparations from index `position` on, for some milliseconds. Return the index at which to continue.
 
     `spent` are the processor seconds of each owner so far, which are increased in place. `allowance` is their limit.
@@ -77,7 +77,7 @@ def _slice(works: Sequence[Work], position: int, spent: dict[str, float], allowa
     return position
 
 
-def _advance(work: Work, spent: dict[str, float], allowance: float, ends: float) -> bool:
+def _advance(work: PreparationWork, spent: dict[str, float], allowance: float, ends: float) -> bool:
     """Continue one preparation until `ends`. Return whether it is over: done, or abandoned because its owner's allowance is used up."""
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
