@@ -18,7 +18,7 @@ from wms.client import read_settings
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import NewPilot
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.embedded.system import System
 
 IN_FLIGHT = 4_096

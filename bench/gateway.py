@@ -22,8 +22,8 @@ from bench.stock import at_rest
 from bench.validity import InvalidError
 from wms.auth.keys import load_key
 from wms.bus.topics import find
-from wms.client.broker_requests import BrokerRequests
 from wms.client.credential import decode
+from wms.client.kafka_requests import KafkaRequests
 from wms.client.settings import read_settings
 from wms.client.submission import messages, new_id
 from wms.embedded.system import System
@@ -151,7 +151,7 @@ async def submitted(running: System, users: Users, seconds: int) -> list[set[int
     """Submit jobs of the users in turn, past the gateway; return the ids of each user's."""
     found: list[set[int]] = [set() for _ in users.owners]
     whose = [decode(each.encode(), "bench") for each in users.tokens]
-    line = BrokerRequests(read_settings(running.layout.root, {}).kafka, find(replies.GATEWAY_INBOX), "bench")
+    line = KafkaRequests(read_settings(running.layout.root, {}).kafka, find(replies.GATEWAY_INBOX), "bench")
     await line.open(30)
 
     async def one(user: int) -> None:

@@ -16,7 +16,7 @@ from bench.measuring import Figures, median, percentile
 from bench.validity import InvalidError
 from wms.auth.keys import SigningKey
 from wms.auth.token import Claims, mint
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.runtime import clock
 
 DAY = 86_400.0

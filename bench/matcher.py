@@ -21,7 +21,7 @@ from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings, Headers, Kafka
+from wms.bus.kafka import Headers, Kafka, KafkaSettings
 from wms.bus.relay import Relay
 from wms.db import offset
 from wms.db.database import Database, Transaction
@@ -50,7 +50,7 @@ class Nowhere(Kafka):
     """A broker that takes everything at once, and keeps what agents are told."""
 
     def __init__(self) -> None:
-        super().__init__(BrokerSettings(), "bench")
+        super().__init__(KafkaSettings(), "bench")
         self.told: list[bytes] = []
 
     async def exists(self, topic: str) -> bool:

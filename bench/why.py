@@ -27,7 +27,7 @@ from wms.db.queue_stats import FADING_SECONDS, SILENT_SECONDS
 from wms.db.queue_stats import SQL as QUEUE_SQL
 from wms.db.read_model import SQL as VIEW_SQL
 from wms.db.wait_reason import SQL as WAIT_SQL
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.ids import JobId
 from wms.job.job import Job
 from wms.matching.grouping import DEFAULT_SEGMENTS

@@ -24,7 +24,7 @@ from tests.openid_provider import OpenIdProvider
 from tests.order import in_shares
 from wms.embedded import apache_kafka as kafka_jars
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.postgres import Postgres
 
 _numbers = itertools.count(1)
@@ -159,14 +159,14 @@ async def _fresh_database(server: str, template: str) -> AsyncIterator[str]:
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Broker]:
+async def broker(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[KafkaBroker]:
     """Yield the session's embedded broker; a test that stops or kills one starts its own."""
-    async with Broker(tmp_path_factory.mktemp("with space") / "broker") as server:
+    async with KafkaBroker(tmp_path_factory.mktemp("with space") / "broker") as server:
         yield server
 
 
 @pytest.fixture
-def kafka(broker: Broker) -> str:
+def kafka(broker: KafkaBroker) -> str:
     """Return the bootstrap address of the session's broker, HOST:PORT; prefix your topics."""
     return broker.bootstrap
 

@@ -17,7 +17,7 @@ from wms.auth.policy import may_advertise
 from wms.auth.principal import Principal
 from wms.auth.token import Verifier
 from wms.bus.ad_topic import DISCOVERED, AdTopic
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.discovery.address import Address, address, near
 from wms.discovery.admission import Asker, admits
 from wms.discovery.discovery import Discovery, DiscoveryLimits
@@ -60,9 +60,7 @@ class Indexes:
     Raise Rejected for settings that cannot work.
     """
 
-    def __init__(
-        self, settings: IndexSettings, kafka: BrokerSettings, voice: Callable[[], Principal]
-    ) -> None:
+    def __init__(self, settings: IndexSettings, kafka: KafkaSettings, voice: Callable[[], Principal]) -> None:
         if not settings.urls:
             raise Rejected("CONFIG_INVALID", "indexes: no urls are said")
         through = {DISCOVERED: settings.urls[0].partition("?")[0]}
@@ -184,7 +182,7 @@ def _restated(offer: ComputingElement, settings: IndexSettings) -> ComputingElem
     )
 
 
-def _topics(settings: IndexSettings, kafka: BrokerSettings) -> AdTopic | None:
+def _topics(settings: IndexSettings, kafka: KafkaSettings) -> AdTopic | None:
     if settings.jwks:
         return AdTopic(kafka, Verifier.from_file(Path(settings.jwks)), clock.now)
     if any(url.startswith("kafka:") for url in settings.urls):

@@ -9,12 +9,12 @@ import uuid
 
 import msgspec
 
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.bus.reader import Reader
 from wms.bus.topics import Topic, find
-from wms.client.broker_requests import BrokerRequests
 from wms.client.channel import A, Channel
 from wms.client.credential import UserCredential
+from wms.client.kafka_requests import KafkaRequests
 from wms.messages.replies import GATEWAY_CLIENT, GATEWAY_INBOX
 from wms.runtime import clock
 
@@ -22,7 +22,7 @@ from wms.runtime import clock
 class CallerChannel(Channel):
     """The channel of one HTTP request, which sends messages under that request's token."""
 
-    def __init__(self, requests: BrokerRequests, credential: UserCredential) -> None:
+    def __init__(self, requests: KafkaRequests, credential: UserCredential) -> None:
         self.client = GATEWAY_CLIENT + uuid.uuid4().hex
         self._requests = requests
         self._credential = credential
@@ -70,8 +70,8 @@ class ServiceChannels:
 
     name = "answers"
 
-    def __init__(self, kafka: BrokerSettings) -> None:
-        self._requests = BrokerRequests(kafka, find(GATEWAY_INBOX), "wms-gateway")
+    def __init__(self, kafka: KafkaSettings) -> None:
+        self._requests = KafkaRequests(kafka, find(GATEWAY_INBOX), "wms-gateway")
 
     async def run(self) -> None:
         """Keep the connection open until `close`. Cancelling this call does not close it, since the last requests still need it."""

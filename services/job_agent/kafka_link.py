@@ -5,7 +5,7 @@ import asyncio
 from services.job_agent.held_credential import HeldCredential
 from wms.auth.orders import PilotCredential
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import site_inbox_of
 from wms.errors import Unavailable
 from wms.ids import AttemptId, PilotId
@@ -23,7 +23,7 @@ class KafkaLink:
     """The Kafka connection of one job agent. Each message that it sends has the pilot's token."""
 
     def __init__(
-        self, settings: BrokerSettings, pilot_id: PilotId, site: str, credential: PilotCredential
+        self, settings: KafkaSettings, pilot_id: PilotId, site: str, credential: PilotCredential
     ) -> None:
         """Prepare a link, which is not connected yet. Raise Rejected if the credential has no valid key."""
         self._settings = settings

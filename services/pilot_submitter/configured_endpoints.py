@@ -20,6 +20,7 @@ from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswe
 from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
+from wms.dispatch.bubblewrap import Bubblewrap
 from wms.dispatch.forwarding import DoorTerms
 from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.local import LocalDispatcher, agent_argv
@@ -28,7 +29,6 @@ from wms.dispatch.mapping import Kind
 from wms.dispatch.mapping_script import ANSWER_LIMIT, MappingScript
 from wms.dispatch.pbs import PbsDispatcher, PbsServer
 from wms.dispatch.port import Dispatcher
-from wms.dispatch.sandbox import Sandbox
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.errors import Rejected
 from wms.ids import CeId
@@ -90,7 +90,7 @@ def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> Scri
     if settings is None:
         return None
     reads = tuple(Path(each).absolute() for each in settings.reads)
-    sandbox = Sandbox(Path(settings.path).absolute(), reads, settings.seconds, ANSWER_LIMIT)
+    sandbox = Bubblewrap(Path(settings.path).absolute(), reads, settings.seconds, ANSWER_LIMIT)
     if fault := sandbox.fault():
         raise Rejected(
             "CONFIG_INVALID",

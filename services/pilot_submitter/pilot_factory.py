@@ -11,11 +11,11 @@ from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.db import pilot, pilot_secret
 from wms.db.database import Transaction
 from wms.db.pilot import Link, NewPilot, TokenDue
-from wms.dispatch.policy import JobPolicy
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.port import PilotRequest, Request
 from wms.files import Table, to_toml
 from wms.messages.site_inbox import TokenRenewal
@@ -40,7 +40,7 @@ class PilotFactory:
 
     def __init__(self, config: Config, key: SigningKey, orders: OrderKeys) -> None:
         self._pilots: PilotFactorySettings = config.pilots
-        self._kafka: BrokerSettings = config.kafka
+        self._kafka: KafkaSettings = config.kafka
         self._gateway: GatewayAccess = gateway_access(config.gateway)
         self._transfers = config.transfers
         self._sandboxes = config.pilots.sandboxes_url or config.sandboxes.url

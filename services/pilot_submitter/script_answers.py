@@ -13,8 +13,8 @@ import structlog
 
 from services.pilot_submitter.script_questions import Owner, ScriptQuestions
 from wms.bounded_cache import BoundedCache
+from wms.dispatch.bubblewrap import Bubblewrap
 from wms.dispatch.mapping_script import ANSWERS_TOLD, Outcome, ScriptAnswer, ScriptedMapping
-from wms.dispatch.sandbox import Sandbox
 from wms.errors import Unavailable
 from wms.ids import CeId
 
@@ -43,7 +43,7 @@ class Script(Protocol):
 class SandboxedScript:
     """The mapping script of one computing element, run in a sandbox."""
 
-    def __init__(self, place: CeId, sandbox: Sandbox) -> None:
+    def __init__(self, place: CeId, sandbox: Bubblewrap) -> None:
         self._place = place
         self._sandbox = sandbox
         self.name = str(sandbox.program)

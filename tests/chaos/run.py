@@ -23,9 +23,9 @@ from tests.hostile.target import attacked
 from wms.audit import AuditReport, audit
 from wms.bus.handling import ENDED_PROCESS
 from wms.client import Client, JobDescription, Unavailable, select
+from wms.embedded.leftover_processes import members
 from wms.embedded.server import Server
 from wms.embedded.supervisor import Supervisor
-from wms.embedded.sweep import members
 from wms.embedded.system import System
 from wms.errors import Rejected
 

@@ -16,7 +16,7 @@ from tests.hostile.mutation import Mutator
 from tests.hostile.target import Target, key_for
 from wms.auth.token import Claims
 from wms.bus.topics import find
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.errors import Unavailable
 from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
 

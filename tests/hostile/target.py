@@ -11,11 +11,11 @@ import msgspec
 from wms.auth.keys import load_key
 from wms.auth.principal import Kind
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import find
 from wms.client import ClientSettings
 from wms.client.settings import read_settings
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.embedded.system import System
 from wms.messages.wire import encode
 from wms.runtime import clock
@@ -98,7 +98,7 @@ def key_for(topic: str, partition: int | None, n: int) -> bytes:
 async def attacked(system: System) -> AsyncIterator[Target]:
     """Yield the system as an attacker sees it, with a connection to its broker."""
     assert system.facts is not None
-    kafka = Kafka(msgspec.convert(system.facts.kafka, BrokerSettings), "attacker")
+    kafka = Kafka(msgspec.convert(system.facts.kafka, KafkaSettings), "attacker")
     await kafka.start()
     try:
         yield Target(system, kafka)

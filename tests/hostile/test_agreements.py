@@ -20,7 +20,7 @@ from wms.auth.orders import ORDERS_KEY, OrderKeys
 from wms.auth.token import Claims
 from wms.bus.topics import find
 from wms.client import Client, JobDescription
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.errors import Rejected
 from wms.files import write_secret
 from wms.ids import AgreementId, JobId

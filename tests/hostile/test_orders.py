@@ -10,7 +10,7 @@ from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
 from wms.auth.token import Claims
 from wms.client import JobDescription, select
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.messages import replies, reports
 from wms.messages.site_inbox import Answer, Kill, Offer, OfferedJob, inbox

@@ -7,7 +7,7 @@ from tests.hostile.target import Target
 from tests.hostile.test_ads import advertisement
 from tests.waiting import eventually
 from wms.auth.token import Claims
-from wms.embedded.identity import VO
+from wms.embedded.keys_and_tokens import VO
 from wms.ids import CommandId, PilotId, RequestId
 from wms.messages import ads, commands, replies, requests
 from wms.site import Resource

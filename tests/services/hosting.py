@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from wms.auth.keys import generate_keys
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.db.database import Database
@@ -25,7 +25,7 @@ def settings(directory: Path, database: str, bootstrap: str) -> dict[str, Any]:
     return {
         "auth": {"jwks": str(directory / "keys" / "jwks.json")},
         "postgres": {"url": database},
-        "kafka": msgspec.to_builtins(BrokerSettings(bootstrap=bootstrap, idempotent=False, fetch_wait_ms=0)),
+        "kafka": msgspec.to_builtins(KafkaSettings(bootstrap=bootstrap, idempotent=False, fetch_wait_ms=0)),
     }
 
 

@@ -45,7 +45,7 @@ from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.cli.places import jobs_there_rows, site_rows
 from wms.dispatch.local import LocalDispatcher
 from wms.glue.quantity import known
@@ -164,7 +164,7 @@ def source(kind: str, place: Path) -> tuple[Provider, SiteStatement]:
             path = place / "index.ldif"
             path.write_bytes((DATA / "glue" / "bdii.ldif").read_bytes())
             index = IndexSettings(**of, urls=[path.as_uri()])
-            return Indexes(index, BrokerSettings(), speaker), index
+            return Indexes(index, KafkaSettings(), speaker), index
 
 
 @pytest.mark.parametrize("kind", ["local", "slurm", "pbs", "lsf", "arc", "file", "index"])

@@ -32,7 +32,7 @@ from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db.database import Database, Parcel
 from wms.ids import AttemptId, CommandId, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
@@ -105,7 +105,7 @@ class World:
         self._reasons = WaitReasons(db)
         self.dependencies = Dependencies(db, lambda: 0.0)
         self.index = QueueIndex()
-        self._feed = IndexSync(db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
+        self._feed = IndexSync(db, Kafka(KafkaSettings(), "test"), self.index, NOTICES)
         self.now = 0.0
         """What the matcher's monotonic clock says."""
         self.gate = LimitGate(self.index, lambda: self.now)

@@ -14,7 +14,7 @@ from tests.conftest import _fresh_database as fresh_database
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, mint
 from wms.client import ClientSettings
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.files import write_secret
 from wms.runtime import clock
 
@@ -24,7 +24,7 @@ NUMBERS = itertools.count(1)
 class Place:
     """A job manager, and what clients need to reach it."""
 
-    def __init__(self, root: Path, broker: Broker, postgres: str) -> None:
+    def __init__(self, root: Path, broker: KafkaBroker, postgres: str) -> None:
         self.root = root
         self.broker = broker
         self.postgres = postgres
@@ -79,7 +79,7 @@ async def place(
 ) -> AsyncIterator[Place]:
     root = tmp_path_factory.mktemp("place")
     async for database in fresh_database(postgres_server, template):
-        async with Broker(root / "broker") as broker:
+        async with KafkaBroker(root / "broker") as broker:
             place = Place(root, broker, database)
             await place.start()
             yield place

@@ -11,7 +11,7 @@ import pytest
 
 from tests.system.place import Place, owner, place
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.client import Client, JobDescription, select
 from wms.ids import CommandId
 from wms.messages import commands
@@ -41,7 +41,7 @@ def expensive(n: int) -> bytes:
 @pytest.mark.slow
 @pytest.mark.timeout(300)
 async def test_nobody_waits_behind_50_mb_of_expensive_submissions(place: Place, owner: str) -> None:
-    kafka = Kafka(msgspec.convert(place.kafka(), BrokerSettings), "dear")
+    kafka = Kafka(msgspec.convert(place.kafka(), KafkaSettings), "dear")
     await kafka.start()
     headers = [("authorization", f"Bearer {place.token('dear').read_text()}".encode())]
     payloads = [expensive(n) for n in range(MESSAGES)]

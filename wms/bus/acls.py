@@ -13,7 +13,7 @@ from aiokafka.client import AIOKafkaClient
 from aiokafka.errors import KafkaError
 from aiokafka.protocol.admin import CreateAclsRequest
 
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.errors import Rejected, Unavailable
 from wms.messages import ads, commands, events, queries, replies, reports, requests, site_inbox
 
@@ -80,7 +80,7 @@ def script(rules: Iterable[AccessRule], tool: Sequence[str]) -> str:
     return "".join(shlex.join([*tool, *each.arguments()]) + "\n" for each in rules)
 
 
-async def write_rules(settings: BrokerSettings, rules: Iterable[AccessRule]) -> None:
+async def write_rules(settings: KafkaSettings, rules: Iterable[AccessRule]) -> None:
     """Add these access rules to the cluster. `settings` must hold the credentials of a cluster administrator. Rules that exist already stay.
 
     Raise Unavailable if the cluster does not answer. Raise Rejected if it refuses a rule: it has no authorizer, or the client is no administrator.

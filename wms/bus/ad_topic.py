@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from wms.auth.policy import may_advertise
 from wms.auth.token import Verifier
-from wms.bus.kafka import BrokerSettings, Kafka, Message
+from wms.bus.kafka import Kafka, KafkaSettings, Message
 from wms.bus.reader import Reader
 from wms.bus.topics import find
 from wms.discovery.address import Address
@@ -42,7 +42,7 @@ _CODEC: Codec[Ad] = Codec(Ad)
 class AdTopic:
     """Finds computing elements by the ads on topics at `kafka:` addresses. `now` is a function that returns the present time."""
 
-    def __init__(self, settings: BrokerSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
+    def __init__(self, settings: KafkaSettings, verifier: Verifier, now: Callable[[], datetime]) -> None:
         self._settings = settings
         self._verifier = verifier
         self._now = now
@@ -76,11 +76,11 @@ class AdTopic:
                 self._readings[address.key] = _Reading(reader, self._verifier, self._now)
             return self._readings[address.key]
 
-    def _settings_for(self, bootstrap: str) -> BrokerSettings:
+    def _settings_for(self, bootstrap: str) -> KafkaSettings:
         """Return the settings for the Kafka broker at this address. Another system's broker does not get our credentials."""
         if bootstrap == self._settings.bootstrap:
             return self._settings
-        return BrokerSettings(
+        return KafkaSettings(
             bootstrap=bootstrap, fetch_wait_ms=self._settings.fetch_wait_ms, idempotent=False
         )
 

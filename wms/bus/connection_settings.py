@@ -12,7 +12,7 @@ from wms.bounds import Line
 from wms.bus.unix_socket import servers
 
 
-class BrokerSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class KafkaSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """How the Kafka brokers are reached: addresses, encryption and credentials."""
 
     bootstrap: Line = "127.0.0.1:9092"

@@ -20,12 +20,12 @@ from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, UnknownError
 
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.reader import HEADER, Message, Reader, quietly
 from wms.bus.topics import Topic, find
 from wms.errors import Rejected, Unavailable
 
-__all__ = ["HEADER", "BrokerSettings", "Headers", "Kafka", "Message", "OutgoingMessage", "Reader", "bearing"]
+__all__ = ["HEADER", "Headers", "Kafka", "KafkaSettings", "Message", "OutgoingMessage", "Reader", "bearing"]
 
 log = structlog.get_logger()
 
@@ -66,7 +66,7 @@ FRAMING = 512
 class Kafka:
     """A client of one Kafka cluster. It sends messages, creates topics, and opens readers."""
 
-    def __init__(self, settings: BrokerSettings, client_id: str) -> None:
+    def __init__(self, settings: KafkaSettings, client_id: str) -> None:
         self.settings = settings
         self._client_id = client_id
         self.cluster_id = ""

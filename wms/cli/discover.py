@@ -117,10 +117,10 @@ def _topic(sought: Sought) -> "AdTopic | None":
         return None
     from wms.auth.token import Verifier
     from wms.bus.ad_topic import AdTopic
-    from wms.bus.kafka import BrokerSettings
+    from wms.bus.kafka import KafkaSettings
     from wms.runtime import clock
 
-    return AdTopic(BrokerSettings(), Verifier.from_file(sought.jwks), clock.now)
+    return AdTopic(KafkaSettings(), Verifier.from_file(sought.jwks), clock.now)
 
 
 def _root(text: str) -> "Address":

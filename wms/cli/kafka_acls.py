@@ -11,7 +11,7 @@ from wms.cli.session import OK
 from wms.errors import Rejected
 
 if TYPE_CHECKING:
-    from wms.bus.connection_settings import BrokerSettings
+    from wms.bus.connection_settings import KafkaSettings
 
 Names = Annotated[tuple[str, ...], Parameter(negative="")]
 
@@ -63,15 +63,15 @@ def kafka_acls(
     return OK
 
 
-def _access(file: Path) -> "BrokerSettings":
+def _access(file: Path) -> "KafkaSettings":
     import tomllib
 
     import msgspec
 
-    from wms.bus.connection_settings import BrokerSettings
+    from wms.bus.connection_settings import KafkaSettings
 
     try:
-        return msgspec.convert(tomllib.loads(file.read_text("utf-8")).get("kafka", {}), BrokerSettings)
+        return msgspec.convert(tomllib.loads(file.read_text("utf-8")).get("kafka", {}), KafkaSettings)
     except (OSError, ValueError) as error:
         raise Rejected(
             "BAD_ACCESS_FILE", f"{file}: {error}", "it needs a [kafka] table, as services have"

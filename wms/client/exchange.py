@@ -4,29 +4,29 @@ import uuid
 
 import msgspec
 
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.bus.reader import Reader
 from wms.bus.topics import Topic, user_inbox
-from wms.client.broker_requests import BrokerRequests
 from wms.client.channel import A, Channel
 from wms.client.credential import TokenSource
+from wms.client.kafka_requests import KafkaRequests
 from wms.runtime import clock
 
 
 class Exchange(Channel):
     """A client's channel over Kafka, which sends requests with the user's token and returns the answers."""
 
-    def __init__(self, settings: BrokerSettings, tokens: TokenSource) -> None:
+    def __init__(self, settings: KafkaSettings, tokens: TokenSource) -> None:
         self.client = uuid.uuid4().hex
         """The random id of this client, which is the key of the answers sent to it."""
         self._settings = settings
         self._tokens = tokens
-        self._requests: BrokerRequests | None = None
+        self._requests: KafkaRequests | None = None
 
     async def open(self, timeout: float) -> None:
         """Connect. Raise Rejected if the token is invalid, Unavailable if no broker answers within `timeout` seconds."""
         owner = self._tokens.read(clock.timestamp()).owner
-        self._requests = BrokerRequests(self._settings, user_inbox(owner), f"wms-client-{self.client[:8]}")
+        self._requests = KafkaRequests(self._settings, user_inbox(owner), f"wms-client-{self.client[:8]}")
         await self._requests.open(timeout)
 
     async def close(self) -> None:
@@ -65,6 +65,6 @@ class Exchange(Channel):
         """Return a reader of a topic that reads only new records. Raise Unavailable if this client may not read the topic."""
         return await self._opened().end_of(topic)
 
-    def _opened(self) -> BrokerRequests:
+    def _opened(self) -> KafkaRequests:
         assert self._requests is not None, "open() comes first"
         return self._requests

@@ -9,7 +9,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from wms.bounds import Line
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.errors import Rejected
 from wms.files import to_toml, write_secret
 from wms.gateway.address import AUTHORITIES_VARIABLE, TOKEN_VARIABLE, URL_VARIABLE
@@ -85,7 +85,7 @@ class ClientSettings(Section, frozen=True, kw_only=True):
     """The settings of a client, as read from `client.toml`: how to reach the system, and the files of the token."""
 
     auth: TokenSettings
-    kafka: BrokerSettings = BrokerSettings()
+    kafka: KafkaSettings = KafkaSettings()
     sandboxes: StoreSettings | None = None
     postgres: OperatorSettings | None = None
     gateway: GatewayAddress | None = None
@@ -185,7 +185,7 @@ def write_client_directory(place: Path, settings: ClientSettings, token: str) ->
     file = place / FILE
     if file.is_file() and read(file, ClientSettings, {}).postgres is not None:
         raise Rejected("BAD_OPTION", f"{place} is an operator's directory", "name another with --to")
-    usual = to_builtins(BrokerSettings())
+    usual = to_builtins(KafkaSettings())
     kafka = {name: value for name, value in to_builtins(settings.kafka).items() if value != usual[name]}
     sandboxes = {"sandboxes": {"url": settings.sandboxes.url}} if settings.sandboxes else {}
     place.mkdir(mode=0o700, parents=True, exist_ok=True)

@@ -21,7 +21,7 @@ from wms.dispatch import arc_staging
 from wms.dispatch.arc_rest import ArcEndpoint, ArcJobStatus, ArcRest
 from wms.dispatch.carried_files import BACK, BACK_LIMIT, THERE, carried_script, pack_inputs, unpack_outputs
 from wms.dispatch.direct import DirectEnd, DirectPayload, end_in
-from wms.dispatch.policy import environment
+from wms.dispatch.job_policy import environment
 from wms.dispatch.port import (
     OUTPUT_LIMIT,
     Output,

@@ -17,8 +17,8 @@ import msgspec
 from wms.dispatch.carried_files import BACK, THERE, carried_script, pack_inputs, unpack_outputs
 from wms.dispatch.commands import Tools
 from wms.dispatch.direct import WORK, DirectEnd, end_in
+from wms.dispatch.job_policy import of_ad
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.policy import of_ad
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line
 from wms.dispatch.script import pilot_script
 from wms.errors import Rejected, Unavailable, shown

@@ -17,8 +17,8 @@ import psutil
 
 from wms.dispatch.direct import end_in
 from wms.dispatch.direct_script import direct_script
+from wms.dispatch.job_policy import environment
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.policy import environment
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, last_line
 from wms.dispatch.shared_directories import SharedDirectories
 from wms.files import write_secret

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
-from wms.dispatch.policy import comment
+from wms.dispatch.job_policy import comment
 from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId

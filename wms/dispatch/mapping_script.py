@@ -11,7 +11,7 @@ The script maps requirements on hosts to options of the batch system if rules do
 The requirements come from anyone's job, and a script may copy them into its answer. So the script gets only plain words and
 numbers. It can give only the options that its configuration names, and the code that reads rules reads these, too.
 
-This module is pure; `wms.dispatch.sandbox` runs the script.
+This module is pure; `wms.dispatch.bubblewrap` runs the script.
 """
 
 import re

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeAlias
 
 from wms.dispatch.batch import BatchDispatcher, BatchJob, State, raise_not_submitted
-from wms.dispatch.policy import environment
+from wms.dispatch.job_policy import environment
 from wms.dispatch.port import PilotRequest, Request
 from wms.errors import Unavailable, shown
 from wms.ids import PilotId

@@ -10,7 +10,7 @@ from typing import Literal, Protocol, TypeVar
 import msgspec
 
 from wms.dispatch.direct import DirectPayload
-from wms.dispatch.policy import JobPolicy
+from wms.dispatch.job_policy import JobPolicy
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.job.reasons import Code

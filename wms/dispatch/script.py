@@ -3,7 +3,7 @@
 import shlex
 from collections.abc import Sequence
 
-from wms.dispatch.policy import environment
+from wms.dispatch.job_policy import environment
 from wms.dispatch.port import PilotRequest
 
 # The agent gets the batch system's signals as the script does, and drains. A second signal would make it hurry,

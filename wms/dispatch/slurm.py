@@ -17,8 +17,8 @@ import structlog
 
 from wms.dispatch.commands import Tools
 from wms.dispatch.direct_script import direct_script
+from wms.dispatch.job_policy import comment
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.policy import comment
 from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.dispatch.shared_directories import SharedDirectories

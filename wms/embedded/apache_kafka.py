@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from wms.embedded.broker import cluster_id_of, new_cluster_id
+from wms.embedded.kafka_broker import cluster_id_of, new_cluster_id
 from wms.embedded.process import Child
 from wms.embedded.server import KafkaServer, settle_port
 from wms.errors import Rejected, Unavailable

@@ -8,9 +8,9 @@ from pathlib import Path
 import msgspec
 
 from wms.db.role_rights import TOOLS
+from wms.embedded.leftover_processes import system_id
 from wms.embedded.server import Program
 from wms.embedded.supervisor import LOCK_FILE
-from wms.embedded.sweep import system_id
 from wms.files import Table, Value, to_toml, write_secret
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"

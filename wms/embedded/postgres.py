@@ -16,10 +16,10 @@ import psutil
 from wms.db.role_rights import TOOLS
 from wms.db.roles import PREFIX, ROLES, write_roles
 from wms.embedded import privilege
+from wms.embedded.leftover_processes import survivors
 from wms.embedded.process import Child
 from wms.embedded.server import Server
 from wms.embedded.sockets import remove_socket_directory, socket_directory
-from wms.embedded.sweep import survivors
 from wms.errors import Rejected, Unavailable
 from wms.files import write_secret
 

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import structlog
 
+from wms.embedded.leftover_processes import VARIABLE, sweep, system_id
 from wms.embedded.lock import DirectoryLock
 from wms.embedded.loops import RestartedLoops
 from wms.embedded.process import tail
 from wms.embedded.server import Server
-from wms.embedded.sweep import VARIABLE, sweep, system_id
 from wms.files import write_secret
 from wms.runtime import clock
 

@@ -19,11 +19,11 @@ from wms.db.migrate import migrate
 from wms.dispatch.local import LocalDispatcher
 from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker
-from wms.embedded.identity import LIFETIME_SECONDS, ensure_identity, renew_tokens
-from wms.embedded.isolation import isolation
+from wms.embedded.kafka_broker import KafkaBroker
+from wms.embedded.keys_and_tokens import LIFETIME_SECONDS, ensure_identity, renew_tokens
 from wms.embedded.layout import SERVICES, Facts, Layout
 from wms.embedded.lifeline import Lifeline
+from wms.embedded.network_namespace import isolation
 from wms.embedded.postgres import Postgres
 from wms.embedded.server import KafkaServer, settle_port
 from wms.embedded.supervisor import Supervisor, SupervisorState
@@ -128,7 +128,7 @@ class System:
             broker=self.broker,
         )
         self.supervisor.loops.start("watch", watch.run)
-        if isinstance(self.broker, Broker):
+        if isinstance(self.broker, KafkaBroker):
             self.supervisor.loops.start("bound the broker", partial(self._bound_broker, self.broker))
 
     async def _drain_pilots(self) -> None:
@@ -193,9 +193,9 @@ class System:
         """
         match chosen:
             case "embedded":
-                self.broker = Broker(self.layout.server("broker"), isolate=isolation())
+                self.broker = KafkaBroker(self.layout.server("broker"), isolate=isolation())
             case "loopback":
-                self.broker = Broker(self.layout.server("broker"))
+                self.broker = KafkaBroker(self.layout.server("broker"))
             case "apache":
                 self.broker = ApacheKafka(self.layout.server("kafka"), closed=True)
             case address if address.rpartition(":")[2].isdigit():
@@ -209,7 +209,11 @@ class System:
         await self.supervisor.add(self.broker)
         told = self.broker.access
         # The embedded broker has no idempotent producers, and a new message does not end a fetch that waits.
-        return {**told, "idempotent": False, "fetch_wait_ms": 0} if isinstance(self.broker, Broker) else told
+        return (
+            {**told, "idempotent": False, "fetch_wait_ms": 0}
+            if isinstance(self.broker, KafkaBroker)
+            else told
+        )
 
     def _gateway_port(self) -> int:
         """Return a free port for the gateway, the same at each start if possible."""
@@ -229,7 +233,7 @@ class System:
     @property
     def exposed(self) -> str:
         """A warning about what other users of this machine can reach without a token; empty if nothing."""
-        if isinstance(self.broker, Broker) and not self.broker.bootstrap.startswith(SCHEME):
+        if isinstance(self.broker, KafkaBroker) and not self.broker.bootstrap.startswith(SCHEME):
             return "every user of this machine can reach the broker, read all messages and forge replies"
         return ""
 
@@ -247,7 +251,7 @@ class System:
             end = self.supervisor.log_tail(name)
             raise Unavailable(f"{name} does not run; the end of {children[name].log}: {end}")
 
-    async def _bound_broker(self, broker: Broker) -> None:
+    async def _bound_broker(self, broker: KafkaBroker) -> None:
         while True:
             await asyncio.sleep(BROKER_LOOK_SECONDS)
             with contextlib.suppress(psutil.Error):

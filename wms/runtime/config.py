@@ -14,7 +14,7 @@ import msgspec
 from wms.auth.orders import ORDERS_KEY
 from wms.auth.trusted_issuer import ISSUERS_LIMIT, TrustedIssuer
 from wms.bounds import Line
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.errors import Rejected
 from wms.telemetry.logs import Level
 
@@ -74,7 +74,7 @@ class ServiceConfig(Section, frozen=True, kw_only=True):
 
     auth: AuthSettings
     postgres: PostgresSettings = PostgresSettings()
-    kafka: BrokerSettings = BrokerSettings()
+    kafka: KafkaSettings = KafkaSettings()
     log: LogSettings = LogSettings()
 
 

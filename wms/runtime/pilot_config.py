@@ -5,7 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from msgspec import Meta
 
 from wms.bounds import Count, Line, Lines, LongText, Name
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.runtime.config import LogSettings, Seconds, Section
 from wms.site import Value
 from wms.transfer.movers import TransferSettings
@@ -88,6 +88,6 @@ class PilotConfig(Section, frozen=True, kw_only=True):
     sandboxes: SandboxSettings
     resource: ResourceSettings = ResourceSettings()
     transfers: TransferSettings = TransferSettings()
-    kafka: BrokerSettings = BrokerSettings()
+    kafka: KafkaSettings = KafkaSettings()
     gateway: GatewayAccess = GatewayAccess()
     log: LogSettings = LogSettings()

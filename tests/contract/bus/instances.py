@@ -16,7 +16,7 @@ from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, Verifier, mint
 from wms.bus.consumer import Consumer, ConsumerSettings, Delivery
-from wms.bus.kafka import BrokerSettings, Kafka, Message
+from wms.bus.kafka import Kafka, KafkaSettings, Message
 from wms.bus.membership import Membership
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic
@@ -290,8 +290,8 @@ class Instance:
                 task.result()
 
 
-def settings_for(server: KafkaServer) -> BrokerSettings:
+def settings_for(server: KafkaServer) -> KafkaSettings:
     """Return how the system's services reach such a broker."""
     if isinstance(server, ApacheKafka):
-        return BrokerSettings(bootstrap=server.bootstrap)
-    return BrokerSettings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=0)
+        return KafkaSettings(bootstrap=server.bootstrap)
+    return KafkaSettings(bootstrap=server.bootstrap, idempotent=False, fetch_wait_ms=0)

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from tests.conftest import skip_without_apache_kafka
 from wms.bus import acls
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED, Topic, site_inbox_of, user_inbox
@@ -65,8 +65,8 @@ class GuardedKafka(ApacheKafka):
     def access(self) -> Table:
         return msgspec.structs.asdict(self.of(ADMIN))
 
-    def of(self, name: str) -> BrokerSettings:
-        return BrokerSettings(
+    def of(self, name: str) -> KafkaSettings:
+        return KafkaSettings(
             bootstrap=self.bootstrap,
             security="SASL_PLAINTEXT",
             mechanism="PLAIN",

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from msgspec.structs import replace
 
 from tests.conftest import skip_without_apache_kafka
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.kafka import Kafka
 from wms.bus.topics import Topic
 from wms.embedded.apache_kafka import ApacheKafka
@@ -92,14 +92,14 @@ class EncryptedKafka(ApacheKafka):
     def access(self) -> Table:
         return msgspec.structs.asdict(self.by_password())
 
-    def by_password(self) -> BrokerSettings:
-        return BrokerSettings(
+    def by_password(self) -> KafkaSettings:
+        return KafkaSettings(
             bootstrap=self.bootstrap, security="SASL_SSL", mechanism="PLAIN", username=USER, password=PASSWORD,
             authorities=self.authority,
         )  # fmt: skip
 
-    def by_token(self, file: Path) -> BrokerSettings:
-        return BrokerSettings(
+    def by_token(self, file: Path) -> KafkaSettings:
+        return KafkaSettings(
             bootstrap=self.bootstrap, security="SASL_SSL", mechanism="OAUTHBEARER", token_file=str(file),
             authorities=self.authority,
         )  # fmt: skip
@@ -116,7 +116,7 @@ async def encrypted(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[E
         yield server
 
 
-async def sends(settings: BrokerSettings) -> None:
+async def sends(settings: KafkaSettings) -> None:
     kafka = Kafka(settings, "test")
     try:
         await kafka.start([TOPIC])

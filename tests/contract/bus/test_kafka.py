@@ -13,7 +13,7 @@ from aiokafka.record.util import calc_crc32c
 
 from tests.contract.bus.instances import PARTITIONS, Bus
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka, Message
+from wms.bus.kafka import Kafka, KafkaSettings, Message
 from wms.embedded.process import free_port
 from wms.errors import Rejected, Unavailable
 
@@ -223,7 +223,7 @@ async def send_with_junk_in_its_header(producer: AIOKafkaProducer, topic: str, p
 
 
 async def test_no_broker_is_said_so() -> None:
-    kafka = Kafka(BrokerSettings(bootstrap=f"127.0.0.1:{free_port()}"), "test")
+    kafka = Kafka(KafkaSettings(bootstrap=f"127.0.0.1:{free_port()}"), "test")
     with pytest.raises(Unavailable):
         await kafka.start([])
     with pytest.raises(Unavailable):

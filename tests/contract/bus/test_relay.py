@@ -9,7 +9,7 @@ import pytest
 
 from tests.contract.bus.instances import Bus, Note
 from tests.waiting import eventually
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.kafka import Kafka
 from wms.bus.relay import Relay
 from wms.bus.topics import Topic
@@ -238,7 +238,7 @@ class FrozenKafka(Kafka):
     """Takes nothing until it is let."""
 
     def __init__(self) -> None:
-        super().__init__(BrokerSettings(), "frozen")
+        super().__init__(KafkaSettings(), "frozen")
         self.asked, self.thawed = asyncio.Event(), asyncio.Event()
 
     async def send_many(self, *_: object, **__: object) -> None:

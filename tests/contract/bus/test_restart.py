@@ -13,10 +13,10 @@ from tests.contract.bus.instances import Bus, Keys, Note
 from tests.services.runtime.counting import Counting
 from tests.services.runtime.counting_service import PASSED_ON, Number
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import Topic
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.process import Child
 from wms.errors import Unavailable
 from wms.messages.wire import encode
@@ -35,7 +35,7 @@ async def owns_all_alone(counting: Counting, child: Child) -> bool:
 async def test_the_embedded_broker_is_killed_under_a_service(tmp_path: Path, database: str) -> None:
     """The service notices that it is another cluster and ends; its supervisor (here: the test) starts it again."""
     async with (
-        Broker(tmp_path / "broker") as broker,
+        KafkaBroker(tmp_path / "broker") as broker,
         Counting(tmp_path, database, broker, idempotent=False).open() as counting,
     ):
         child = await counting.start()
@@ -64,8 +64,8 @@ async def test_the_embedded_broker_is_killed_under_a_service(tmp_path: Path, dat
 
 
 async def test_a_reader_without_a_broker_closes_and_nobody_else_is_cancelled(tmp_path: Path) -> None:
-    async with Broker(tmp_path / "broker") as broker:
-        kafka = Kafka(BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "test")
+    async with KafkaBroker(tmp_path / "broker") as broker:
+        kafka = Kafka(KafkaSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "test")
         topic = Topic("test.readers", 1, 1)
         await kafka.start([topic])
         readers = [await kafka.reader(topic.name) for _ in range(10)]
@@ -85,7 +85,7 @@ async def test_a_reader_without_a_broker_closes_and_nobody_else_is_cancelled(tmp
 
 
 async def test_a_killed_service_is_taken_over_at_once_by_its_successor(
-    broker: Broker, tmp_path: Path, database: str
+    broker: KafkaBroker, tmp_path: Path, database: str
 ) -> None:
     async with Counting(tmp_path, database, broker, idempotent=False).open() as counting:
         child = await counting.start()
@@ -101,7 +101,7 @@ async def test_a_killed_service_is_taken_over_at_once_by_its_successor(
 
 
 async def test_a_service_that_is_asked_to_end_ends_well(
-    broker: Broker, tmp_path: Path, database: str
+    broker: KafkaBroker, tmp_path: Path, database: str
 ) -> None:
     async with Counting(tmp_path, database, broker, idempotent=False).open() as counting:
         child, other = await counting.start(), await counting.start()

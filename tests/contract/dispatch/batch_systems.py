@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.contract.dispatch.grounds import FakeLsfGround, FakePbsGround, over
-from wms.dispatch.policy import JobPolicy
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.port import Dispatcher, PilotRequest
 
 POLICY = JobPolicy(vo="lhcb", owner_groups=("user", "prod"), cpu_seconds=500, hosts='other.OS == "SLC"')

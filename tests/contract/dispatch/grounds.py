@@ -15,10 +15,10 @@ from tests.waiting import eventually
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.lsf import LsfCluster, LsfDispatcher
 from wms.dispatch.pbs import PbsDispatcher, PbsServer
-from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Dispatcher, PilotRequest, PilotSighting, Request
 from wms.dispatch.slurm import Cluster, SlurmDispatcher
 from wms.ids import PilotId

@@ -21,7 +21,7 @@ from tests.contract.dispatch.grounds import (
     seen,
 )
 from tests.waiting import eventually
-from wms.dispatch.policy import JobPolicy
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.port import OUTPUT_LIMIT, Dispatcher
 from wms.errors import Unavailable
 from wms.ids import PilotId

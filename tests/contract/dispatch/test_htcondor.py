@@ -9,7 +9,7 @@ import pytest
 from tests.contract.dispatch.grounds import ENDS, WAITS, FakeHTCondorGround, look, order, over
 from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
-from wms.dispatch.policy import JobPolicy
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.port import Request
 
 

@@ -11,8 +11,8 @@ from tests.waiting import eventually
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.reduce import sketch
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.mapping import HostMapping
-from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import Request
 from wms.provisioning.host_requirements import host_requirements_of
 

@@ -13,12 +13,12 @@ import pytest
 import pytest_asyncio
 
 from tests.conftest import skip_without_apache_kafka
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import SHARED
 from wms.bus.unix_socket import SCHEME
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker
-from wms.embedded.isolation import isolation
+from wms.embedded.kafka_broker import KafkaBroker
+from wms.embedded.network_namespace import isolation
 from wms.embedded.postgres import Postgres
 from wms.embedded.system import System
 from wms.errors import Unavailable
@@ -76,13 +76,13 @@ def listening(pid: int | None) -> list[object]:
     isolation() is None, reason="THE BROKER IS OPEN HERE: this machine allows no network namespace"
 )
 async def test_the_broker_is_behind_a_door_that_only_its_owner_opens(system: System) -> None:
-    assert isinstance(system.broker, Broker)
+    assert isinstance(system.broker, KafkaBroker)
     assert not system.exposed
     assert not listening(system.broker.pid)
     door = Path(system.broker.bootstrap.removeprefix(SCHEME))
     assert stat.S_IMODE(door.parent.stat().st_mode) == 0o700
     kafka = Kafka(
-        BrokerSettings(bootstrap=system.broker.bootstrap, idempotent=False, fetch_wait_ms=0), "owner"
+        KafkaSettings(bootstrap=system.broker.bootstrap, idempotent=False, fetch_wait_ms=0), "owner"
     )
     await kafka.start(SHARED)
     await kafka.close()
@@ -122,16 +122,16 @@ async def test_where_the_broker_is_open_it_is_said(tmp_path: Path, database: str
 async def test_apache_kafka_serves_only_who_knows_the_password(tmp_path: Path) -> None:
     skip_without_apache_kafka()
     async with ApacheKafka(tmp_path / "kafka", closed=True) as server:
-        kafka = Kafka(msgspec.convert(server.access, BrokerSettings), "owner")
+        kafka = Kafka(msgspec.convert(server.access, KafkaSettings), "owner")
         await kafka.start(SHARED)
         await kafka.send("wms.job.events", "k", b"{}")
         await kafka.close()
         for stranger in (
-            BrokerSettings(bootstrap=server.bootstrap),
-            msgspec.convert({**server.access, "password": "guessed"}, BrokerSettings),
+            KafkaSettings(bootstrap=server.bootstrap),
+            msgspec.convert({**server.access, "password": "guessed"}, KafkaSettings),
         ):
             refused = Kafka(stranger, "stranger")
             with pytest.raises(Unavailable):
                 await refused.start()
         assert stat.S_IMODE((server.data_dir / "server.properties").stat().st_mode) == 0o600
-        assert str(server.access["password"]) not in repr(msgspec.convert(server.access, BrokerSettings))
+        assert str(server.access["password"]) not in repr(msgspec.convert(server.access, KafkaSettings))

@@ -19,11 +19,11 @@ import pytest
 from tests.conftest import execute
 from tests.contract.embedded.conftest import BARE
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.embedded.layout import SERVICES
+from wms.embedded.leftover_processes import members, system_id
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.postgres import Postgres
-from wms.embedded.sweep import members, system_id
 from wms.embedded.system import System, down
 from wms.errors import Rejected
 
@@ -43,7 +43,7 @@ async def count_tables(url: str) -> int:
 async def test_its_users_find_all_they_need_in_one_file(system: System) -> None:
     told = client_file(system.layout.root)
     assert await count_tables(told["postgres"]["url"]) > 0
-    kafka = Kafka(msgspec.convert(told["kafka"], BrokerSettings), "test")
+    kafka = Kafka(msgspec.convert(told["kafka"], KafkaSettings), "test")
     await kafka.start()
     assert kafka.cluster_id
     await kafka.close()

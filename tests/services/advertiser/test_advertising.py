@@ -25,7 +25,7 @@ from wms.bus.kafka import Kafka, Message
 from wms.bus.topics import find
 from wms.classad.ad import Ad as ClassAd
 from wms.db import ad
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Rejected, Unavailable
 from wms.glue.glue1 import GlueComputingElement as Glue
 from wms.messages.ads import TOPIC, Ad, Advertise
@@ -119,7 +119,7 @@ class Site:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def site(broker: Broker, tmp_path: Path) -> AsyncIterator[Site]:
+async def site(broker: KafkaBroker, tmp_path: Path) -> AsyncIterator[Site]:
     connection = Kafka(settings_for(broker), "advertiser")
     await connection.start([find(TOPIC)])
     yield Site(connection, tmp_path)

@@ -18,7 +18,7 @@ from wms.auth.keys import generate_keys, load_key
 from wms.auth.principal import Principal
 from wms.auth.token import Claims, mint
 from wms.bus.ad_topic import DISCOVERED
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
 from wms.runtime.config import AuthSettings
@@ -48,7 +48,7 @@ async def make(servers: IndexServers) -> AsyncIterator[Make]:
 
     def indexes(*, speaks_for: tuple[str, ...] = (), **said: object) -> Indexes:
         settings = IndexSettings(urls=[servers.url("top")], fresh_seconds=0, patience_seconds=30, **said)  # type: ignore[arg-type] # as said
-        made.append(Indexes(settings, BrokerSettings(), lambda: voice(*speaks_for)))
+        made.append(Indexes(settings, KafkaSettings(), lambda: voice(*speaks_for)))
         return made[-1]
 
     yield indexes
@@ -169,13 +169,13 @@ async def test_the_advertiser_says_of_whatever_it_found_that_it_did_and_lets_go_
 
 async def test_indexes_must_begin_somewhere() -> None:
     with pytest.raises(Rejected, match="no urls"):
-        Indexes(IndexSettings(urls=[]), BrokerSettings(), voice)
+        Indexes(IndexSettings(urls=[]), KafkaSettings(), voice)
 
 
 async def test_a_broker_is_not_read_without_the_keys_of_its_issuers() -> None:
     settings = IndexSettings(urls=["kafka://127.0.0.1:9/wms.resource.ads"])
     with pytest.raises(Rejected, match="jwks"):
-        Indexes(settings, BrokerSettings(), voice)
+        Indexes(settings, KafkaSettings(), voice)
 
 
 async def test_who_we_are_is_as_our_token_says(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from services.gateway.event_feed import EventFeed
 from services.gateway.event_record import EventRecord
 from tests.system.place import Place
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 
@@ -21,7 +21,7 @@ QUEUED = b'{"type":"jobs-queued","first":1,"count":1,"at":"2026-01-01T00:00:00Z"
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def kafka(place: Place) -> AsyncIterator[Kafka]:
-    kafka = Kafka(BrokerSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False), "test")
+    kafka = Kafka(KafkaSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False), "test")
     await kafka.start([find(TOPIC)])
     yield kafka
     await kafka.close()

@@ -9,7 +9,7 @@ from services.gateway.older_events import OlderEvents
 from services.gateway.parsing_turns import ParsingTurns
 from tests.system.place import Place
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import find
 from wms.messages.events import TOPIC
 
@@ -17,7 +17,7 @@ START = EventCursor("x", (0, 0, 0, 0))
 
 
 async def test_they_are_read_from_a_place_on_one_reader_of_an_owner_at_a_time(place: Place) -> None:
-    settings = BrokerSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
+    settings = KafkaSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
     kafka = Kafka(settings, "test")
     await kafka.start([find(TOPIC)])
     await kafka.send_many(TOPIC, [b"%d" % n for n in range(20)], [b"{}"] * 20)

@@ -17,7 +17,7 @@ from wms.auth.orders import OrderKeys, PilotCredential
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED, find
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Rejected
 from wms.messages.pilot_exchange import (
     ANSWERS_TOPIC,
@@ -37,7 +37,7 @@ CREDENTIAL = PilotCredential("a.b.c", "00" * 32)
 class Services:
     """The service that exchanges secrets, played by the test."""
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: KafkaBroker) -> None:
         self.kafka = Kafka(broker_settings(broker), "services")
         self.asked: list[SecretExchange] = []
         self.answer: Callable[[SecretExchange], ExchangeAnswer | None] = granted
@@ -68,7 +68,7 @@ def granted(asked: SecretExchange) -> SealedCredential:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def services(broker: Broker) -> AsyncIterator[Services]:
+async def services(broker: KafkaBroker) -> AsyncIterator[Services]:
     made, opened = Services(broker), asyncio.Event()
     await made.kafka.start(SHARED)
     running = asyncio.create_task(made.run(opened))
@@ -80,7 +80,7 @@ async def services(broker: Broker) -> AsyncIterator[Services]:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def gateway(broker: Broker, tmp_path: Path) -> AsyncIterator[PilotsGateway]:
+async def gateway(broker: KafkaBroker, tmp_path: Path) -> AsyncIterator[PilotsGateway]:
     async with pilots_gateway(broker, tmp_path, answer_seconds=5.0) as made:
         yield made
 

@@ -13,7 +13,7 @@ from tests.services.job_agent.links import broker_settings
 from tests.waiting import eventually
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Unavailable
 from wms.ids import PilotId
 from wms.messages.pilot_exchange import ANSWERS_TOPIC, SealedCredential, SecretExchange
@@ -21,7 +21,7 @@ from wms.messages.wire import encode
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def kafka(broker: Broker) -> AsyncIterator[Kafka]:
+async def kafka(broker: KafkaBroker) -> AsyncIterator[Kafka]:
     made = Kafka(broker_settings(broker), "gateway")
     await made.start(SHARED)
     yield made

@@ -13,7 +13,7 @@ from tests.services.job_agent.links import PilotsGateway, broker_settings, pilot
 from tests.waiting import eventually
 from wms.bus.kafka import Kafka, Message
 from wms.bus.topics import find
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.messages import reports, requests
 
 SITE = "cern"
@@ -28,7 +28,9 @@ REPORTS = {"type": "report", "report_id": "a-1", "pilot_id": "p-1"}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def gateway(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[PilotsGateway]:
+async def gateway(
+    broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[PilotsGateway]:
     async with pilots_gateway(broker, tmp_path_factory.mktemp("gateway"), read_seconds=1.0) as made:
         yield made
 
@@ -45,7 +47,7 @@ async def posted(
         return answer.status, msgspec.json.decode(await answer.read())
 
 
-async def stored(broker: Broker, topic: str, pilot_id: str) -> list[Message]:
+async def stored(broker: KafkaBroker, topic: str, pilot_id: str) -> list[Message]:
     kafka = Kafka(broker_settings(broker), "services")
     await kafka.start()
     reader = await kafka.reader(topic)
@@ -63,7 +65,7 @@ async def stored(broker: Broker, topic: str, pilot_id: str) -> list[Message]:
 
 
 async def test_each_message_goes_to_its_topic_as_it_is_under_the_pilots_key_and_token(
-    gateway: PilotsGateway, broker: Broker
+    gateway: PilotsGateway, broker: KafkaBroker
 ) -> None:
     assert await posted(gateway, {"messages": [ASKS, REPORTS]}) == (202, {"taken": 2})
     for topic, message in ((requests.TOPIC, ASKS), (reports.TOPIC, REPORTS)):

@@ -19,7 +19,7 @@ from wms.auth.revocations import Revocation
 from wms.auth.token import Claims, mint
 from wms.bus.kafka import Kafka
 from wms.bus.topics import site_inbox_of
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.runtime import clock
 
 SITE = "cern"
@@ -27,13 +27,15 @@ INBOX = site_inbox_of(SITE).name
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def gateway(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[PilotsGateway]:
+async def gateway(
+    broker: KafkaBroker, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[PilotsGateway]:
     async with pilots_gateway(broker, tmp_path_factory.mktemp("gateway")) as made:
         yield made
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def kafka(broker: Broker) -> AsyncIterator[Kafka]:
+async def kafka(broker: KafkaBroker) -> AsyncIterator[Kafka]:
     made = Kafka(broker_settings(broker), "services")
     await made.start()
     yield made
@@ -190,7 +192,7 @@ def _is_cut(lazy: socket.socket) -> bool:
     return True
 
 
-async def test_pilots_have_budgets_of_their_own(broker: Broker, tmp_path: Path) -> None:
+async def test_pilots_have_budgets_of_their_own(broker: KafkaBroker, tmp_path: Path) -> None:
     limits = RequestLimits(pilot_per_second=0.01, pilot_burst=2, owner_per_second=0.01, owner_burst=1)
     async with pilots_gateway(broker, tmp_path, limits) as gateway, aiohttp.ClientSession() as session:
         # All generic pilots have one owner.
@@ -203,7 +205,7 @@ async def test_pilots_have_budgets_of_their_own(broker: Broker, tmp_path: Path) 
                 assert answer.status == status
 
 
-async def test_a_gateway_that_ends_ends_its_streams(broker: Broker, tmp_path: Path) -> None:
+async def test_a_gateway_that_ends_ends_its_streams(broker: KafkaBroker, tmp_path: Path) -> None:
     async with aiohttp.ClientSession() as session:
         async with pilots_gateway(broker, tmp_path) as gateway:
             following = await follow(session, gateway, "p-1")

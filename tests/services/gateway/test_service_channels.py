@@ -11,7 +11,7 @@ import pytest_asyncio
 from services.gateway.service_channels import ServiceChannels
 from tests.system.place import Place
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings, Kafka, Reader
+from wms.bus.kafka import Kafka, KafkaSettings, Reader
 from wms.client.credential import UserCredential, decode
 from wms.errors import Rejected
 from wms.messages import queries, replies
@@ -25,8 +25,8 @@ def credential(place: Place, owner: str) -> UserCredential:
     return decode(place.token(owner).read_bytes().strip(), owner)
 
 
-def broker(place: Place) -> BrokerSettings:
-    return BrokerSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
+def broker(place: Place) -> KafkaSettings:
+    return KafkaSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
 
 
 @contextlib.asynccontextmanager

@@ -13,14 +13,14 @@ from services.gateway.site_inboxes import SiteInboxes
 from tests.services.job_agent.links import broker_settings
 from tests.waiting import eventually
 from wms.auth.principal import Principal
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import site_inbox_of
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Unavailable
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def kafka(broker: Broker) -> AsyncIterator[Kafka]:
+async def kafka(broker: KafkaBroker) -> AsyncIterator[Kafka]:
     made = Kafka(broker_settings(broker), "gateway")
     await made.start()
     yield made
@@ -87,7 +87,7 @@ async def test_an_inbox_is_closed_once_nobody_is_attached_and_opened_again_for_t
 
 
 async def test_a_pilot_whose_sites_inbox_cannot_be_read_is_told_so(site: str) -> None:
-    inboxes = SiteInboxes(Kafka(BrokerSettings(bootstrap="127.0.0.1:1"), "gateway"))
+    inboxes = SiteInboxes(Kafka(KafkaSettings(bootstrap="127.0.0.1:1"), "gateway"))
     running = asyncio.create_task(inboxes.run())
     with pytest.raises(Unavailable):
         await inboxes.attach(pilot("p-1", site))

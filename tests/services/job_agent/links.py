@@ -27,9 +27,9 @@ from wms.auth.principal import Principal
 from wms.auth.revocations import Revocations
 from wms.auth.token import Claims, Verifier, mint
 from wms.bus.grouped_sends import GroupedSends
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import SHARED, find
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.process import free_port
 from wms.ids import PilotId
 from wms.messages import events
@@ -39,8 +39,8 @@ from wms.runtime.pilot_config import GatewayAccess
 LINKS = ("kafka", "gateway")
 
 
-def broker_settings(broker: Broker) -> BrokerSettings:
-    return BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
+def broker_settings(broker: KafkaBroker) -> KafkaSettings:
+    return KafkaSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0)
 
 
 class PilotsGateway:
@@ -104,7 +104,7 @@ class PilotsGateway:
 
 @contextlib.asynccontextmanager
 async def pilots_gateway(
-    broker: Broker, root: Path, limits: RequestLimits | None = None, port: int = 0, **said: float
+    broker: KafkaBroker, root: Path, limits: RequestLimits | None = None, port: int = 0, **said: float
 ) -> AsyncIterator[PilotsGateway]:
     """Run a gateway for pilots."""
     kafka = Kafka(broker_settings(broker), "gateway")
@@ -122,7 +122,7 @@ async def pilots_gateway(
 
 @contextlib.asynccontextmanager
 async def agent_link(
-    kind: str, broker: Broker, root: Path, pilot_id: str, site: str, orders: OrderKeys
+    kind: str, broker: KafkaBroker, root: Path, pilot_id: str, site: str, orders: OrderKeys
 ) -> AsyncIterator[AgentLink]:
     """Return the link of one pilot, not yet open, with the gateway that it needs. `orders` has the pilot's key."""
     key = orders.of_pilot(pilot_id)

@@ -14,7 +14,7 @@ from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.services.job_agent.test_protocol import Scene, held, job
 from wms.auth.orders import OrderKeys
 from wms.bus.topics import site_inbox_of
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import PilotId, ReportId, RequestId
 from wms.messages.reports import Report
 from wms.messages.site_inbox import Answer, Kill, Offer, TokenRenewal
@@ -25,7 +25,7 @@ STRANGER = OrderKeys([b"?" * 32])
 
 @pytest_asyncio.fixture(loop_scope="session", params=LINKS)
 async def scene(
-    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Scene]:
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
     async with protocol.stage(broker, tmp_path, request.param) as made:

@@ -11,7 +11,7 @@ from tests.waiting import eventually
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.bus.kafka import Kafka
 from wms.bus.topics import site_inbox_of
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.process import free_port
 from wms.errors import Unavailable
 from wms.ids import PilotId, ReportId, RequestId
@@ -37,7 +37,7 @@ async def is_broken(link: HttpsLink) -> bool:
     return False
 
 
-async def arrives(link: HttpsLink, broker: Broker) -> bool:
+async def arrives(link: HttpsLink, broker: KafkaBroker) -> bool:
     """Send an order to the pilot, and return whether the link receives it."""
     topic = site_inbox_of(SITE).name
     kafka = Kafka(broker_settings(broker), "services")
@@ -48,7 +48,7 @@ async def arrives(link: HttpsLink, broker: Broker) -> bool:
 
 
 async def test_after_the_death_of_its_gateway_a_link_opens_at_the_next(
-    broker: Broker, tmp_path: Path
+    broker: KafkaBroker, tmp_path: Path
 ) -> None:
     port = free_port()
     async with pilots_gateway(broker, tmp_path, port=port) as gateway:
@@ -66,7 +66,7 @@ async def test_after_the_death_of_its_gateway_a_link_opens_at_the_next(
         await link.close()
 
 
-async def test_a_link_outlives_its_token_by_the_renewed_one(broker: Broker, tmp_path: Path) -> None:
+async def test_a_link_outlives_its_token_by_the_renewed_one(broker: KafkaBroker, tmp_path: Path) -> None:
     async with pilots_gateway(broker, tmp_path) as gateway:
         link = link_of(gateway.settings.url, gateway.token(PILOT, SITE, lifetime=2))
         await link.open()
@@ -80,7 +80,7 @@ async def test_a_link_outlives_its_token_by_the_renewed_one(broker: Broker, tmp_
         await link.close()
 
 
-async def test_who_is_not_let_in_is_told_why_and_may_come_again(broker: Broker, tmp_path: Path) -> None:
+async def test_who_is_not_let_in_is_told_why_and_may_come_again(broker: KafkaBroker, tmp_path: Path) -> None:
     async with pilots_gateway(broker, tmp_path) as gateway:
         for token, reason in ((gateway.token("p-other", SITE), "another pilot"), ("a.b.c", "refused")):
             link = link_of(gateway.settings.url, token)
@@ -89,7 +89,7 @@ async def test_who_is_not_let_in_is_told_why_and_may_come_again(broker: Broker, 
             assert not link.is_open
 
 
-async def test_an_open_that_is_given_up_leaves_no_connection(broker: Broker, tmp_path: Path) -> None:
+async def test_an_open_that_is_given_up_leaves_no_connection(broker: KafkaBroker, tmp_path: Path) -> None:
     silent = await asyncio.start_server(lambda *_: asyncio.sleep(60), "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
     link = link_of(f"http://127.0.0.1:{port}", "a.b.c")

@@ -18,7 +18,7 @@ from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.services.job_agent.test_protocol import Played, Scene, held, job
 from tests.waiting import eventually
 from wms.bus.kafka import Kafka
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Unavailable
 from wms.ids import PilotId, ReportId, RequestId
 from wms.messages.reports import Peeked, Report
@@ -38,7 +38,9 @@ class Linked(msgspec.Struct):
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=LINKS)
-async def linked(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Linked]:
+async def linked(
+    broker: KafkaBroker, tmp_path: Path, request: pytest.FixtureRequest
+) -> AsyncIterator[Linked]:
     site = f"link-{tmp_path.name}"
     kafka = Kafka(broker_settings(broker), "played")
     await kafka.start()
@@ -53,7 +55,7 @@ async def linked(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest)
 
 
 @pytest_asyncio.fixture(loop_scope="session", params=LINKS)
-async def scene(broker: Broker, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
+async def scene(broker: KafkaBroker, tmp_path: Path, request: pytest.FixtureRequest) -> AsyncIterator[Scene]:
     async with protocol.stage(broker, tmp_path, request.param) as made:
         yield made
 

@@ -25,7 +25,7 @@ from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
 from wms.bus.kafka import Kafka, Reader
 from wms.bus.topics import find, site_inbox_of
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
 from wms.messages import reports, requests
@@ -167,7 +167,7 @@ class Scene(msgspec.Struct):
 
 @pytest_asyncio.fixture(loop_scope="session", params=LINKS)
 async def scene(
-    broker: Broker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    broker: KafkaBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> AsyncIterator[Scene]:
     monkeypatch.setattr(reporter, "RESEND_AFTER_SECONDS", 0.3)
     async with stage(broker, tmp_path, request.param) as made:
@@ -180,7 +180,7 @@ def payload_ending(seconds: int) -> str:
 
 
 @contextlib.asynccontextmanager
-async def stage(broker: Broker, tmp_path: Path, link_kind: str = "kafka") -> AsyncIterator[Scene]:
+async def stage(broker: KafkaBroker, tmp_path: Path, link_kind: str = "kafka") -> AsyncIterator[Scene]:
     """Start an agent whose system is played."""
     number = next(_numbers)
     pilot_id, site = f"played-{number}", f"stage-{number}"

@@ -9,7 +9,7 @@ from services.job_agent import secret_exchange
 from services.job_agent.secret_exchange import exchanged
 from tests.services.gateway.test_pilot_credentials import CREDENTIAL, SECRET, Services, services
 from tests.services.job_agent.links import pilots_gateway
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.process import free_port
 from wms.errors import Unavailable
 from wms.runtime.pilot_config import GatewayAccess
@@ -18,7 +18,7 @@ __all__ = ["services"]
 
 
 async def test_a_gateway_that_is_not_there_yet_is_waited_for(
-    broker: Broker, tmp_path: Path, services: Services
+    broker: KafkaBroker, tmp_path: Path, services: Services
 ) -> None:
     port = free_port()
     waiting = asyncio.create_task(exchanged(GatewayAccess(url=f"http://127.0.0.1:{port}"), SECRET))

@@ -13,7 +13,7 @@ from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, pilot, result, user
 from wms.audit import audit
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import block, sandbox, task_queue, timeline
 from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
@@ -142,7 +142,7 @@ async def test_two_matchers_at_one_block_give_every_job_away_once(the_world: Wor
     matchers, feeds = [], []
     for n in range(2):
         index = QueueIndex()
-        feeds.append(IndexSync(the_world.db, Kafka(BrokerSettings(), "test"), index, NOTICES))
+        feeds.append(IndexSync(the_world.db, Kafka(KafkaSettings(), "test"), index, NOTICES))
         matchers.append(
             Matching(index, LimitGate(index, lambda: 0.0), the_world.terms, 1.0, np.random.default_rng(n))
         )

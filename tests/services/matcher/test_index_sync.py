@@ -15,7 +15,7 @@ from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import JobId, TaskQueueId
 from wms.matching.grouping import Requirements
 from wms.messages.changes import TOPIC, Entered, Left, RulesChanged
@@ -47,7 +47,7 @@ async def read(feed: IndexSync, index: QueueIndex, until: int) -> None:
     await eventually(known)
 
 
-async def test_forged_changes_change_nothing_and_are_counted(the_world: World, broker: Broker) -> None:
+async def test_forged_changes_change_nothing_and_are_counted(the_world: World, broker: KafkaBroker) -> None:
     waiting = await the_world.submitted(3)
     kafka = Kafka(settings_for(broker), "test")
     await kafka.start([find(TOPIC)])

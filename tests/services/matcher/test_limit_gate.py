@@ -15,7 +15,7 @@ from services.matcher.matching import Matching
 from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import NOTICES, World, pilot, result, user
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.ids import AttemptId, CommandId, PilotId, RequestId
@@ -236,14 +236,14 @@ class Matcher:
         self.index = QueueIndex()
         self.gate = LimitGate(self.index, lambda: world.now)
         self.rules = PolicyRefresh(world.db, self.index, self.gate, lambda: world.now)
-        self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES)
+        self.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), self.index, NOTICES)
         self.matching = Matching(self.index, self.gate, LeaseTerms(), 1.0, np.random.default_rng(seed))
 
 
 def the_world_matcher(world: World) -> Matcher:
     matcher = Matcher(world, 1)
     matcher.index, matcher.gate, matcher.rules = world.index, world.gate, world.rules
-    matcher.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), world.index, NOTICES)
+    matcher.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), world.index, NOTICES)
     matcher.matching = Matching(world.index, world.gate, LeaseTerms(), 1.0, np.random.default_rng(1))
     return matcher
 

@@ -13,7 +13,7 @@ from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from tests.services.world import NOTICES, World, ids, pilot, user
 from wms.bus.consumer import Delivery
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import block, job, task_queue
 from wms.ids import JobId, PilotId, RequestId
 from wms.lease import LeaseTerms
@@ -213,7 +213,7 @@ async def test_large_descriptions_come_in_several_offers(the_world: World) -> No
 async def test_the_index_is_set_right_in_both_directions(the_world: World) -> None:
     """A feed that lost messages: jobs entered and left without a word."""
     index = QueueIndex()
-    feed = IndexSync(the_world.db, Kafka(BrokerSettings(), "test"), index, NOTICES)
+    feed = IndexSync(the_world.db, Kafka(KafkaSettings(), "test"), index, NOTICES)
     kept = await the_world.submitted(3)
     gone = await the_world.submitted(3)
     await feed.reconcile()

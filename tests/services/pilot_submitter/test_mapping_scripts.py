@@ -16,13 +16,13 @@ from services.pilot_submitter.configured_endpoints import configured_endpoints_o
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
-from tests.contract.dispatch.test_sandbox import LONG, program, skip_without_sandbox
+from tests.contract.dispatch.test_bubblewrap import LONG, program, skip_without_sandbox
 from tests.services.job_manager.queries.explained import why
 from tests.services.world import World
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
+from wms.dispatch.bubblewrap import Bubblewrap
 from wms.dispatch.mapping_script import WAITS
-from wms.dispatch.sandbox import Sandbox
 from wms.errors import Rejected
 from wms.messages import replies
 from wms.provisioning.plan import Caps
@@ -216,7 +216,7 @@ async def test_the_example_of_the_operators_page_answers_as_it_says(tmp_path: Pa
     page = (ROOT / "docs" / "operations.md").read_text("utf-8")
     blocks = re.findall(r"^    (\{.*?\})$", page, re.MULTILINE | re.DOTALL)
     question, answer = (next(each for each in blocks if key in each) for key in ('"request"', '"options"'))
-    printed = await Sandbox(sample, (), 120.0).run(question)
+    printed = await Bubblewrap(sample, (), 120.0).run(question)
     assert msgspec.json.decode(printed) == msgspec.json.decode(answer)
     ours = {key: value for key, value in msgspec.json.decode(question).items() if key not in ("site", "ce")}
     assert not isinstance(mapping.read(msgspec.json.encode(ours).decode(), printed), str)  # type: ignore[attr-defined]

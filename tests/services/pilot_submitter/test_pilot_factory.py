@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from services.pilot_submitter.ce_endpoints import EndpointTerms
 from tests.services.pilot_submitter.elements import ENDS, Site
 from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.policy import JobPolicy
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.movers import TransferSettings

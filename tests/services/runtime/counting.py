@@ -14,7 +14,7 @@ from tests.services.runtime.counting_service import PASSED_ON, TOLD, Number
 from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.token import Claims, mint
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.embedded.process import Child
 from wms.embedded.server import KafkaServer
 from wms.errors import Unavailable
@@ -27,7 +27,7 @@ class Counting:
     def __init__(self, directory: Path, url: str, server: KafkaServer, *, idempotent: bool) -> None:
         self.directory = directory
         self.server = server
-        self.settings = BrokerSettings(
+        self.settings = KafkaSettings(
             bootstrap=server.bootstrap, idempotent=idempotent, fetch_wait_ms=100 if idempotent else 0
         )
         generate_keys(directory / "keys")

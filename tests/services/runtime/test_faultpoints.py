@@ -7,7 +7,7 @@ import pytest
 
 from tests.services.runtime.counting import Counting
 from wms import faultpoint
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 
 NUMBERS = range(600)
 
@@ -15,7 +15,7 @@ NUMBERS = range(600)
 @pytest.mark.parametrize("point", sorted(faultpoint.BUS_POINTS))
 async def test_killed_at(point: str, tmp_path: Path, database: str) -> None:
     async with (
-        Broker(tmp_path / "broker") as broker,
+        KafkaBroker(tmp_path / "broker") as broker,
         Counting(tmp_path, database, broker, idempotent=False).open() as counting,
     ):
         await counting.tell(NUMBERS)

@@ -12,7 +12,7 @@ from services.matcher.queue_parsing import QueueParsing
 from tests.hostile.expensive import requirements as expensive
 from tests.services.job_manager.queries.explained import advertise
 from tests.services.world import NOTICES, World
-from wms.bus.kafka import BrokerSettings, Kafka
+from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.time_slices import TimeSlices
 from wms.classad import expression
 from wms.classad.expression import Expression
@@ -34,7 +34,7 @@ class Matcher:
     def __init__(self, world: World) -> None:
         self.index = QueueIndex()
         self.newcomers = Newcomers(TimeSlices())
-        self.feed = IndexSync(world.db, Kafka(BrokerSettings(), "test"), self.index, NOTICES, self.newcomers)
+        self.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), self.index, NOTICES, self.newcomers)
         self.learning = QueueParsing(self.feed, self.newcomers)
 
 

@@ -10,7 +10,7 @@ from tests.services.runtime.counting import Counting
 from tests.services.runtime.counting_service import HANGS
 from tests.waiting import eventually
 from wms.bus.consumer import Consumer
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import InstanceId
 from wms.runtime.watchdog import EXIT_HANGING, Stalled, Watchdog
 
@@ -19,7 +19,7 @@ async def test_a_message_that_blocks_the_event_loop_ends_one_life_and_is_set_asi
     tmp_path: Path, database: str
 ) -> None:
     async with (
-        Broker(tmp_path / "broker") as broker,
+        KafkaBroker(tmp_path / "broker") as broker,
         Counting(tmp_path, database, broker, idempotent=False).open() as counting,
     ):
         await counting.tell([HANGS])

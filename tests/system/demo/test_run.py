@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from tests.waiting import eventually
+from wms.embedded.leftover_processes import members, system_id
 from wms.embedded.own_system import RunFailed, own_system
-from wms.embedded.sweep import members, system_id
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from tests.testbed.agreement.cluster import listed
 from tests.testbed.agreement.crashes import Crashes, CrashReport
 from tests.testbed.agreement.system_crashes import SystemCrashReport, system_crashes
 from wms.db.migrate import migrate
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.postgres import Postgres
 
 
@@ -31,7 +31,10 @@ async def crash_system(crashes: int, seed: int, seconds: float) -> SystemCrashRe
 async def crash_alone(crashes: int, seed: int) -> CrashReport:
     with a_testbed() as sites, tempfile.TemporaryDirectory(prefix="wms-crashes-") as name:
         place = Path(name)
-        async with Postgres(place / "postgres", durable=False) as server, Broker(place / "broker") as broker:
+        async with (
+            Postgres(place / "postgres", durable=False) as server,
+            KafkaBroker(place / "broker") as broker,
+        ):
             await migrate(server.url)
             async with world(server.url) as the_world:
                 slurm = sites.slurm("beta")

@@ -11,7 +11,7 @@ from services.advertiser.indexes import Indexes
 from tests.middleware import Sites
 from tests.services.discovery.index_servers import IndexServers, index_servers
 from wms.auth.principal import Principal
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.discovery.address import address
 from wms.discovery.discovery import Discovery
 from wms.discovery.document import read_index
@@ -99,7 +99,7 @@ async def test_a_found_element_is_advertised_for_those_it_lets_in(
             authorities=told["authority"],
             for_whom=[Whom(vo=vo)],
         )
-        indexes = Indexes(settings, BrokerSettings(), lambda: voice)
+        indexes = Indexes(settings, KafkaSettings(), lambda: voice)
         try:
             return {each.offer.ce: (each.offer.site, each.offer.vos) for each in await indexes.read()}
         finally:

@@ -14,12 +14,14 @@ from wms.bus.blocked_messages import MessagePosition, blocking
 from wms.db import offset, skip_order
 from wms.db.offset import Feed
 from wms.db.skip_order import SkipRequest
-from wms.embedded.broker import Broker
+from wms.embedded.kafka_broker import KafkaBroker
 from wms.messages.wire import encode
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def bus(broker: Broker, database: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Bus]:
+async def bus(
+    broker: KafkaBroker, database: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Bus]:
     keys = Keys(tmp_path_factory.mktemp("keys") / "keys")
     async with Bus.opened(broker, database, keys) as each:
         yield each

@@ -17,7 +17,7 @@ import msgspec
 
 from wms.bus.grouped_sends import GroupedSends
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import BrokerSettings, Kafka, OutgoingMessage, bearing
+from wms.bus.kafka import Kafka, KafkaSettings, OutgoingMessage, bearing
 from wms.bus.reader import Reader
 from wms.bus.topics import SHARED, Topic
 from wms.client.credential import UserCredential
@@ -66,10 +66,10 @@ class BrokerConnection:
                     raise
 
 
-class BrokerRequests:
+class KafkaRequests:
     """Sends requests to services over one broker connection, each with its user's token, and returns the answers."""
 
-    def __init__(self, settings: BrokerSettings, inbox: Topic, name: str) -> None:
+    def __init__(self, settings: KafkaSettings, inbox: Topic, name: str) -> None:
         """Make an object without a connection. `inbox` is the topic of the answers, `name` the Kafka client id of the connection."""
         self._settings = settings
         self._inbox = inbox

@@ -9,9 +9,9 @@ import psutil
 
 from tests.contract.embedded.test_supervisor import program
 from tests.waiting import eventually
+from wms.embedded.leftover_processes import members
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.supervisor import Supervisor
-from wms.embedded.sweep import members
 
 
 def lives(pid: int) -> bool:

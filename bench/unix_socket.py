@@ -11,20 +11,20 @@ import psutil
 
 from bench.measuring import Figures, run
 from bench.validity import InvalidError
-from wms.bus.kafka import BrokerSettings, Kafka, Reader
+from wms.bus.kafka import Kafka, KafkaSettings, Reader
 from wms.bus.topics import Topic
-from wms.embedded.broker import Broker
-from wms.embedded.isolation import NetworkIsolation, isolation
+from wms.embedded.kafka_broker import KafkaBroker
+from wms.embedded.network_namespace import NetworkIsolation, isolation
 
 BATCH, BYTES, TURN = 256, 500, 8
 """Messages of a batch, bytes of a message, batches of a turn."""
-TOPIC = Topic("wms.bench.door", 1, 1)
+TOPIC = Topic("wms.bench.unix_socket", 1, 1)
 
 
 class Way:
     """One way to a broker of its own."""
 
-    def __init__(self, broker: Broker, kafka: Kafka, reader: Reader) -> None:
+    def __init__(self, broker: KafkaBroker, kafka: Kafka, reader: Reader) -> None:
         self._broker = broker
         self._kafka = kafka
         self._reader = reader
@@ -52,9 +52,9 @@ class Way:
 async def way(isolate: NetworkIsolation | None) -> AsyncIterator[Way]:
     """Start a broker, and connect to it."""
     with tempfile.TemporaryDirectory(prefix="wms-bench-") as place:
-        async with Broker(Path(place), isolate=isolate) as broker:
+        async with KafkaBroker(Path(place), isolate=isolate) as broker:
             kafka = Kafka(
-                BrokerSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "bench"
+                KafkaSettings(bootstrap=broker.bootstrap, idempotent=False, fetch_wait_ms=0), "bench"
             )
             await kafka.start([TOPIC])
             reader = await kafka.reader(TOPIC.name)

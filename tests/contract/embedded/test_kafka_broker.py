@@ -19,12 +19,12 @@ from tests.conftest import skip_without_apache_kafka
 from tests.contract.embedded.topics import consume, make_topic
 from tests.waiting import eventually
 from wms.embedded.apache_kafka import ApacheKafka
-from wms.embedded.broker import Broker, cluster_id_of
+from wms.embedded.kafka_broker import KafkaBroker, cluster_id_of
 from wms.embedded.server import KafkaServer
 from wms.errors import Rejected
 
 BROKERS = [
-    pytest.param(Broker, id="embedded"),
+    pytest.param(KafkaBroker, id="embedded"),
     pytest.param(ApacheKafka, id="apache", marks=pytest.mark.kafka),
 ]
 
@@ -129,7 +129,10 @@ asyncio.run(main())
 
 @pytest.mark.parametrize(
     "kind",
-    [pytest.param(Broker, id="embedded"), pytest.param(ApacheKafka, id="apache", marks=pytest.mark.slow)],
+    [
+        pytest.param(KafkaBroker, id="embedded"),
+        pytest.param(ApacheKafka, id="apache", marks=pytest.mark.slow),
+    ],
 )
 async def test_ends_with_its_parent_however_that_dies(tmp_dir: Path, kind: type[KafkaServer]) -> None:
     if kind is ApacheKafka:

@@ -8,10 +8,10 @@ import pytest
 
 from tests.system.place import Place, owner, place
 from tests.waiting import eventually
-from wms.bus.kafka import BrokerSettings
+from wms.bus.kafka import KafkaSettings
 from wms.bus.topics import find
-from wms.client.broker_requests import BrokerRequests
 from wms.client.credential import UserCredential, decode
+from wms.client.kafka_requests import KafkaRequests
 from wms.errors import Rejected, Unavailable
 from wms.messages import queries, replies
 from wms.messages.commands import Selector
@@ -20,9 +20,9 @@ __all__ = ["owner", "place"]
 
 
 @contextlib.asynccontextmanager
-async def connected(place: Place) -> AsyncIterator[BrokerRequests]:
-    settings = BrokerSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
-    requests = BrokerRequests(settings, find(replies.GATEWAY_INBOX), "test")
+async def connected(place: Place) -> AsyncIterator[KafkaRequests]:
+    settings = KafkaSettings(bootstrap=place.broker.bootstrap, fetch_wait_ms=0, idempotent=False)
+    requests = KafkaRequests(settings, find(replies.GATEWAY_INBOX), "test")
     await requests.open(30)
     try:
         yield requests
@@ -35,7 +35,7 @@ def user(place: Place, owner: str) -> UserCredential:
 
 
 async def counted(
-    requests: BrokerRequests, whose: UserCredential, client: str, name: str = "one"
+    requests: KafkaRequests, whose: UserCredential, client: str, name: str = "one"
 ) -> replies.JobCounts:
     query = queries.CountJobs(query_id=name, client=client, selector=Selector(everything=True))
     return await requests.ask(
@@ -78,6 +78,6 @@ async def test_a_connection_that_breaks_is_opened_again_and_the_requests_are_sen
 
 
 async def test_without_a_broker_it_says_so() -> None:
-    requests = BrokerRequests(BrokerSettings(bootstrap="127.0.0.1:1"), find(replies.GATEWAY_INBOX), "test")
+    requests = KafkaRequests(KafkaSettings(bootstrap="127.0.0.1:1"), find(replies.GATEWAY_INBOX), "test")
     with pytest.raises(Unavailable, match="no broker"):
         await requests.open(0.5)

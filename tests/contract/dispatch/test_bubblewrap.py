@@ -16,7 +16,7 @@ import pytest
 
 from deploy.testbed.packages import SANDBOX, missing
 from tests.waiting import eventually
-from wms.dispatch.sandbox import PROCESSES, Sandbox
+from wms.dispatch.bubblewrap import PROCESSES, Bubblewrap
 from wms.errors import Unavailable
 
 LIMIT = 16_384
@@ -30,7 +30,7 @@ def skip_without_sandbox(tmp_path: Path) -> None:
         pytest.skip(
             f"SITES' MAPPING SCRIPTS NOT TESTED IN THEIR SANDBOX: this machine lacks {' '.join(lack)}"
         )
-    if fault := Sandbox(program(tmp_path, "true", name="probe")).fault():
+    if fault := Bubblewrap(program(tmp_path, "true", name="probe")).fault():
         pytest.skip(f"SITES' MAPPING SCRIPTS NOT TESTED IN THEIR SANDBOX: a program {fault}")
 
 
@@ -50,7 +50,7 @@ def _sandboxed(tmp_path: Path) -> None:
 async def run(
     place: Path, text: str, *, seconds: float = LONG, reads: tuple[Path, ...] = (), given: str = "", shell: str = "/bin/sh"
 ) -> str:  # fmt: skip
-    it = Sandbox(program(place, text, shell=shell), reads, seconds, LIMIT)
+    it = Bubblewrap(program(place, text, shell=shell), reads, seconds, LIMIT)
     return (await it.run(given)).decode()
 
 
@@ -204,8 +204,8 @@ async def test_a_program_gets_little_memory(tmp_path: Path) -> None:
 async def test_a_program_ends_with_the_process_that_runs_it(tmp_path: Path, marker: str) -> None:
     path = program(tmp_path, f"exec sleep {marker}")
     code = (
-        "import asyncio, pathlib, sys; from wms.dispatch.sandbox import Sandbox;"
-        " asyncio.run(Sandbox(pathlib.Path(sys.argv[1]), (), 100.0).run(''))"
+        "import asyncio, pathlib, sys; from wms.dispatch.bubblewrap import Bubblewrap;"
+        " asyncio.run(Bubblewrap(pathlib.Path(sys.argv[1]), (), 100.0).run(''))"
     )
     runner = subprocess.Popen([sys.executable, "-c", code, str(path)])
     try:
@@ -229,7 +229,7 @@ def test_who_is_not_root_has_the_same_sandbox(open_place: Path, monkeypatch: pyt
     """Of a user namespace of its own, where root needs none."""
     forks = "(for each in $(seq 200); do sleep 600 & echo started; done) 2>/dev/null"
     path = program(open_place, f"id -u; {forks}; echo y 2>/dev/null > /x || echo read-only")
-    sandbox = Sandbox(path, (), LONG, LIMIT)
+    sandbox = Bubblewrap(path, (), LONG, LIMIT)
     become: list[str] = []
     if os.geteuid() == 0:
         become = ["setpriv", "--reuid=61001", "--regid=61001", "--clear-groups", "--"]
@@ -249,23 +249,23 @@ async def test_without_bubblewrap_nothing_runs(tmp_path: Path, monkeypatch: pyte
     ran = tmp_path / "ran"
     path = program(tmp_path, f"touch {ran}")
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert "is never run without bubblewrap" in Sandbox(path).fault()
+    assert "is never run without bubblewrap" in Bubblewrap(path).fault()
     with pytest.raises(Unavailable, match="is never run without bubblewrap"):
-        await Sandbox(path).run("")
+        await Bubblewrap(path).run("")
     assert not ran.exists()
 
 
 def test_what_cannot_be_run_is_told_beforehand(tmp_path: Path) -> None:
     path = program(tmp_path, "true")
-    assert Sandbox(path).fault() == ""
-    assert "is to read what is missing" in Sandbox(path, (tmp_path / "none",)).fault()
+    assert Bubblewrap(path).fault() == ""
+    assert "is to read what is missing" in Bubblewrap(path, (tmp_path / "none",)).fault()
     path.chmod(0o644)
     assert not path.stat().st_mode & stat.S_IXUSR
-    assert "is no program" in Sandbox(path).fault()
-    assert "is no program" in Sandbox(tmp_path).fault()
+    assert "is no program" in Bubblewrap(path).fault()
+    assert "is no program" in Bubblewrap(tmp_path).fault()
 
 
 async def test_programs_run_side_by_side(tmp_path: Path) -> None:
     path = program(tmp_path, "cat")
-    said = await asyncio.gather(*(Sandbox(path, (), LONG).run(str(number)) for number in range(4)))
+    said = await asyncio.gather(*(Bubblewrap(path, (), LONG).run(str(number)) for number in range(4)))
     assert said == [b"0", b"1", b"2", b"3"]

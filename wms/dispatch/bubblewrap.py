@@ -35,7 +35,7 @@ _FIRST_UID, _UIDS = 61_184, 4_000
 """The first user id for programs in the sandbox, and how many follow. systemd uses the same range for its dynamic users."""
 
 
-class Sandbox(NamedTuple):
+class Bubblewrap(NamedTuple):
     """Runs one program of a site in a sandbox, each time for at most `seconds` seconds."""
 
     program: Path

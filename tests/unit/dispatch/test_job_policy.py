@@ -3,7 +3,15 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wms.dispatch.policy import COMMENT_LIMIT, VALUE_LIMIT, JobPolicy, attributes, comment, environment, of_ad
+from wms.dispatch.job_policy import (
+    COMMENT_LIMIT,
+    VALUE_LIMIT,
+    JobPolicy,
+    attributes,
+    comment,
+    environment,
+    of_ad,
+)
 
 POLICY = JobPolicy(
     vo="lhcb",

@@ -17,16 +17,16 @@ import msgspec
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import KafkaError
 
-from wms.bus.connection_settings import BrokerSettings
+from wms.bus.connection_settings import KafkaSettings
 from wms.bus.unix_socket import PORT, SCHEME, dial
-from wms.embedded.isolation import NetworkIsolation
+from wms.embedded.network_namespace import NetworkIsolation
 from wms.embedded.process import Child
 from wms.embedded.server import LOOPBACK, KafkaServer, settle_port
 from wms.embedded.sockets import remove_socket_directory, socket_directory
 from wms.errors import Rejected, Unavailable
 
 
-class Broker(KafkaServer):
+class KafkaBroker(KafkaServer):
     """The embedded Kafka broker. It loses all messages when it ends, and each start makes a cluster with a new id, so that clients notice.
 
     It lacks idempotent producers, transactions, a correct `ListOffsets` of the end, retention, new partitions of a topic, deletion of
@@ -169,10 +169,10 @@ async def cluster_id_of(server: KafkaServer) -> str | None:
     except OSError:
         return None
     writer.close()
-    return await _cluster_id(msgspec.convert(server.access, BrokerSettings))
+    return await _cluster_id(msgspec.convert(server.access, KafkaSettings))
 
 
-async def _cluster_id(settings: BrokerSettings) -> str | None:
+async def _cluster_id(settings: KafkaSettings) -> str | None:
     admin = AIOKafkaAdminClient(**settings.connection(), request_timeout_ms=2_000)
     try:
         await admin.start()
