@@ -128,6 +128,15 @@ class SystemCrashReport:
         )
 
 
+async def _under_way(client: Client) -> list[str]:
+    """Return the jobs that have not ended, with the reason for the latest change of their states."""
+    found = []
+    async for each in client.jobs(select(state=["live"])):
+        last = (await client.show(each.job_id)).history[-1]
+        found.append(f"job {each.job_id} is {each.state}: {last.reason} {last.text}")
+    return found
+
+
 class SystemCrashes:
     """One run over a testbed; the seed decides who dies where and after which time, and which jobs are killed."""
 
@@ -305,7 +314,7 @@ class SystemCrashes:
         """Let the services run: all jobs end, all agreements are over, and nothing stays in Slurm's lists."""
         deadline = time.monotonic() + OVER_WITHIN
         while await client.counts(select(state=["live"])):
-            assert time.monotonic() < deadline, await client.counts(select(everything=True))
+            assert time.monotonic() < deadline, await _under_way(client)
             await self._release(client)
             await asyncio.sleep(0.5)
         self.report.ended = dict(await client.counts(select(everything=True)))
