@@ -24,9 +24,9 @@ from wms.bus.reader import Reader
 from wms.bus.topics import site_inbox_of
 from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Report, Result
-from wms.messages.requests import MatchRequest
 from wms.messages.wire import encode
 from wms.runtime import clock
 from wms.site import Resource
@@ -176,7 +176,7 @@ class Load:
         self._asked.update((each, (turn, at)) for each, at in zip(ids, due, strict=True))
         payloads = [agent.request(each) for each in ids]
         keys = [agent.pilot_id.encode()] * len(ids)
-        await self._kafka.send_many(requests.TOPIC, keys, payloads, agent.headers)
+        await self._kafka.send_many(match_requests.TOPIC, keys, payloads, agent.headers)
         if self._reader is not None:
             self._reader.hurry()  # as agents do
 

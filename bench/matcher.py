@@ -28,7 +28,7 @@ from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
 from wms.lease import LeaseTerms
 from wms.matching.shares import GroupShare
-from wms.messages.requests import TOPIC, MatchRequest
+from wms.messages.match_requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock

@@ -11,14 +11,14 @@ from wms.messages import (
     ads,
     agreements,
     broker,
-    changes,
     commands,
     events,
+    match_requests,
     pilot_exchange,
     queries,
+    queue_changes,
     replies,
     reports,
-    requests,
     site_inbox,
 )
 
@@ -93,8 +93,8 @@ CHANNELS = (
         trust="what a site says of itself, until it expires",
     ),
     _shared(
-        requests,
-        requests.Request,
+        match_requests,
+        match_requests.Request,
         writers="job agent, or gateway for it",
         readers="matcher",
         bearer="pilot, of that pilot",
@@ -125,8 +125,8 @@ CHANNELS = (
         trust="nothing: tools take it as a sign to look again, and ask what is so",
     ),
     _shared(
-        changes,
-        changes.Change,
+        queue_changes,
+        queue_changes.Change,
         writers="job manager, matcher",
         readers="every matcher",
         trust="what a service signed, once and for five minutes, as a hint: jobs are claimed in Postgres "

@@ -20,13 +20,13 @@ from wms.bus.ad_topic import DISCOVERED, AdTopic
 from wms.bus.kafka import KafkaSettings
 from wms.discovery.address import Address, address, near
 from wms.discovery.admission import Asker, admits
+from wms.discovery.answer_cache import CacheLifetimes
 from wms.discovery.discovery import Discovery, DiscoveryLimits
 from wms.discovery.file import FileSource
 from wms.discovery.http import Web
-from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
+from wms.discovery.search import Bounds, Found
 from wms.discovery.server_answers import FoundElement
-from wms.discovery.walk import Bounds, Found
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
 from wms.runtime import clock

@@ -13,9 +13,9 @@ from services.gateway.service_requests import Desk, json_response
 from services.gateway.site_routes import OnePilot
 from wms.bus.kafka import bearing
 from wms.errors import Rejected
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Peeked, Report
-from wms.messages.requests import MatchRequest
 from wms.messages.wire import PAYLOAD_LIMIT, Codec
 
 MESSAGES_LIMIT: Final = 100
@@ -84,6 +84,6 @@ def _with_topics(batch: PilotMessageBatch, pilot_id: str) -> list[tuple[str, byt
             raise Rejected(
                 "NOT_ALLOWED", "a message is of another pilot", "send each pilot's under its token"
             )
-        topic = requests.TOPIC if isinstance(message, MatchRequest) else reports.TOPIC
+        topic = match_requests.TOPIC if isinstance(message, MatchRequest) else reports.TOPIC
         found.append((topic, each))
     return found

@@ -7,12 +7,12 @@ from typing import Final
 import msgspec
 
 from services.job_agent.gateway_connection import GatewayConnection, events
-from services.job_agent.held_credential import HeldCredential
+from services.job_agent.pilot_credential import HeldCredential
 from wms.auth.orders import PilotCredential
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId, PilotId
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Peeked, Report
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
 from wms.messages.wire import encode
 from wms.runtime.pilot_config import GatewayAccess

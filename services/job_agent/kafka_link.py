@@ -2,16 +2,16 @@
 
 import asyncio
 
-from services.job_agent.held_credential import HeldCredential
+from services.job_agent.pilot_credential import HeldCredential
 from wms.auth.orders import PilotCredential
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka, KafkaSettings
 from wms.bus.topics import site_inbox_of
 from wms.errors import Unavailable
 from wms.ids import AttemptId, PilotId
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Peeked, Report
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
 from wms.messages.wire import encode
 
@@ -87,7 +87,7 @@ class KafkaLink:
 
         Raise Unavailable if Kafka does not accept it within SEND_SECONDS or the connection is closed.
         """
-        await self._send(requests.TOPIC, encode(request))
+        await self._send(match_requests.TOPIC, encode(request))
 
     async def report(self, report: Report | Peeked) -> None:
         """Send a report, or a part of a payload's output. Return once Kafka has accepted it.

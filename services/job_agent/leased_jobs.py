@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-from services.job_agent.offered import DecodedOffer
+from services.job_agent.offered_job import DecodedOffer
 from services.job_agent.payload.run import Payload
 from wms.bounded_cache import BoundedCache
 from wms.ids import AttemptId

@@ -7,8 +7,8 @@ and the gateway each have an implementation; both pass the tests in `tests/servi
 from typing import Protocol
 
 from wms.ids import AttemptId
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Peeked, Report
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import ToAgent, TokenRenewal
 
 

@@ -9,13 +9,13 @@ import structlog
 
 from services.job_agent.leased_jobs import LeasedJobs
 from services.job_agent.link import AgentLink
-from services.job_agent.offered import DecodedOffer, read
+from services.job_agent.offered_job import DecodedOffer, read
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
 from services.job_agent.resource import describe
 from wms.errors import Unavailable
 from wms.ids import PilotId, RequestId
-from wms.messages.requests import SLOTS_LIMIT, MatchRequest
+from wms.messages.match_requests import SLOTS_LIMIT, MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.runtime.pilot_config import PilotConfig
 from wms.site import Told

@@ -8,9 +8,9 @@ from pathlib import Path
 import structlog
 
 from services.job_agent.agent import Agent
-from services.job_agent.chosen_link import chosen_link
 from services.job_agent.gateway_store import AttemptStores, opened_store
 from services.job_agent.link import AgentLink
+from services.job_agent.link_choice import chosen_link
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.gateway_access import gateway_of
 from services.job_agent.payload.image_runtime import ImageRuntime, find_runtime

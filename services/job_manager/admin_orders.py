@@ -10,11 +10,11 @@ from services.job_manager import (
     dead_letter_orders,
     pilot_orders,
     reservation_orders,
-    revoking,
+    revocation_orders,
     site_orders,
 )
-from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
+from services.job_manager.refusals import refuse
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import limit, share, submission
@@ -191,7 +191,7 @@ _RULES: dict[type[Any], Any] = {
     StartPilots: pilot_orders.start,
     StopPilots: pilot_orders.stop,
     CancelReservations: reservation_orders.cancel,
-    Revoke: revoking.carry_out,
+    Revoke: revocation_orders.carry_out,
     ReplayDeadLetters: dead_letter_orders.replay,
     DropDeadLetters: dead_letter_orders.drop,
 }

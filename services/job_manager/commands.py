@@ -4,8 +4,8 @@ from functools import partial
 from itertools import groupby
 
 from services.job_manager import admin_orders, audit_trail, job_orders
-from services.job_manager.answers import refuse
 from services.job_manager.maintenance.canaries import Canaries
+from services.job_manager.refusals import refuse
 from services.job_manager.submission import parameter_lists
 from services.job_manager.submission.accept import ReceivedSubmission, Submissions
 from services.job_manager.submission.submit_check import SubmitCheck

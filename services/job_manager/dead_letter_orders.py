@@ -49,7 +49,7 @@ def _check_all(named: tuple[int, ...], found: set[int]) -> None:
 async def skip(tx: Transaction, principal: Principal, order: SkipMessage, cluster_id: str) -> str:
     """Store an order to skip the next message of a partition of this Kafka cluster; return the new state in words.
 
-    `Skips` carries it out later, since a handler has no access to Kafka.
+    `SkipOrders` carries it out later, since a handler has no access to Kafka.
 
     Raises:
         Rejected: NOT_ALLOWED, NO_SUCH_PARTITION, or NOT_NEXT if another message comes next.

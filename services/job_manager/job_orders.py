@@ -7,13 +7,13 @@ from functools import partial
 import msgspec
 
 from services.job_manager import audit_trail
-from services.job_manager.answers import refuse
 from services.job_manager.dependants import Dependants
-from services.job_manager.editing import Editing, Moving
+from services.job_manager.edit_orders import EditOrder, Moving
 from services.job_manager.job_batch import JobBatch
+from services.job_manager.refusals import refuse
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
-from wms.db import block, selection, stopping, submission
+from wms.db import block, selection, stop_order, submission
 from wms.db.database import Transaction
 from wms.db.job_search import PageRequest
 from wms.db.submission import Taken
@@ -53,7 +53,7 @@ class _Order(msgspec.Struct, frozen=True):
 
     control: Control
     source: str
-    editing: Editing | None = None
+    editing: EditOrder | None = None
 
     def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
         """Return what the order does to one job.
@@ -115,7 +115,7 @@ async def _carry_out(
     tx: Transaction, principal: Principal, control: Control, segments: tuple[int, ...]
 ) -> replies.Controlled:
     _check(control)
-    editing = Editing.of(principal, control, segments)
+    editing = EditOrder.of(principal, control, segments)
     done = _Done()
     selector = await selection.of_submission(tx, principal.owner, control.selector)
     control = msgspec.structs.replace(control, selector=selector)
@@ -217,11 +217,13 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
     moved = ((found.job_id, dependants.codes.get(found.job_id, "")) for found, _ in moving)
     await dependants.let_go(tx, order.control.action, (([(job_id, job_id)], code) for job_id, code in moved))
     for stop, jobs in stops.items():
-        stop_order = StopOrder(order.source, order.control.reason)
-        await stopping.order(tx, jobs, stop, stop_order)
+        by = StopOrder(order.source, order.control.reason)
+        await stop_order.order(tx, jobs, stop, by)
 
 
-async def _edited(tx: Transaction, ledger: JobBatch, moving: Moving, editing: Editing, done: _Done) -> Moving:
+async def _edited(
+    tx: Transaction, ledger: JobBatch, moving: Moving, editing: EditOrder, done: _Done
+) -> Moving:
     """Edit the jobs, and note in `done` those that cannot be edited. Return the moves of the others."""
     jobs = {found.job_id: found for found, _ in moving}
     left, refused = await editing.apply(tx, ledger, moving)

@@ -6,11 +6,11 @@ from functools import partial
 from services.job_manager.commands import Commands, SubmissionPreparation, on_refused
 from services.job_manager.config import Config
 from services.job_manager.dependencies import Dependencies
-from services.job_manager.maintenance.broker_orders import BrokerOrders
+from services.job_manager.maintenance.broker_reminders import BrokerReminders
 from services.job_manager.maintenance.housekeeping import Housekeeping
 from services.job_manager.maintenance.lease_sweeper import LeaseSweeper
 from services.job_manager.maintenance.retention import Retention
-from services.job_manager.maintenance.skips import Skips
+from services.job_manager.maintenance.skip_orders import SkipOrders
 from services.job_manager.maintenance.usage_rollup import UsageRollup
 from services.job_manager.maintenance.wait_reasons import WaitReasons
 from services.job_manager.queries.answer import Queries
@@ -27,7 +27,7 @@ from wms.messages import commands, reports
 from wms.messages import queries as asked
 from wms.runtime import clock
 from wms.runtime.host import Host
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 
 QUERY_SECONDS = 10.0
 """The time limit, in seconds, for answering a query. Other queries of its partition wait meanwhile."""
@@ -57,7 +57,7 @@ def _take_commands(host: Host, config: Config, waiting_quota: WaitingQuota) -> N
         admit=Rates(config.submissions, time.monotonic, clock.now).admit,
     )  # fmt: skip
     host.every("canaries", 1.0, partial(taking.canaries.look, host.patient_db))
-    host.every("skips", 1.0, Skips(host.patient_db, host.kafka, partial(_sender, host.verifier)).look)
+    host.every("skips", 1.0, SkipOrders(host.patient_db, host.kafka, partial(_sender, host.verifier)).look)
 
 
 def _sender(verifier: Verifier, token: str) -> Principal | None:
@@ -90,12 +90,12 @@ def _watch_leases_and_dependencies(host: Host, config: Config) -> None:
     dependencies = Dependencies(host.patient_db)
     host.every("dependencies", 1.0, dependencies.look)
     host.every("idle-dependencies", 60.0, dependencies.forget_idle)
-    host.every("broker-orders", 2.0, BrokerOrders(host.patient_db).look)
+    host.every("broker-orders", 2.0, BrokerReminders(host.patient_db).look)
 
 
 def _look_why_queues_wait(host: Host) -> None:
-    newcomers = Newcomers(host.slices, over_sketches=True)
-    host.every("reasons", 2.0, WaitReasons(host.patient_db, newcomers).look)
+    long_queues = LongQueueParsing(host.slices, over_sketches=True)
+    host.every("reasons", 2.0, WaitReasons(host.patient_db, long_queues).look)
 
 
 def _clean_up(host: Host, config: Config) -> None:

@@ -24,9 +24,9 @@ from wms.db.database import GONE, RETRIED, Database
 from wms.ids import JobId, TaskQueueId, beyond, joined
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitKey
-from wms.messages.changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
+from wms.messages.queue_changes import TOPIC, Change, Entered, JobsEntered, Left, Opened, RulesChanged
 from wms.queue_index.index import QueueIndex
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 
 log = structlog.get_logger()
 
@@ -42,15 +42,15 @@ class IndexSync:
         kafka: Kafka,
         index: QueueIndex,
         notices: Notices,
-        newcomers: Newcomers | None = None,
+        long_queues: LongQueueParsing | None = None,
     ) -> None:
         """Take the database, the Kafka client and the empty index. `notices` verifies the signatures of services.
 
-        `newcomers` parses new queues with long requirements before they are added. If it is None, all queues are added at once.
+        `long_queues` parses new queues with long requirements before they are added. If it is None, all queues are added at once.
         """
         self._db = db
         self._index = index
-        self._newcomers = newcomers
+        self._long_queues = long_queues
         topic = next(each for each in SHARED if each.name == TOPIC)
         self.on_rules_changed: Callable[[], None] = lambda: None
         """A function that is called when shares or limits have changed in the database."""
@@ -143,13 +143,13 @@ class IndexSync:
 
     def _is_put_off(self, tq_id: TaskQueueId, requirements: Requirements) -> bool:
         """Defer a new queue whose requirements take long to parse. Return whether it was deferred."""
-        if self._newcomers is None or tq_id in self._index:
+        if self._long_queues is None or tq_id in self._index:
             return False
-        return self._newcomers.put_if_long(tq_id, requirements)
+        return self._long_queues.put_if_long(tq_id, requirements)
 
     @property
     def _put_off(self) -> set[TaskQueueId]:
-        return self._newcomers.queue_ids() if self._newcomers is not None else set()
+        return self._long_queues.queue_ids() if self._long_queues is not None else set()
 
     async def catch_up(self, tq_ids: Sequence[TaskQueueId]) -> None:
         """Read the waiting jobs of queues that were parsed in the background and are now in the index."""
@@ -181,8 +181,8 @@ class IndexSync:
         put_off = self._put_off
         async with self._db.transaction() as tx:
             counts = await job.count_waiting(tx)
-        if self._newcomers is not None:
-            self._newcomers.drop(put_off - counts.keys())
+        if self._long_queues is not None:
+            self._long_queues.drop(put_off - counts.keys())
         known = (before.keys() | counts.keys()) - put_off
         differing = [tq_id for tq_id in known if before.get(tq_id, 0) != counts.get(tq_id, 0)]
         if differing:

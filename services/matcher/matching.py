@@ -21,12 +21,12 @@ from wms.db.claim import Claim, Claimed
 from wms.db.database import Transaction
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
-from wms.jobdesc.offering import OFFER_LIMIT
+from wms.jobdesc.offer_size import OFFER_LIMIT
 from wms.lease import LeaseTerms
 from wms.matching.binding import is_bound
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer, inbox
 from wms.queue_index.index import Pick, QueueIndex
 from wms.site import Resource

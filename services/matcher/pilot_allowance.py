@@ -14,7 +14,7 @@ from wms.db import pilot
 from wms.db.database import Database, Transaction
 from wms.db.pilot import PilotAllowance
 from wms.ids import PilotId
-from wms.messages.requests import SLOTS_LIMIT
+from wms.messages.match_requests import SLOTS_LIMIT
 
 AHEAD_PER_JOB = 4
 """How many more unaccepted offers a pilot may have for each job that it has done."""

@@ -7,7 +7,7 @@ import structlog
 from services.matcher.index_sync import IndexSync
 from wms.db.database import GONE, RETRIED
 from wms.ids import TaskQueueId
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 
 log = structlog.get_logger()
 
@@ -20,14 +20,14 @@ class QueueParsing:
 
     name = "queue-learning"
 
-    def __init__(self, feed: IndexSync, newcomers: Newcomers) -> None:
+    def __init__(self, feed: IndexSync, long_queues: LongQueueParsing) -> None:
         self._feed = feed
-        self._newcomers = newcomers
+        self._long_queues = long_queues
 
     async def run(self) -> None:
         """Parse and add the deferred task queues, until cancelled."""
         while True:
-            await self._newcomers.wait()
+            await self._long_queues.wait()
             await self.learn(CATCH_UP_SECONDS)
 
     async def learn(self, seconds: float) -> None:
@@ -37,8 +37,8 @@ class QueueParsing:
         """
         until = time.monotonic() + seconds
         added: list[TaskQueueId] = []
-        while self._newcomers and time.monotonic() < until:
-            found = await self._newcomers.prepare_next()
+        while self._long_queues and time.monotonic() < until:
+            found = await self._long_queues.prepare_next()
             if found is not None and self._feed.add_or_leave_out(found.tq_id, found.requirements):
                 added.append(found.tq_id)
         try:

@@ -21,11 +21,11 @@ from services.matcher.queue_stats import QueueStatsWriter
 from wms.bus.consumer import ConsumerSettings
 from wms.db.database import Database
 from wms.messages import ads as ad_messages
-from wms.messages import requests
+from wms.messages import match_requests
 from wms.queue_index.index import QueueIndex
 from wms.runtime.every import Every
 from wms.runtime.host import Host
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 
 ADS_SECONDS = 2.0
 """The greatest number of seconds until the matcher uses a new ad."""
@@ -44,8 +44,8 @@ async def build(host: Host, config: Config) -> None:
     index = QueueIndex(law=config.matching.draw)
     gate = LimitGate(index, time.monotonic)
     rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
-    newcomers = Newcomers(host.slices)
-    feed = IndexSync(host.db, host.kafka, index, host.notices, newcomers)
+    long_queues = LongQueueParsing(host.slices)
+    feed = IndexSync(host.db, host.kafka, index, host.notices, long_queues)
     elements = ads.Elements(host.db, index)
     await feed.load()
     await elements.refresh()
@@ -54,7 +54,7 @@ async def build(host: Host, config: Config) -> None:
     gc.freeze()
     matching = _match(host, config, index, gate, rules)
     _keep_ads(host, elements)
-    _follow_queues(host, feed, newcomers)
+    _follow_queues(host, feed, long_queues)
     _offer(host, matching, feed)
     feed.on_opened = gate.open
     feed.on_rules_changed = partial(_wake, await _follow_rules(host, index, rules))
@@ -69,7 +69,7 @@ def _match(host: Host, config: Config, index: QueueIndex, gate: LimitGate, rules
         index, gate, config.lease, retry, np.random.default_rng(), pilots=pilots, is_shared=rules.is_shared
     )
     host.consume(
-        "requests", requests.TOPIC, requests.Request, matching.handle,
+        "requests", match_requests.TOPIC, match_requests.Request, matching.handle,
         policy=ConsumerSettings(lanes=2),
         is_urgent=True,
     )  # fmt: skip
@@ -102,13 +102,13 @@ def _keep_ads(host: Host, elements: ads.Elements) -> None:
     host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
 
 
-def _follow_queues(host: Host, feed: IndexSync, newcomers: Newcomers) -> None:
+def _follow_queues(host: Host, feed: IndexSync, long_queues: LongQueueParsing) -> None:
     """Add the loops that keep the index equal to the waiting jobs."""
     host.add(feed)
-    host.add(QueueParsing(feed, newcomers))
+    host.add(QueueParsing(feed, long_queues))
     host.every("reconcile", 30.0, feed.reconcile)
     host.show_probes("matcher.queue-feed", feed.inbox)
-    host.show("queues_put_off", lambda: len(newcomers))
+    host.show("queues_put_off", lambda: len(long_queues))
     host.show("changes_refused", lambda: feed.inbox.passed_over)
 
 

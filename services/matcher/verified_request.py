@@ -5,7 +5,7 @@ import msgspec
 from wms.auth.principal import Principal
 from wms.ids import PilotId, RequestId
 from wms.matching.binding import restrained
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.site import Resource
 
 

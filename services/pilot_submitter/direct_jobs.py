@@ -34,9 +34,9 @@ from wms.dispatch.direct import DirectDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId, InstanceId, PilotId, ReportId, RequestId
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Report
-from wms.messages.requests import MatchRequest
 from wms.messages.wire import encode
 from wms.runtime import clock
 from wms.transfer import open_store
@@ -176,7 +176,7 @@ class DirectJobs:
             resource=job.offers,
             again=last is not None,
         )
-        await self._sender.send(requests.TOPIC, job.pilot_id, encode(request), self._token(job))
+        await self._sender.send(match_requests.TOPIC, job.pilot_id, encode(request), self._token(job))
 
     async def _report(self, job: DirectJob, **parts: object) -> None:
         report = Report(

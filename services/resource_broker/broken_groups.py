@@ -7,7 +7,7 @@ are stopped and held. The broker's next step then holds the rest of the group.
 from collections.abc import Sequence
 
 from wms.broker.placement import PlacementFault
-from wms.db import coallocation, job, placement, stopping
+from wms.db import coallocation, job, placement, stop_order
 from wms.db.coallocation import TornGroup
 from wms.db.database import Database, Transaction
 from wms.db.placement import Placement, PlacementFailure
@@ -44,7 +44,7 @@ class BrokenGroups:
         for each in groups:
             running = [jobs[JobId(one)] for one in each.job_ids if _runs(jobs.get(JobId(one)))]
             if running:
-                await stopping.order(tx, running, "hold", StopOrder(SOURCE, _why(each)))
+                await stop_order.order(tx, running, "hold", StopOrder(SOURCE, _why(each)))
 
 
 def _runs(found: Job | None) -> bool:

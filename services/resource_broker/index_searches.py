@@ -11,8 +11,8 @@ from wms.bounded_cache import BoundedCache
 from wms.discovery.address import address
 from wms.discovery.admission import Asker, admits
 from wms.discovery.discovery import Discovery
+from wms.discovery.search import Found
 from wms.discovery.server_answers import FoundElement
-from wms.discovery.walk import Found
 from wms.ids import CeId, Identity, JobId
 
 Servers: TypeAlias = tuple[str, ...]

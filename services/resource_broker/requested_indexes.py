@@ -16,11 +16,11 @@ from typing import NamedTuple
 from services.resource_broker.config import RequestedIndexSettings
 from services.resource_broker.index_searches import IndexSearches, KnownElements, Servers
 from wms.discovery.address import WEB, address
+from wms.discovery.answer_cache import CacheLifetimes
 from wms.discovery.discovery import Discovery, DiscoveryLimits
 from wms.discovery.http import Web
-from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
-from wms.discovery.walk import Bounds
+from wms.discovery.search import Bounds
 from wms.errors import Rejected
 from wms.ids import Identity, JobId
 from wms.web import WebIdentity

@@ -7,7 +7,7 @@ import pytest
 from wms.db import ce_state
 from wms.db.database import Database, Transaction
 from wms.ids import CeId
-from wms.messages import changes, events
+from wms.messages import events, queue_changes
 from wms.provisioning.health import AVOIDED, ElementHealth, Event, HealthChange, HealthPolicy
 
 ONE, SITE = CeId("A", "one"), CeId("A", "")
@@ -63,7 +63,7 @@ async def test_everybody_is_told_and_matchers_only_of_what_is_avoided(db: Databa
         async with db.transaction() as tx:
             await moved(tx, ONE, event)
         assert (events.TOPIC, "element-state") in posted
-        assert ((changes.TOPIC, "rules-changed") in posted) == is_for_matchers, event
+        assert ((queue_changes.TOPIC, "rules-changed") in posted) == is_for_matchers, event
 
 
 async def test_an_element_is_as_its_site_where_that_is_avoided() -> None:

@@ -9,9 +9,9 @@ import pytest
 from tests.waiting import eventually
 from wms.db.database import Database, Parcel, StatementTimeout, Transaction
 from wms.errors import Rejected, Unavailable
-from wms.messages import changes
+from wms.messages import queue_changes
 
-SAID = changes.RulesChanged()
+SAID = queue_changes.RulesChanged()
 
 
 class FaultError(Exception):
@@ -98,7 +98,7 @@ async def test_what_waits_for_the_commit_is_called_after_it_and_not_without(db: 
 
 async def test_a_message_that_is_too_large_is_rejected_as_it_is_sent(tx: Transaction) -> None:
     with pytest.raises(Rejected):
-        tx.send("t", "k", changes.Left(job_ids=tuple(range(10**15, 10**15 + 100_000))))  # type: ignore[arg-type]  # plain numbers
+        tx.send("t", "k", queue_changes.Left(job_ids=tuple(range(10**15, 10**15 + 100_000))))  # type: ignore[arg-type]  # plain numbers
 
 
 async def test_how_many_rows_a_statement_touched_is_told(tx: Transaction) -> None:

@@ -16,7 +16,7 @@ from wms.db.job import JobMove
 from wms.ids import JobId, TaskQueueId
 from wms.job.job import Action, StopOrder, ordered
 from wms.job.state import State
-from wms.messages import changes, events
+from wms.messages import events, queue_changes
 
 
 async def test_ids_follow_each_other_and_are_nobody_elses(the_world: World) -> None:
@@ -80,7 +80,7 @@ async def moved(the_world: World, action: Action, *job_ids: JobId) -> None:
 async def test_a_move_writes_state_and_history_and_tells_everybody(the_world: World) -> None:
     one, two = await the_world.submitted(2)
     the_world.take(events.TOPIC)
-    the_world.take(changes.TOPIC)
+    the_world.take(queue_changes.TOPIC)
     await moved(the_world, "hold", one, two)
     assert await the_world.state(one) == "Held"
     assert (await the_world.history(one))[-1] == "Held"
@@ -88,7 +88,7 @@ async def test_a_move_writes_state_and_history_and_tells_everybody(the_world: Wo
     assert [row["source"] for row in rows] == ["a test"]
     facts = [json.loads(each) for each in the_world.take(events.TOPIC)]
     assert sorted(each["job_id"] for fact in facts for each in fact["events"]) == [one, two]
-    (left,) = [json.loads(each) for each in the_world.take(changes.TOPIC)]
+    (left,) = [json.loads(each) for each in the_world.take(queue_changes.TOPIC)]
     assert (left["type"], left["job_ids"]) == ("left", [one, two])
 
 

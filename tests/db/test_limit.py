@@ -15,7 +15,7 @@ from wms.db.database import Database, Transaction
 from wms.db.limit import Allowed
 from wms.ids import CeId, JobId
 from wms.matching.limits import Count, LimitKey, LimitRule, all_jobs
-from wms.messages import changes
+from wms.messages import queue_changes
 
 ANN, BOB = LimitKey("A", "", "owner", "ann"), LimitKey("A", "", "owner", "bob")
 FILE = LimitRule(site="A", attribute="owner", value="ann", most=3)
@@ -27,7 +27,10 @@ async def told(db: Database) -> AsyncIterator[list[dict[str, object]]]:
     """Yield what matchers are told."""
     found: list[dict[str, object]] = []
     db.on_posted = lambda parcels: found.extend(
-        json.loads(payload) for each in parcels if each.topic == changes.TOPIC for payload in each.payloads
+        json.loads(payload)
+        for each in parcels
+        if each.topic == queue_changes.TOPIC
+        for payload in each.payloads
     )
     yield found
 

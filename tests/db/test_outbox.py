@@ -2,7 +2,7 @@
 
 from wms.db import outbox
 from wms.db.database import Database, Parcel, Transaction
-from wms.messages import changes
+from wms.messages import queue_changes
 
 
 async def send(db: Database, *topics: str) -> list[Parcel]:
@@ -10,7 +10,7 @@ async def send(db: Database, *topics: str) -> list[Parcel]:
     db.on_posted = posted.extend
     async with db.transaction() as tx:
         for topic in topics:
-            tx.send(topic, f"key of {topic}", changes.RulesChanged())
+            tx.send(topic, f"key of {topic}", queue_changes.RulesChanged())
     return posted
 
 

@@ -7,7 +7,7 @@ from wms.db import share
 from wms.db.database import Database, Parcel, Transaction
 from wms.db.share import SourcedShare
 from wms.matching.shares import GroupShare, VoGroup
-from wms.messages import changes
+from wms.messages import queue_changes
 
 G: VoGroup = ("v", "g")
 FILE, SET = GroupShare(job_share=100.0), GroupShare(job_share=7.0, job_sharing=True)
@@ -46,7 +46,7 @@ async def test_matchers_are_told_of_a_file_only_if_it_is_news(
     db.on_posted = posted.extend
     async with db.transaction() as tx:
         await share.replace_configured(tx, shares)
-    assert [each.topic for each in posted] == ([changes.TOPIC] if is_news else [])
+    assert [each.topic for each in posted] == ([queue_changes.TOPIC] if is_news else [])
 
 
 async def test_who_asks_acts_for_others_where_the_group_shares_its_jobs(tx: Transaction) -> None:

@@ -13,7 +13,7 @@ from wms.db.database import Database, Transaction
 from wms.db.task_queue import IDS_IN_A_MESSAGE
 from wms.ids import JobId, TaskQueueId
 from wms.matching.grouping import Requirements, key
-from wms.messages import changes
+from wms.messages import queue_changes
 
 WANTED = asks(sites=("A",), tags=("gpu",), requirements="other.a > 1")
 
@@ -87,7 +87,7 @@ async def test_a_queue_that_a_job_is_about_to_enter_is_not_removed(db: Database)
 async def told(db: Database, tell: object) -> list[dict[str, object]]:
     payloads: list[bytes] = []
     db.on_posted = lambda parcels: payloads.extend(
-        payload for each in parcels if each.topic == changes.TOPIC for payload in each.payloads
+        payload for each in parcels if each.topic == queue_changes.TOPIC for payload in each.payloads
     )
     async with db.transaction() as tx:
         tell(tx)  # type: ignore[operator]  # a function of the transaction
@@ -105,7 +105,7 @@ async def test_matchers_are_told_what_enters_by_queue_and_priority(db: Database)
 @pytest.mark.parametrize("count", [1, IDS_IN_A_MESSAGE, IDS_IN_A_MESSAGE + 1])
 async def test_what_leaves_is_told_in_messages_of_a_bounded_size(db: Database, count: int) -> None:
     messages = await told(db, lambda tx: task_queue.tell_left(tx, [JobId(n) for n in range(count)]))
-    left = [msgspec.convert(each, changes.Left).job_ids for each in messages]
+    left = [msgspec.convert(each, queue_changes.Left).job_ids for each in messages]
     assert [job_id for ids in left for job_id in ids] == list(range(count))
     assert max(map(len, left)) <= IDS_IN_A_MESSAGE
     assert len(left) == -(-count // IDS_IN_A_MESSAGE)

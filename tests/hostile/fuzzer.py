@@ -18,7 +18,17 @@ from wms.auth.token import Claims
 from wms.bus.topics import find
 from wms.embedded.keys_and_tokens import VO
 from wms.errors import Unavailable
-from wms.messages import ads, changes, commands, events, queries, replies, reports, requests, site_inbox
+from wms.messages import (
+    ads,
+    commands,
+    events,
+    match_requests,
+    queries,
+    queue_changes,
+    replies,
+    reports,
+    site_inbox,
+)
 
 OWNER, SITE, PILOT = "fuzzer", "Mordor", "p-00000000000f0220"
 TICK_SECONDS = 0.25
@@ -64,11 +74,11 @@ class Fuzzer:
             commands.TOPIC: "user",
             queries.TOPIC: "user",
             ads.TOPIC: "site",
-            requests.TOPIC: "pilot",
+            match_requests.TOPIC: "pilot",
             reports.TOPIC: "pilot",
             inbox: "user",
             agents: "user",
-            **({events.TOPIC: "user", changes.TOPIC: "user"} if internal else {}),
+            **({events.TOPIC: "user", queue_changes.TOPIC: "user"} if internal else {}),
         }
         names = {each: each for each in self._sender} | {
             "wms.user.owner.inbox": inbox,

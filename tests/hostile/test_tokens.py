@@ -9,7 +9,7 @@ from tests.waiting import eventually
 from wms.auth.token import Claims
 from wms.embedded.keys_and_tokens import VO
 from wms.ids import CommandId, PilotId, RequestId
-from wms.messages import ads, commands, replies, requests
+from wms.messages import ads, commands, match_requests, replies
 from wms.site import Resource
 
 REQUESTS = 5_000
@@ -60,14 +60,14 @@ async def test_a_pilot_that_is_not_there_gets_no_jobs_however_often_it_asks(
     token = target.token(claims)
     resource = Resource(setup="default", vo=VO, cpu_time=10**6, processors=1, memory_mb=10**5)
     asked = [
-        requests.MatchRequest(
+        match_requests.MatchRequest(
             request_id=RequestId(f"r-{n}"), pilot_id=PilotId(NOBODY), resource=resource, slots=64
         )
         for n in range(REQUESTS)
     ]
     async with innocent.beside():
         for begin in range(0, REQUESTS, 250):
-            await target.send(requests.TOPIC, asked[begin : begin + 250], token)
+            await target.send(match_requests.TOPIC, asked[begin : begin + 250], token)
     pilots = await innocent.client.pilots(ended=True)
     assert NOBODY not in {each.pilot_id for each in pilots}
 

@@ -40,8 +40,8 @@ from wms.lease import LeaseTerms
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Report, Result, Usage
-from wms.messages.requests import MatchRequest
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
 from wms.site import Resource, Told

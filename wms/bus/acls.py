@@ -15,7 +15,7 @@ from aiokafka.protocol.admin import CreateAclsRequest
 
 from wms.bus.connection_settings import KafkaSettings
 from wms.errors import Rejected, Unavailable
-from wms.messages import ads, commands, events, queries, replies, reports, requests, site_inbox
+from wms.messages import ads, commands, events, match_requests, queries, replies, reports, site_inbox
 
 Operation = Literal["Create", "Read", "Write"]
 
@@ -70,7 +70,7 @@ def of_advertiser(principal: str) -> list[AccessRule]:
 def of_pilots(principal: str, site: str) -> list[AccessRule]:
     """Return the access rules for the pilots of a site, which connect as `principal`. `site` is the name of the site."""
     return [
-        AccessRule(principal, ("Write",), (requests.TOPIC, reports.TOPIC)),
+        AccessRule(principal, ("Write",), (match_requests.TOPIC, reports.TOPIC)),
         AccessRule(principal, INBOX, (site_inbox.inbox(site),)),
     ]
 

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from wms.bus.ad_topic import AdTopic
     from wms.discovery.address import Address
     from wms.discovery.admission import Asker
+    from wms.discovery.search import Found, Visit
     from wms.discovery.server_answers import FoundElement
-    from wms.discovery.walk import Found, Visit
     from wms.glue.quantity import Quantity
 
 DISCOVERY = Group("Discovery", sort_key=20)

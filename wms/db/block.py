@@ -24,7 +24,7 @@ from wms.job.block import Block, Moved, Range
 from wms.job.job import Steps
 from wms.job.state import State
 from wms.jobdesc.array import filler
-from wms.messages import changes, events
+from wms.messages import events, queue_changes
 from wms.messages.commands import Selector
 
 SQL = load(__file__)
@@ -295,7 +295,7 @@ async def _tell_matchers(tx: Transaction, moved: Sequence[tuple[Block, Block]]) 
     """Tell the matchers which jobs left the task queues, then which entered. A job that waits again is in both messages."""
     gone = [(after.first, after.last) for before, after in moved if before.state is State.WAITING]
     if gone:
-        tx.send(changes.TOPIC, "", changes.Left(job_ids=(), ranges=joined(gone)))
+        tx.send(queue_changes.TOPIC, "", queue_changes.Left(job_ids=(), ranges=joined(gone)))
     come = [after for _, after in moved if after.state is State.WAITING]
     if come:
         await task_queue.keep(tx, (each.tq_id for each in come))

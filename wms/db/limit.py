@@ -19,8 +19,8 @@ from wms.db.share import tell_changed
 from wms.db.sql import load
 from wms.ids import CeId, Epoch, JobId, TaskQueueId
 from wms.matching.limits import Count, Counts, Kind, LimitKey, LimitRule, all_jobs
-from wms.messages import changes
 from wms.messages import limits as limited
+from wms.messages import queue_changes
 
 SQL = load(__file__)
 
@@ -202,11 +202,11 @@ async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
         return
     rows = await tx.fetch(SQL["give_back"], list(ended), list(ended.values()))
     if rows:
-        tx.send(changes.TOPIC, "", _opened(_key(row) for row in rows))
+        tx.send(queue_changes.TOPIC, "", _opened(_key(row) for row in rows))
 
 
-def _opened(keys: Iterable[LimitKey]) -> changes.Opened:
-    return changes.Opened(keys=tuple(limited.Key(*key) for key in keys))
+def _opened(keys: Iterable[LimitKey]) -> queue_changes.Opened:
+    return queue_changes.Opened(keys=tuple(limited.Key(*key) for key in keys))
 
 
 async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
@@ -241,7 +241,7 @@ async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
     columns = dense([(*place, *ads[place]) for place in places], 7)
     rows = await tx.fetch(SQL["advertise"], *columns)
     if opened := tuple(all_jobs(row["site"], row["ce"]) for row in rows):
-        tx.send(changes.TOPIC, "", _opened(opened))
+        tx.send(queue_changes.TOPIC, "", _opened(opened))
 
 
 async def end_ads(tx: Transaction, places: Collection[CeId]) -> None:

@@ -9,7 +9,7 @@ from wms.auth.principal import Principal
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.matching.shares import GroupShare, VoGroup
-from wms.messages import changes
+from wms.messages import queue_changes
 
 SQL = load(__file__)
 
@@ -86,4 +86,4 @@ async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
 
 def tell_changed(tx: Transaction) -> None:
     """Send the matchers a message that shares or limits changed, so that they read them again."""
-    tx.send(changes.TOPIC, "", changes.RulesChanged())
+    tx.send(queue_changes.TOPIC, "", queue_changes.RulesChanged())

@@ -12,7 +12,7 @@ from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId
 from wms.matching.grouping import Requirements
-from wms.messages import changes
+from wms.messages import queue_changes
 
 SQL = load(__file__)
 
@@ -72,13 +72,17 @@ def tell_entered(tx: Transaction, entering: Sequence[Entering]) -> None:
         for tq_id, priority, job_id in entering[start : start + IDS_IN_A_MESSAGE]:
             groups.setdefault((tq_id, priority), []).append(job_id)
         levels = tuple((*queue_and_priority, tuple(ids)) for queue_and_priority, ids in groups.items())
-        tx.send(changes.TOPIC, "", changes.JobsEntered(levels=levels))
+        tx.send(queue_changes.TOPIC, "", queue_changes.JobsEntered(levels=levels))
 
 
 def tell_left(tx: Transaction, job_ids: Sequence[JobId]) -> None:
     """Send the matchers messages on jobs that no longer wait."""
     for start in range(0, len(job_ids), IDS_IN_A_MESSAGE):
-        tx.send(changes.TOPIC, "", changes.Left(job_ids=tuple(job_ids[start : start + IDS_IN_A_MESSAGE])))
+        tx.send(
+            queue_changes.TOPIC,
+            "",
+            queue_changes.Left(job_ids=tuple(job_ids[start : start + IDS_IN_A_MESSAGE])),
+        )
 
 
 def tell_swept(
@@ -89,10 +93,10 @@ def tell_swept(
     swept: tuple[int, int],
 ) -> None:
     """Send the matchers a message on a range of jobs of an array that begin to wait. `swept` is their first and last id."""
-    entered = changes.Entered(
+    entered = queue_changes.Entered(
         tq_id=tq_id, requirements=requirements, user_priority=user_priority, job_ids=(), ranges=(swept,)
     )
-    tx.send(changes.TOPIC, "", entered)
+    tx.send(queue_changes.TOPIC, "", entered)
 
 
 async def remove_long_empty(tx: Transaction, idle_seconds: float) -> int:

@@ -16,11 +16,11 @@ from typing import Literal, NamedTuple, Self
 import msgspec
 
 from wms.discovery.address import Address
-from wms.discovery.memory import CacheLifetimes, Memory, Recalled
+from wms.discovery.answer_cache import AnswerCache, CacheLifetimes, Recalled
 from wms.discovery.parallelism import Parallelism
 from wms.discovery.port import Source
+from wms.discovery.search import Bounds, Found, Search
 from wms.discovery.server_answers import ServerAnswer
-from wms.discovery.walk import Bounds, Found, Walk
 from wms.errors import Rejected, Unavailable
 
 
@@ -64,7 +64,7 @@ class Discovery:
         self._sources = sources
         self._pace = pace or DiscoveryLimits()
         self._bounds = bounds or Bounds()
-        self._memory = Memory(terms or CacheLifetimes(), rng or random.Random().random)
+        self._memory = AnswerCache(terms or CacheLifetimes(), rng or random.Random().random)
         self._clock = clock
         self._lanes = Parallelism(
             self._pace.servers_at_once, self._pace.slow_servers_at_once, self._pace.slow_after_seconds
@@ -93,7 +93,7 @@ class Discovery:
 
         The search ends after at most `whole_seconds` of its limits, and returns what was found by then.
         """
-        return await _Finding(self, Walk(self._bounds), self._pace).run(roots)
+        return await _Finding(self, Search(self._bounds), self._pace).run(roots)
 
     def recall(self, key: str) -> Recalled:
         """Return what is remembered of the server with this address key: its last answer, or why it failed. The state says whether to ask it now."""
@@ -132,7 +132,7 @@ class Discovery:
 class _Finding:
     """One search for elements, on behalf of one caller."""
 
-    def __init__(self, discovery: Discovery, walk: Walk, pace: DiscoveryLimits) -> None:
+    def __init__(self, discovery: Discovery, walk: Search, pace: DiscoveryLimits) -> None:
         self._discovery = discovery
         self._walk = walk
         self._pace = pace

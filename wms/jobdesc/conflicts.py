@@ -11,10 +11,10 @@ from wms.jobdesc import rules
 from wms.jobdesc.array import ARCHIVE, INDEX, PLACEHOLDER, is_array
 from wms.jobdesc.brokering_conflicts import BROKERING, typed
 from wms.jobdesc.description import MIB, JobDescription
-from wms.jobdesc.offering import large_offers
+from wms.jobdesc.offer_size import large_offers
 from wms.jobdesc.predecessors import PREDECESSORS_LIMIT, RANGES_LIMIT, count, predecessors_of
 from wms.jobdesc.rules import Finding, below
-from wms.jobdesc.stations import required_text
+from wms.jobdesc.sam_stations import required_text
 
 ARRAY_LIMIT = 1_000_000
 NAME_LIMIT = 255

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.stations import required_text
+from wms.jobdesc.sam_stations import required_text
 from wms.matching.grouping import Requirements, key, node_tags, processor_tags, segment
 from wms.site import CONTAINER, folded
 

@@ -13,7 +13,7 @@ from wms.db.pilot import Fate
 from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost, never_offered
 from wms.job.reasons import Code, Reason
-from wms.jobdesc.offering import OFFER_LIMIT
+from wms.jobdesc.offer_size import OFFER_LIMIT
 from wms.lease import Lease, LeaseTerms, Steps
 from wms.messages.site_inbox import Offer
 from wms.messages.wire import PAYLOAD_LIMIT, size

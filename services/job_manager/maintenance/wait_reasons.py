@@ -16,7 +16,7 @@ from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.messages import events
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 from wms.why.notices import shut_out
 from wms.why.survey import Survey
 from wms.why.wait_reason_text import PLACED, Judgement, QueueOutlook, judge, judge_private
@@ -37,20 +37,20 @@ Reasons in SERVED change often, as pilots become busy and idle.
 CHANCE_STEP = 0.1
 SERVED = frozenset({WaitCode.HELD_BY_LIMIT, WaitCode.SLOTS_BUSY, WaitCode.BEHIND_OTHERS, WaitCode.SOON})
 DEAD_QUEUES = 1_000
-NEWCOMERS_SECONDS = 1.0
+LONG_QUEUES_SECONDS = 1.0
 """The seconds of each round that are spent on parsing new task queues with long requirements."""
 
 
 class WaitReasons:
     """Computes why task queues wait. Several processes may run it: one works at a time."""
 
-    def __init__(self, db: Database, newcomers: Newcomers | None = None) -> None:
-        """Compute the reasons in this database. `newcomers` parses new task queues with long requirements outside the event loop.
+    def __init__(self, db: Database, long_queues: LongQueueParsing | None = None) -> None:
+        """Compute the reasons in this database. `long_queues` parses new task queues with long requirements outside the event loop.
 
-        Without `newcomers` they are parsed at once.
+        Without `long_queues` they are parsed at once.
         """
         self._db = db
-        self._newcomers = newcomers
+        self._long_queues = long_queues
         self._survey = Survey()
         self._numbers: dict[TaskQueueId, int] = {}
         self._placed: dict[TaskQueueId, Requirements] = {}
@@ -61,7 +61,7 @@ class WaitReasons:
 
     async def look(self) -> None:
         """Compute the reasons, store those that changed and send events on them. Nothing happens during the pause after a long round."""
-        await self._take_newcomers(NEWCOMERS_SECONDS)
+        await self._take_long_queues(LONG_QUEUES_SECONDS)
         began, worked = time.monotonic(), time.process_time()
         if began < self._not_before:
             return
@@ -148,9 +148,9 @@ class WaitReasons:
         if len(self._numbers) > 2 * len(waiting) + DEAD_QUEUES:
             self._number_anew({tq_id: each for tq_id, each in self._numbered().items() if tq_id in waiting})
         unknown = waiting.keys() - self._numbers.keys() - self._placed.keys() - self._faulty
-        if self._newcomers is not None:
-            self._newcomers.drop(self._newcomers.queue_ids() - waiting.keys())
-            unknown -= self._newcomers.queue_ids()
+        if self._long_queues is not None:
+            self._long_queues.drop(self._long_queues.queue_ids() - waiting.keys())
+            unknown -= self._long_queues.queue_ids()
         if unknown:
             found = await task_queue.read(tx, unknown)
             placed = {tq_id: each for tq_id, each in found.items() if is_bound(each)}
@@ -159,13 +159,13 @@ class WaitReasons:
             self._number({tq_id: each for tq_id, each in others.items() if not self._is_put_off(tq_id, each)})
 
     def _is_put_off(self, tq_id: TaskQueueId, wanted: Requirements) -> bool:
-        return self._newcomers is not None and self._newcomers.put_if_long(tq_id, wanted)
+        return self._long_queues is not None and self._long_queues.put_if_long(tq_id, wanted)
 
-    async def _take_newcomers(self, seconds: float) -> None:
+    async def _take_long_queues(self, seconds: float) -> None:
         """Parse and add deferred task queues for at most this many seconds. Until a queue is added, its jobs have no wait reason."""
         until = time.monotonic() + seconds
-        while self._newcomers and time.monotonic() < until:
-            if found := await self._newcomers.prepare_next():
+        while self._long_queues and time.monotonic() < until:
+            if found := await self._long_queues.prepare_next():
                 self._number({found.tq_id: found.requirements})
 
     def _number(self, queues: Mapping[TaskQueueId, Requirements]) -> None:

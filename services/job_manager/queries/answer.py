@@ -6,8 +6,7 @@ from typing import Any
 import asyncpg
 import msgspec
 
-from services.job_manager import pilot_orders, revoking, site_orders
-from services.job_manager.answers import refuse
+from services.job_manager import pilot_orders, revocation_orders, site_orders
 from services.job_manager.queries import (
     access,
     dead_letters,
@@ -23,6 +22,7 @@ from services.job_manager.queries import (
 )
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
+from services.job_manager.refusals import refuse
 from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
 from wms.auth.principal import Principal
@@ -303,7 +303,7 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListReservations: reservations.list_reservations,
     asked.WhoAmI: access.who_am_i,
     asked.ListAuditTrail: access.list_audit_trail,
-    asked.ListRevocations: revoking.list_revocations,
+    asked.ListRevocations: revocation_orders.list_revocations,
     asked.ShowUsage: usage.show_usage,
     asked.ShowLease: leases.show_lease,
     asked.ShowOverview: overview.show_overview,

@@ -6,7 +6,7 @@ from typing import TypeAlias
 import asyncpg
 from msgspec.structs import asdict
 
-from services.job_manager.queries import placement
+from services.job_manager.queries import placement_text
 from services.job_manager.queries.relaxations import relaxations
 from wms.db import (
     ce_door,
@@ -80,7 +80,7 @@ async def explain_job(
 async def _placed(tx: Transaction, found: Job) -> str:
     """Return in words how far the resource broker is with the job, or at which element it placed it."""
     waits = found.brokered and found.state in (State.CHECKING, State.WAITING)
-    return f"; {await placement.broker_progress(tx, found)}" if waits else ""
+    return f"; {await placement_text.broker_progress(tx, found)}" if waits else ""
 
 
 async def _awaited(tx: Transaction, found: Job) -> str:

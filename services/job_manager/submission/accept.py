@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 import msgspec
 
 from services.job_manager import audit_trail, dependencies
-from services.job_manager.answers import refuse
+from services.job_manager.refusals import refuse
 from services.job_manager.submission import brokered_jobs, parameter_lists
 from services.job_manager.submission.parse import AT_A_GLANCE, DescriptionReader
 from services.job_manager.submission.store import NewSubmission, PreparedSubmission, Ranges, hold, store

@@ -6,7 +6,7 @@ from itertools import chain
 
 import msgspec
 
-from services.job_manager.answers import refuse
+from services.job_manager.refusals import refuse
 from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import submission, sweep

@@ -17,7 +17,7 @@ from wms.bus.topics import SHARED, Topic, site_inbox_of, user_inbox
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.errors import Rejected, Unavailable
 from wms.files import Table
-from wms.messages import ads, commands, events, queries, reports, requests
+from wms.messages import ads, commands, events, match_requests, queries, reports
 from wms.messages.wire import Codec
 
 pytestmark = [pytest.mark.asyncio(loop_scope="module"), pytest.mark.timeout(120)]
@@ -45,7 +45,7 @@ WRITTEN = {
     SERVICE: {each.name for each in TOPICS},
     ALICE: {commands.TOPIC, queries.TOPIC},
     SITES: {ads.TOPIC},
-    PILOTS: {requests.TOPIC, reports.TOPIC},
+    PILOTS: {match_requests.TOPIC, reports.TOPIC},
     BOB: set[str](),
 }
 READ = {

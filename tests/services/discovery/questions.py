@@ -1,11 +1,11 @@
 """A discovery with a clock that tests set."""
 
+from wms.discovery.answer_cache import CacheLifetimes
 from wms.discovery.discovery import Discovery, DiscoveryLimits
 from wms.discovery.file import FileSource
 from wms.discovery.http import Web
-from wms.discovery.memory import CacheLifetimes
 from wms.discovery.port import Source
-from wms.discovery.walk import Found
+from wms.discovery.search import Found
 from wms.web import WebIdentity
 
 LONG = DiscoveryLimits(whole_seconds=30.0, server_seconds=30.0)

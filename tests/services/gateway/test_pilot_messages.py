@@ -14,7 +14,7 @@ from tests.waiting import eventually
 from wms.bus.kafka import Kafka, Message
 from wms.bus.topics import find
 from wms.embedded.kafka_broker import KafkaBroker
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
 
 SITE = "cern"
 ASKS = {
@@ -68,7 +68,7 @@ async def test_each_message_goes_to_its_topic_as_it_is_under_the_pilots_key_and_
     gateway: PilotsGateway, broker: KafkaBroker
 ) -> None:
     assert await posted(gateway, {"messages": [ASKS, REPORTS]}) == (202, {"taken": 2})
-    for topic, message in ((requests.TOPIC, ASKS), (reports.TOPIC, REPORTS)):
+    for topic, message in ((match_requests.TOPIC, ASKS), (reports.TOPIC, REPORTS)):
         (found,) = await stored(broker, topic, "p-1")
         assert msgspec.json.decode(found.payload) == message
         assert gateway.verified(found.token).pilot_id == "p-1"

@@ -21,8 +21,8 @@ from wms.bus.kafka import Kafka
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.errors import Unavailable
 from wms.ids import PilotId, ReportId, RequestId
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import Peeked, Report
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Kill, NoMatch, Peek, ToAgent
 from wms.messages.wire import encode
 from wms.site import Resource

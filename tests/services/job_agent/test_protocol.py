@@ -28,9 +28,9 @@ from wms.bus.topics import find, site_inbox_of
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import FromAgent, Report, Result
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Answer, Kill, NoMatch, Offer, OfferedJob, ToAgent
 from wms.messages.wire import PAYLOAD_LIMIT, Codec, encode
 from wms.runtime.pilot_config import PilotConfig
@@ -55,7 +55,7 @@ class Played:
         self._readers: list[tuple[Reader, Codec[Any]]] = []
 
     async def open(self) -> None:
-        for topic, union in ((requests.TOPIC, MatchRequest), (reports.TOPIC, FromAgent)):
+        for topic, union in ((match_requests.TOPIC, MatchRequest), (reports.TOPIC, FromAgent)):
             place = find(topic)
             await self.kafka.ensure([place, site_inbox_of(self.site)])
             reader = await self.kafka.reader(topic)

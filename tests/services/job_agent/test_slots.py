@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
-from services.job_agent.offered import read
+from services.job_agent.offered_job import read
 from services.job_agent.payload.run import Workplace
 from services.job_agent.payload.shepherd import now
 from services.job_agent.prefetch import Prefetch

@@ -8,8 +8,8 @@ from tests.services.matcher.test_policy_refresh import resetting, ruled, setting
 from tests.services.world import World, pilot, user
 from wms.ids import CommandId
 from wms.matching.limits import Kind, LimitKey, LimitRule
-from wms.messages import changes, replies
 from wms.messages import limits as sent
+from wms.messages import queue_changes, replies
 from wms.messages.commands import DropLimit, SetLimit
 from wms.messages.queries import ListLimits
 
@@ -33,7 +33,7 @@ async def test_who_may_not_is_refused_and_changes_nothing(the_world: World) -> N
             assert answer.code == "NOT_ALLOWED"
             assert "job_administrator" in answer.remedy
     assert await shown(the_world) == {}
-    assert the_world.take(changes.TOPIC) == []
+    assert the_world.take(queue_changes.TOPIC) == []
 
 
 async def test_refusals_say_what_to_do(the_world: World) -> None:
@@ -72,7 +72,7 @@ async def test_a_limit_is_ordered_shown_and_lifted(the_world: World) -> None:
     (said,) = await the_world.command(OPERATOR, set_limit(1, most(2, attribute="owner", value="alice")))
     assert isinstance(said, replies.Ruled)
     assert said.said == "owner=alice at A: at most 2 running"
-    assert b'{"type":"rules-changed"}' in the_world.take(changes.TOPIC)
+    assert b'{"type":"rules-changed"}' in the_world.take(queue_changes.TOPIC)
     await the_world.rules.refresh()
     assert len(await the_world.match(slots=3)) == 2
     listed = await the_world.ask(OPERATOR, ListLimits(query_id="q"))

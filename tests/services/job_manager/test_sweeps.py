@@ -19,8 +19,8 @@ from wms.ids import CommandId, JobId, PilotId, RequestId
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
+from wms.messages.match_requests import MatchRequest
 from wms.messages.queries import CountJobs, ListJobs, ListSweeps, ShowJob, WhyJob
-from wms.messages.requests import MatchRequest
 from wms.messages.site_inbox import Offer
 from wms.queue_index.index import QueueIndex
 from wms.site import Resource

@@ -18,7 +18,7 @@ from wms.bus.topics import find
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.ids import JobId, TaskQueueId
 from wms.matching.grouping import Requirements
-from wms.messages.changes import TOPIC, Entered, Left, RulesChanged
+from wms.messages.queue_changes import TOPIC, Entered, Left, RulesChanged
 from wms.messages.wire import encode
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock

@@ -21,15 +21,15 @@ from wms.db.database import Transaction
 from wms.ids import AttemptId, CommandId, PilotId, RequestId
 from wms.lease import LeaseTerms
 from wms.matching.limits import LimitKey, LimitRule
-from wms.messages import changes, replies
 from wms.messages import limits as sent
+from wms.messages import queue_changes, replies
 from wms.messages.commands import DropLimit, SetLimit
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.wire import Codec
 from wms.queue_index.index import QueueIndex
 from wms.site import Resource
 
-CHANGES: Codec[changes.Change] = Codec(changes.Change)
+CHANGES: Codec[queue_changes.Change] = Codec(queue_changes.Change)
 
 
 def most(running: int, **named: Any) -> LimitRule:
@@ -45,8 +45,8 @@ async def ruled(world: World, *limits: LimitRule) -> None:
 
 async def hear(world: World, *gates: LimitGate) -> list[LimitKey]:
     """Hand the matchers what was told of limits that opened; return it."""
-    told = [CHANGES.decode(each) for each in world.take(changes.TOPIC)]
-    opened = [LimitKey(*key) for each in told if isinstance(each, changes.Opened) for key in each.keys]
+    told = [CHANGES.decode(each) for each in world.take(queue_changes.TOPIC)]
+    opened = [LimitKey(*key) for each in told if isinstance(each, queue_changes.Opened) for key in each.keys]
     for gate in (world.gate, *gates):
         gate.open(opened)
     return opened
@@ -184,7 +184,7 @@ async def test_should_the_word_of_room_be_lost_it_is_looked_for(the_world: World
     (held,) = await the_world.match()
     assert await the_world.match(pilot("p-2")) == []
     await the_world.report(decline=(held,))
-    the_world.take(changes.TOPIC)
+    the_world.take(queue_changes.TOPIC)
     assert await the_world.match(pilot("p-2")) == []
     await the_world.rules.refresh()
     assert len(await the_world.match(pilot("p-2"))) == 1

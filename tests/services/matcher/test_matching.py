@@ -17,7 +17,7 @@ from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import block, job, task_queue
 from wms.ids import JobId, PilotId, RequestId
 from wms.lease import LeaseTerms
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.queue_index.index import QueueIndex
 from wms.site import Resource

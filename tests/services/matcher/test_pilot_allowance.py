@@ -13,7 +13,7 @@ from wms.bus.consumer import Delivery
 from wms.db import pilot as pilots
 from wms.ids import AttemptId, PilotId, RequestId
 from wms.job.reasons import Code
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.site import Resource
 

@@ -6,7 +6,7 @@ from services.matcher.policy_refresh import PolicyRefresh
 from tests.services.world import World, user
 from wms.ids import CommandId
 from wms.matching.shares import GroupShare
-from wms.messages import changes, replies
+from wms.messages import queue_changes, replies
 from wms.messages.commands import ResetShare, SetShare
 from wms.messages.queries import ListShares
 
@@ -46,7 +46,7 @@ async def test_what_is_set_is_what_matchers_draw_by(the_world: World) -> None:
     assert await weight(the_world, rules, job_id) == 1000
     answer = await ruled(the_world, setting(job_share=2000.0, job_sharing=True))
     assert answer.said == "lhcb/physics has a share of 2000, its members share their jobs"
-    assert the_world.take(changes.TOPIC)[-1] == b'{"type":"rules-changed"}'
+    assert the_world.take(queue_changes.TOPIC)[-1] == b'{"type":"rules-changed"}'
     assert await weight(the_world, rules, job_id) == 2000
     await ruled(the_world, resetting())
     assert await weight(the_world, rules, job_id) == 1000
@@ -77,9 +77,9 @@ async def test_what_was_set_goes_before_the_file_until_it_is_reset(the_world: Wo
 async def test_what_the_file_says_no_more_holds_no_more(the_world: World) -> None:
     rules = the_world.rules
     await rules.declare({"lhcb": {"physics": GroupShare(job_share=300), "top": GroupShare()}})
-    the_world.take(changes.TOPIC)
+    the_world.take(queue_changes.TOPIC)
     await rules.declare({"lhcb": {"top": GroupShare()}})
     assert set(await shown(the_world)) == {("lhcb", "top")}
-    assert the_world.take(changes.TOPIC) == [b'{"type":"rules-changed"}']
+    assert the_world.take(queue_changes.TOPIC) == [b'{"type":"rules-changed"}']
     await rules.declare({"lhcb": {"top": GroupShare()}})
-    assert the_world.take(changes.TOPIC) == [], "nothing is new"
+    assert the_world.take(queue_changes.TOPIC) == [], "nothing is new"

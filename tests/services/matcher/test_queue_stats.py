@@ -9,8 +9,8 @@ from services.matcher.queue_stats import QueueStatsWriter
 from tests.services.world import World, pilot, user
 from wms.bus.consumer import Delivery
 from wms.ids import PilotId, RequestId
+from wms.messages.match_requests import MatchRequest
 from wms.messages.queries import ListQueues
-from wms.messages.requests import MatchRequest
 from wms.queue_index.index import QueueIndex
 from wms.site import Resource
 

@@ -15,7 +15,7 @@ from tests.services.world import World, pilot
 from wms.bus.consumer import Delivery
 from wms.db.database import Transaction
 from wms.ids import PilotId, RequestId
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.site import Resource
 

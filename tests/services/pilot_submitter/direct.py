@@ -22,9 +22,9 @@ from wms.bus.consumer import Delivery
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Dispatcher
 from wms.ids import CeId, InstanceId, JobId
-from wms.messages import reports, requests
+from wms.messages import match_requests, reports
+from wms.messages.match_requests import MatchRequest
 from wms.messages.reports import FromAgent
-from wms.messages.requests import MatchRequest
 from wms.runtime import clock
 from wms.transfer import SandboxStore, open_store
 
@@ -42,7 +42,7 @@ class Door:
     async def send(self, topic: str, key: str, payload: bytes, token: str = "") -> None:
         principal = self._verifier.verify(token, clock.timestamp())
         assert principal.pilot_id == key
-        if topic == requests.TOPIC:
+        if topic == match_requests.TOPIC:
             request = msgspec.json.decode(payload, type=MatchRequest)
             await self._world.reconcile()
             await self._world.db.attempt(

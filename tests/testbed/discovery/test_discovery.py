@@ -18,7 +18,7 @@ from wms.discovery.document import read_index
 from wms.discovery.file import FileSource
 from wms.discovery.http import Web
 from wms.discovery.port import Source
-from wms.discovery.walk import Found
+from wms.discovery.search import Found
 from wms.web import WebIdentity
 
 pytestmark = [pytest.mark.testbed, pytest.mark.asyncio(loop_scope="session")]

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
-from services.job_agent.offered import read
+from services.job_agent.offered_job import read
 from tests.unit.job_agent.examples import offered
 from wms.ids import AttemptId, Epoch, JobId
 

@@ -7,7 +7,7 @@ from services.job_agent.match_requests import MatchRequests
 from services.job_agent.prefetch import AHEAD_LIMIT, Prefetch
 from tests.unit.job_agent.examples import Nobody, offered
 from wms.ids import PilotId, RequestId
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.runtime.pilot_config import PilotConfig
 

@@ -5,7 +5,7 @@ import msgspec
 from services.matcher.verified_request import bind, may_ask
 from wms.auth.principal import Principal
 from wms.ids import JobId, PilotId, RequestId
-from wms.messages.requests import MatchRequest
+from wms.messages.match_requests import MatchRequest
 from wms.site import Resource
 
 PILOT = Principal(

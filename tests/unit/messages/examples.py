@@ -25,14 +25,14 @@ from wms.messages import (
     ads,
     agreements,
     broker,
-    changes,
     commands,
     events,
+    match_requests,
     pilot_exchange,
     queries,
+    queue_changes,
     replies,
     reports,
-    requests,
     site_inbox,
 )
 from wms.messages.limits import Key, Limit
@@ -456,7 +456,7 @@ FULL: dict[str, msgspec.Struct] = {
     ),
     "advertise": ads.Advertise(element=ELEMENT, advertised_at=AT, lifetime_seconds=180.0),
     "withdraw": ads.Withdraw(site="glasgow", ce="ce01", advertised_at=AT),
-    "match-request": requests.MatchRequest(**OFFERED_TO, resource=RESOURCE, slots=8, packed=False),
+    "match-request": match_requests.MatchRequest(**OFFERED_TO, resource=RESOURCE, slots=8, packed=False),
     "offer": site_inbox.Offer(
         **OFFERED_TO,
         jobs=(
@@ -577,15 +577,17 @@ FULL: dict[str, msgspec.Struct] = {
         reason="KILLED_BY_USER",
         text="wrong input",
     ),
-    "entered": changes.Entered(
+    "entered": queue_changes.Entered(
         tq_id=TaskQueueId(5), requirements=REQUIREMENTS, user_priority=2.0, job_ids=(JOB, JobId(1043))
     ),
-    "jobs-entered": changes.JobsEntered(
+    "jobs-entered": queue_changes.JobsEntered(
         levels=((TaskQueueId(5), 2.0, (JOB, JobId(1043))), (TaskQueueId(6), 1.0, (JobId(1044),)))
     ),
-    "left": changes.Left(job_ids=(JOB, JobId(1043))),
-    "opened": changes.Opened(keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))),
-    "rules-changed": changes.RulesChanged(),
+    "left": queue_changes.Left(job_ids=(JOB, JobId(1043))),
+    "opened": queue_changes.Opened(
+        keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))
+    ),
+    "rules-changed": queue_changes.RulesChanged(),
     "reserve": agreements.Reserve(
         agreement_id=AGREEMENT,
         job_id=JOB,
@@ -832,7 +834,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
         element=ComputingElement(site="local", ce="local", slots=2, max_cpu_time=3_600), advertised_at=AT
     ),
     "withdraw": ads.Withdraw(site="local", ce="local", advertised_at=AT),
-    "match-request": requests.MatchRequest(
+    "match-request": match_requests.MatchRequest(
         **OFFERED_TO, resource=Resource(setup="default", vo="local", cpu_time=3_600)
     ),
     "offer": site_inbox.Offer(**OFFERED_TO, jobs=(), hold_seconds=30.0),
@@ -890,13 +892,13 @@ MINIMAL: dict[str, msgspec.Struct] = {
         owner_group="user",
         vo="local",
     ),
-    "entered": changes.Entered(
+    "entered": queue_changes.Entered(
         tq_id=TaskQueueId(1), requirements=PLAIN_REQUIREMENTS, user_priority=0.0, job_ids=()
     ),
-    "jobs-entered": changes.JobsEntered(levels=()),
-    "left": changes.Left(job_ids=()),
-    "opened": changes.Opened(keys=()),
-    "rules-changed": changes.RulesChanged(),
+    "jobs-entered": queue_changes.JobsEntered(levels=()),
+    "left": queue_changes.Left(job_ids=()),
+    "opened": queue_changes.Opened(keys=()),
+    "rules-changed": queue_changes.RulesChanged(),
     "reserve": agreements.Reserve(
         agreement_id=AGREEMENT,
         job_id=JOB,
@@ -953,7 +955,7 @@ STAGING = reports.StagingReport(
     job_id=JOB, epoch=EPOCH, part="stage_in", files=3, files_done=1, bytes_done=4_096, bytes_total=8_192
 )
 GROWN: dict[str, msgspec.Struct] = {
-    "match-request.disk": requests.MatchRequest(
+    "match-request.disk": match_requests.MatchRequest(
         request_id=RequestId("req-10"),
         pilot_id=PILOT,
         resource=Resource(setup="", vo="local", cpu_time=60, disk_mb=120_000),
@@ -963,7 +965,7 @@ GROWN: dict[str, msgspec.Struct] = {
         advertised_at=AT,
         lifetime_seconds=900,
     ),
-    "entered.credentials": changes.Entered(
+    "entered.credentials": queue_changes.Entered(
         tq_id=TaskQueueId(7),
         requirements=Requirements(
             owner="alice",
@@ -980,12 +982,12 @@ GROWN: dict[str, msgspec.Struct] = {
         user_priority=1.0,
         job_ids=(JobId(1),),
     ),
-    "match-request.unfit": requests.MatchRequest(
+    "match-request.unfit": match_requests.MatchRequest(
         request_id=RequestId("req-8"),
         pilot_id=PILOT,
         resource=Resource(setup="", vo="local", cpu_time=60, unfit=("*",)),
     ),
-    "match-request.node": requests.MatchRequest(
+    "match-request.node": match_requests.MatchRequest(
         request_id=RequestId("req-9"),
         pilot_id=PILOT,
         resource=Resource(
@@ -1065,7 +1067,7 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
         advertised_at=AT,
     ),
-    "entered.expressions": changes.Entered(
+    "entered.expressions": queue_changes.Entered(
         tq_id=TaskQueueId(6),
         requirements=Requirements(
             owner="alice",
@@ -1383,14 +1385,14 @@ GROWN: dict[str, msgspec.Struct] = {
         lists=(commands.LongLists(job=0, parts=(CommandId("c-1/0/0"),)),),
     ),
     "list-jobs.alone": queries.ListJobs(**ASKED, selector=SELECTOR, alone=True),
-    "entered.ranges": changes.Entered(
+    "entered.ranges": queue_changes.Entered(
         tq_id=TaskQueueId(5),
         requirements=PLAIN_REQUIREMENTS,
         user_priority=2.0,
         job_ids=(),
         ranges=((1042, 2041), (3000, 3000)),
     ),
-    "left.ranges": changes.Left(job_ids=(JOB,), ranges=((1043, 2041),)),
+    "left.ranges": queue_changes.Left(job_ids=(JOB,), ranges=((1043, 2041),)),
     "job-detail.parameters": replies.JobDetail(
         **ASKED,
         job=WAITING_LINE,
@@ -1517,11 +1519,11 @@ UNIONS: dict[str, Any] = {
     "wms.job.queries": queries.Asked,
     "wms.user.owner.inbox": replies.Reply,
     "wms.resource.ads": ads.Ad,
-    "wms.match.requests": requests.Request,
+    "wms.match.requests": match_requests.Request,
     "wms.site.site.inbox": site_inbox.ToAgent,
     "wms.job.reports": reports.FromAgent,
     "wms.job.events": events.Fact,
-    "wms.queue.changes": changes.Change,
+    "wms.queue.changes": queue_changes.Change,
     "wms.broker.jobs": broker.ToBroker,
     "wms.broker.placements": broker.PlacementsOrdered,
     "wms.agreement.offers": agreements.ToSite,

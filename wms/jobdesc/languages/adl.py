@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import Final, TypeAlias
 
 from wms.jobdesc.description import MIB
+from wms.jobdesc.languages import common_values
 from wms.jobdesc.languages import hardened_xml as xml
-from wms.jobdesc.languages import words
 from wms.jobdesc.languages.draft import JobDraft, drafted
 from wms.jobdesc.languages.hardened_xml import XmlNode
 from wms.jobdesc.languages.translation import Translation
@@ -78,7 +78,7 @@ def _text_into(field: str) -> Handler:
 
 def _number_into(field: str, ours: Callable[[float], int], sentence: str = "") -> Handler:
     def handler(draft: JobDraft, node: XmlNode) -> None:
-        value = words.real(xml.word_of_node(node))
+        value = common_values.real(xml.word_of_node(node))
         if value is None or not 0 < value < 1e18:
             draft.impossible(xml.origin_of(node), "is no positive number")
         else:
@@ -104,7 +104,7 @@ def _executable(draft: JobDraft, node: XmlNode) -> None:
             case "Argument":
                 draft.append("arguments", xml.text_of_node(child), origin)
             case "FailIfExitCodeNotEqualTo":
-                code = words.whole_number(xml.word_of_node(child))
+                code = common_values.whole_number(xml.word_of_node(child))
                 draft.put(
                     "success_exit_codes", [code if code is not None else xml.word_of_node(child)], origin
                 )
@@ -120,12 +120,14 @@ def _environment(draft: JobDraft, node: XmlNode) -> None:
 
 def _runtime_environment(draft: JobDraft, node: XmlNode) -> None:
     name, version = _word(node, "Name"), _word(node, "Version")
-    draft.require(words.software(f"{name}-{version}" if version else name), xml.origin_of(node))
+    draft.require(common_values.software(f"{name}-{version}" if version else name), xml.origin_of(node))
 
 
 def _operating_system(draft: JobDraft, node: XmlNode) -> None:
     attributes = {"Name": "GlueHostOperatingSystemName", "Version": "GlueHostOperatingSystemRelease"}
-    terms = [words.equal(attributes[name], word) for name in attributes if (word := _word(node, name))]
+    terms = [
+        common_values.equal(attributes[name], word) for name in attributes if (word := _word(node, name))
+    ]
     if terms:
         draft.require(" && ".join(terms), xml.origin_of(node))
     else:
@@ -133,7 +135,7 @@ def _operating_system(draft: JobDraft, node: XmlNode) -> None:
 
 
 def _platform(draft: JobDraft, node: XmlNode) -> None:
-    term = words.equal("GlueHostArchitecturePlatformType", xml.word_of_node(node))
+    term = common_values.equal("GlueHostArchitecturePlatformType", xml.word_of_node(node))
     draft.require(term, xml.origin_of(node))
 
 
@@ -143,7 +145,7 @@ def _slots(draft: JobDraft, node: XmlNode) -> None:
             case "NumberOfSlots":
                 _number_into("processors", _seconds)(draft, child)
             case "ExclusiveExecution":
-                wanted = words.truth(xml.word_of_node(child))
+                wanted = common_values.truth(xml.word_of_node(child))
                 draft.put("whole_node", bool(wanted), xml.origin_of(child))
             case _:
                 draft.impossible(xml.origin_of(child), "all processors of a job are of one node")
@@ -170,7 +172,7 @@ def _push(draft: JobDraft, node: XmlNode) -> None:
 
 def _input_file(draft: JobDraft, node: XmlNode) -> None:
     sources = [_word(each, "URI") for each in xml.children(node) if xml.local(each) == "Source"]
-    name, executable = _word(node, "Name"), bool(words.truth(_word(node, "IsExecutable")))
+    name, executable = _word(node, "Name"), bool(common_values.truth(_word(node, "IsExecutable")))
     remote = [each for each in sources if each]
     if len(remote) > 1:
         said = {"name": name, "sources": remote, "executable": executable}
@@ -185,7 +187,7 @@ def _output_file(draft: JobDraft, node: XmlNode) -> None:
     if not urls:
         draft.append("output_sandbox", _word(node, "Name").lstrip("/"), xml.origin_of(node))
         return
-    optional = any(words.truth(_word(each, "MandatoryFlag")) is False for each in targets)
+    optional = any(common_values.truth(_word(each, "MandatoryFlag")) is False for each in targets)
     said = {"name": _word(node, "Name"), "targets": urls, "optional": optional}
     draft.append("outputs", said, xml.origin_of(node))
 

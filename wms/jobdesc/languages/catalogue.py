@@ -7,7 +7,7 @@ from wms.errors import Rejected, shown
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.from_toml import read_toml
-from wms.jobdesc.languages import adl, condor, jdl, xrsl, xrsl_writing
+from wms.jobdesc.languages import adl, condor, jdl, xrsl, xrsl_writer
 from wms.jobdesc.languages.jsdl import looks_like_jsdl, read_jsdl, write_jsdl
 from wms.jobdesc.languages.translation import Language, Translation, WrittenDocument
 from wms.jobdesc.reader import looks_like_json
@@ -36,7 +36,7 @@ ADL = Language(
     name=adl.NAME, title="EMI's activity description language", looks_like=adl.looks_like, read=adl.read
 )
 XRSL = Language(
-    name=xrsl.NAME, title="ARC's xRSL", looks_like=xrsl.looks_like, read=xrsl.read, write=xrsl_writing.write
+    name=xrsl.NAME, title="ARC's xRSL", looks_like=xrsl.looks_like, read=xrsl.read, write=xrsl_writer.write
 )
 JDL = Language(name=jdl.NAME, title="the JDL of DIRAC and gLite", looks_like=jdl.looks_like, read=jdl.read)
 HTCONDOR = Language(

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from wms.jobdesc.document import text_of
-from wms.jobdesc.languages import words
+from wms.jobdesc.languages import common_values
 from wms.jobdesc.languages.command_line import condor_arguments
 from wms.jobdesc.languages.condor_text import (
     OWN_MACROS,
@@ -211,7 +211,7 @@ def _outputs(draft: JobDraft, commands: Mapping[str, Command]) -> None:
 
 def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "") -> Handler:
     def handler(draft: JobDraft, command: Command) -> None:
-        found = words.whole_number(command.value)
+        found = common_values.whole_number(command.value)
         if found is None:
             draft.impossible(_origin(command), "is an expression, not a number")
         else:
@@ -222,7 +222,7 @@ def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "
 
 def _size_into(field: str, unit: str) -> Handler:
     def handler(draft: JobDraft, command: Command) -> None:
-        found = words.mebibytes(command.value, unit)
+        found = common_values.mebibytes(command.value, unit)
         if found is None:
             draft.impossible(_origin(command), "is an expression, not a size")
         else:
@@ -232,7 +232,7 @@ def _size_into(field: str, unit: str) -> Handler:
 
 
 def _gpus(draft: JobDraft, command: Command) -> None:
-    if words.whole_number(command.value) in (None, 0):
+    if common_values.whole_number(command.value) in (None, 0):
         draft.impossible(_origin(command), "asks for no number of GPUs")
     else:
         draft.append("tags", "GPU", _origin(command), "becomes the tag GPU; how many is not told")
@@ -258,7 +258,7 @@ def _value(text: str) -> bool | int | str:
     truth = {"true": True, "false": False}.get(text.lower())
     if truth is not None:
         return truth
-    number = words.whole_number(text)
+    number = common_values.whole_number(text)
     return text if number is None else number
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final, TypeAlias
 
 from wms.jobdesc.document import text_of
-from wms.jobdesc.languages import words
+from wms.jobdesc.languages import common_values
 from wms.jobdesc.languages.command_line import arguments
 from wms.jobdesc.languages.draft import JobDraft, drafted
 from wms.jobdesc.languages.jdl_parameters import is_of_parameters, lists_of, with_our_placeholders
@@ -103,7 +103,7 @@ def _text_into(field: str) -> Handler:
 
 def _number_into(field: str, plus: int = 0) -> Handler:
     def handler(draft: JobDraft, attribute: JdlAttribute) -> None:
-        found = words.whole_number(str(attribute.value))
+        found = common_values.whole_number(str(attribute.value))
         if found is None:
             draft.impossible(_origin(attribute), "is no whole number")
         else:
@@ -126,7 +126,7 @@ def _names_into(field: str) -> Handler:
 
 def _truth_into(field: str) -> Handler:
     def handler(draft: JobDraft, attribute: JdlAttribute) -> None:
-        found = words.truth(str(attribute.value))
+        found = common_values.truth(str(attribute.value))
         if found is None:
             draft.impossible(_origin(attribute), "is neither true nor false")
         else:

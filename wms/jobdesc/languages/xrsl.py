@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeAlias
 
 from wms.jobdesc.document import text_of
-from wms.jobdesc.languages import words
+from wms.jobdesc.languages import common_values
 from wms.jobdesc.languages.draft import JobDraft, drafted
 from wms.jobdesc.languages.translation import Translation
 from wms.jobdesc.languages.xrsl_text import JobRequest, Relation, Value, parse
@@ -75,7 +75,7 @@ def _take_alternatives(draft: JobDraft, alternatives: Sequence[Relation]) -> Non
         for each in alternatives:
             draft.impossible(_origin(each), "stands among alternatives, which only requirements may")
     elif terms:
-        draft.require(words.either(terms), Origin("|", alternatives[0].line))
+        draft.require(common_values.either(terms), Origin("|", alternatives[0].line))
 
 
 def _origin(relation: Relation) -> Origin:
@@ -130,7 +130,7 @@ def _output_files(draft: JobDraft, relation: Relation) -> None:
 
 def _duration_into(field: str, sentence: str = "") -> Handler:
     def handler(draft: JobDraft, relation: Relation) -> None:
-        found = words.seconds(_first(relation), "minutes")
+        found = common_values.seconds(_first(relation), "minutes")
         if found is None:
             draft.impossible(_origin(relation), f"{_first(relation)!r} is no time")
         else:
@@ -141,7 +141,7 @@ def _duration_into(field: str, sentence: str = "") -> Handler:
 
 def _size_into(field: str) -> Handler:
     def handler(draft: JobDraft, relation: Relation) -> None:
-        found = words.mebibytes(_first(relation))
+        found = common_values.mebibytes(_first(relation))
         if found is None:
             draft.impossible(_origin(relation), f"{_first(relation)!r} is no size")
         else:
@@ -152,7 +152,7 @@ def _size_into(field: str) -> Handler:
 
 def _number_into(field: str, ours: Callable[[int], int] = int, sentence: str = "") -> Handler:
     def handler(draft: JobDraft, relation: Relation) -> None:
-        found = words.whole_number(_first(relation))
+        found = common_values.whole_number(_first(relation))
         if found is None:
             draft.impossible(_origin(relation), f"{_first(relation)!r} is no whole number")
         else:
@@ -173,7 +173,7 @@ def _queue(draft: JobDraft, relation: Relation) -> None:
 
 
 def _exclusive(draft: JobDraft, relation: Relation) -> None:
-    draft.put("whole_node", bool(words.truth(_first(relation))), _origin(relation))
+    draft.put("whole_node", bool(common_values.truth(_first(relation))), _origin(relation))
 
 
 def _start_time(draft: JobDraft, relation: Relation) -> None:
@@ -197,15 +197,15 @@ def _benchmarks(draft: JobDraft, relation: Relation) -> None:
 
 def _benchmark(value: Value) -> dict[str, object] | None:
     said = _texts(value) if not isinstance(value, str) else []
-    seconds = words.seconds(said[2], "minutes") if len(said) == 3 else None
-    result = words.real(said[1]) if seconds is not None else None
+    seconds = common_values.seconds(said[2], "minutes") if len(said) == 3 else None
+    result = common_values.real(said[1]) if seconds is not None else None
     if seconds is None or result is None:
         return None
     return {"name": said[0], "result": result, "seconds": seconds}
 
 
 def _join(draft: JobDraft, relation: Relation) -> None:
-    if words.truth(_first(relation)):
+    if common_values.truth(_first(relation)):
         draft.impossible(_origin(relation), "standard output and error are kept apart")
     else:
         draft.kept(_origin(relation))
@@ -216,15 +216,17 @@ def _nothing(sentence: str) -> Handler:
 
 
 _TERMS: Final[Mapping[str, Callable[[Relation], str]]] = {
-    "runtimeenvironment": lambda each: words.software(_first(each)),
-    "opsys": lambda each: words.equal(
+    "runtimeenvironment": lambda each: common_values.software(_first(each)),
+    "opsys": lambda each: common_values.equal(
         "GlueHostOperatingSystemName", _first(each), negated=each.operator == "!="
     ),
-    "architecture": lambda each: words.equal(
+    "architecture": lambda each: common_values.equal(
         "GlueHostArchitecturePlatformType", _first(each), negated=each.operator == "!="
     ),
-    "cluster": lambda each: words.equal("GlueCEInfoHostName", _first(each), negated=each.operator == "!="),
-    "queue": lambda each: words.equal("GlueCEName", _first(each), negated=each.operator == "!="),
+    "cluster": lambda each: common_values.equal(
+        "GlueCEInfoHostName", _first(each), negated=each.operator == "!="
+    ),
+    "queue": lambda each: common_values.equal("GlueCEName", _first(each), negated=each.operator == "!="),
 }
 _COMPARED: Final = frozenset(_TERMS) | {"memory", "disk", "cputime", "walltime"}
 _HANDLERS: Final[Mapping[str, Handler]] = {

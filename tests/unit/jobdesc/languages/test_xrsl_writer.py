@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.jobdesc.languages.reading import fields
 from wms.jobdesc import JobDescription
 from wms.jobdesc.languages.xrsl import read
-from wms.jobdesc.languages.xrsl_writing import write
+from wms.jobdesc.languages.xrsl_writer import write
 from wms.jobdesc.staged_file import InputFile
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_categories=["C"]), max_size=20)

@@ -5,7 +5,7 @@ import base64
 import msgspec
 import pytest
 
-from services.job_agent.held_credential import HeldCredential
+from services.job_agent.pilot_credential import HeldCredential
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.errors import Rejected
 from wms.ids import PilotId, RequestId

@@ -10,7 +10,7 @@ log = structlog.get_logger()
 BATCH = 500
 
 
-class BrokerOrders:
+class BrokerReminders:
     """A loop that repeats overdue orders to the resource broker. Several processes may run it."""
 
     def __init__(self, db: Database) -> None:

@@ -6,8 +6,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.job_agent.chosen_link import chosen_link
 from services.job_agent.kafka_link import KafkaLink
+from services.job_agent.link_choice import chosen_link
 from wms.errors import Rejected
 from wms.runtime.pilot_config import PilotConfig
 

@@ -8,7 +8,7 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import satisfied
 from wms.errors import Rejected
-from wms.jobdesc.stations import required_text
+from wms.jobdesc.sam_stations import required_text
 
 
 def met(text: str, **said: Any) -> bool:

@@ -1,7 +1,7 @@
 """Pilots are asked once, site by site, to stop the jobs that they have."""
 
 from tests.services.world import World
-from wms.db import job, stopping
+from wms.db import job, stop_order
 from wms.job.job import StopOrder
 from wms.messages.site_inbox import Kill
 
@@ -11,7 +11,7 @@ async def test_an_order_is_stored_and_sent_to_the_pilot_that_has_the_job(the_wor
     (free,) = await the_world.submitted()
     async with the_world.db.transaction() as tx:
         found = await job.lock(tx, [held.job_id])
-        await stopping.order(tx, list(found.values()), "hold", StopOrder("user ann", "enough"))
+        await stop_order.order(tx, list(found.values()), "hold", StopOrder("user ann", "enough"))
         now = await job.read(tx, [held.job_id, free])
     assert (now[held.job_id].stop_requested, now[free].stop_requested) == ("hold", "")
     (told,) = [each for each in the_world.told() if isinstance(each, Kill)]

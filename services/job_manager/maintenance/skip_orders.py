@@ -21,7 +21,7 @@ ATTEMPTS: Final = 20
 """How many times an order is tried while a consumer is handling its message. All tries take about five minutes."""
 
 
-class Skips:
+class SkipOrders:
     """Carries out orders to skip messages, one by one. Several processes may run it. `verify` returns the sender that a token proves, or None."""
 
     def __init__(self, db: Database, kafka: Kafka, verify: Callable[[str], Principal | None]) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from wms.jobdesc.languages import words
+from wms.jobdesc.languages import common_values
 
 
 @pytest.mark.parametrize(
@@ -19,7 +19,7 @@ from wms.jobdesc.languages import words
     ],
 )
 def test_durations(text: str, unit: str, said: int | None) -> None:
-    assert words.seconds(text, unit) == said
+    assert common_values.seconds(text, unit) == said
 
 
 @pytest.mark.parametrize(
@@ -34,19 +34,19 @@ def test_durations(text: str, unit: str, said: int | None) -> None:
     ],
 )
 def test_sizes(text: str, unit: str, said: int | None) -> None:
-    assert words.mebibytes(text, unit) == said
+    assert common_values.mebibytes(text, unit) == said
 
 
 def test_texts_are_quoted_for_classads() -> None:
-    assert words.equal("A", 'x"\\') == 'other.A == "x\\"\\\\"'
-    assert words.software("R") == 'member("R", other.GlueHostApplicationSoftwareRunTimeEnvironment)'
+    assert common_values.equal("A", 'x"\\') == 'other.A == "x\\"\\\\"'
+    assert common_values.software("R") == 'member("R", other.GlueHostApplicationSoftwareRunTimeEnvironment)'
 
 
 @pytest.mark.parametrize(("text", "said"), [("yes", True), ("FALSE", False), ("maybe", None)])
 def test_truths(text: str, said: bool | None) -> None:  # noqa: FBT001 - an expected value
-    assert words.truth(text) is said
+    assert common_values.truth(text) is said
 
 
 @pytest.mark.parametrize(("text", "said"), [("1.5", 1.5), ("nan", None), ("inf", None), ("x", None)])
 def test_numbers(text: str, said: float | None) -> None:
-    assert words.real(text) == said
+    assert common_values.real(text) == said

@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 import pytest_asyncio
 
-from services.job_manager.maintenance.skips import ATTEMPTS, Skips
+from services.job_manager.maintenance.skip_orders import ATTEMPTS, SkipOrders
 from tests.contract.bus.instances import PARTITIONS, Bus, Keys, Note
 from tests.waiting import eventually
 from wms.bus.blocked_messages import MessagePosition, blocking
@@ -27,8 +27,8 @@ async def bus(
         yield each
 
 
-def skips(bus: Bus) -> Skips:
-    return Skips(bus.db, bus.kafka, partial(bus.keys.verifier.verify, now=time.time()))
+def skips(bus: Bus) -> SkipOrders:
+    return SkipOrders(bus.db, bus.kafka, partial(bus.keys.verifier.verify, now=time.time()))
 
 
 async def order(bus: Bus, blocked: MessagePosition) -> None:

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from services.job_agent.offered import read
+from services.job_agent.offered_job import read
 from tests.unit.job_agent.examples import offered
 
 

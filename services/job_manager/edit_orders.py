@@ -41,7 +41,7 @@ class _Outcome(msgspec.Struct, frozen=True):
     predecessors: Predecessors = Predecessors(())
 
 
-class Editing:
+class EditOrder:
     """The changes that one `wms edit` or `wms reschedule` order makes to the descriptions of jobs."""
 
     def __init__(

@@ -8,8 +8,8 @@ import pytest
 
 from tests.unit.discovery.grid import element, index
 from wms.discovery.address import Address
+from wms.discovery.search import Bounds, Found, Search
 from wms.discovery.server_answers import ServerAnswer
-from wms.discovery.walk import Bounds, Found, Walk
 
 GRID = {
     "top": ["nordic", "east", "top"],
@@ -27,7 +27,7 @@ def tells(name: str) -> ServerAnswer:
 
 def walked(order: tuple[str, ...]) -> tuple[Found, list[str]]:
     """Walk the grid, servers that are asked answering by their rank in an order; return what was found and who was asked."""
-    walk = Walk(Bounds())
+    walk = Search(Bounds())
     asked = [each.host.partition(".")[0] for each in walk.begin([index("top")])]
     open_ = list(asked)
     while open_:
@@ -58,7 +58,7 @@ def test_each_is_asked_once_and_found_the_same_whoever_was_faster(order: tuple[s
 def test_a_walk_has_an_end_however_deep_and_wide_the_hierarchy_is(
     bounds: Bounds, asked: int, refused: str
 ) -> None:
-    walk = Walk(bounds)
+    walk = Search(bounds)
     left = walk.begin([index("root")])
     count = 0
     while left:
@@ -76,7 +76,7 @@ def test_a_walk_has_an_end_however_deep_and_wide_the_hierarchy_is(
 
 
 def test_elements_that_are_too_many_are_not_kept_and_that_is_said() -> None:
-    walk = Walk(Bounds(elements=2))
+    walk = Search(Bounds(elements=2))
     first, second = walk.begin([index("a"), index("b")])
     walk.answered(first, ServerAnswer(elements=(element("a"), element("b"))), "answered")
     walk.answered(second, ServerAnswer(elements=(element("c"),), leads=(index("d"),)), "answered")
@@ -86,7 +86,7 @@ def test_elements_that_are_too_many_are_not_kept_and_that_is_said() -> None:
 
 
 def test_who_has_not_answered_is_late_and_who_told_of_it_is_said() -> None:
-    walk = Walk(Bounds())
+    walk = Search(Bounds())
     [top] = walk.begin([index("top")])
     [sweden, norway] = walk.answered(top, ServerAnswer(leads=(index("sweden"), index("norway"))), "answered")
     walk.failed(norway, "failed", "404")
@@ -114,7 +114,7 @@ class Pages(Sequence[Address]):
 
 
 def test_a_full_walk_looks_at_no_more_leads() -> None:
-    walk = Walk(Bounds(servers=50, depth=100))
+    walk = Search(Bounds(servers=50, depth=100))
     first, *others = [Pages(page) for page in range(20)]
     asked = walk.begin([index("root")])
     asked += walk.answered(asked[0], ServerAnswer(leads=first), "answered")  # type: ignore[arg-type] # as a tuple is

@@ -1,12 +1,12 @@
 """What is remembered of servers: answers, failures, and no more than may be."""
 
 from tests.unit.discovery.grid import element
-from wms.discovery.memory import CacheLifetimes, Memory
+from wms.discovery.answer_cache import AnswerCache, CacheLifetimes
 from wms.discovery.server_answers import ServerAnswer
 
 
 def test_answers_are_fresh_then_stand_in_then_are_forgotten() -> None:
-    memory = Memory(CacheLifetimes(), lambda: 0.0)
+    memory = AnswerCache(CacheLifetimes(), lambda: 0.0)
     memory.learned("x", ServerAnswer(), 100.0)
     states = [memory.recall("x", 100.0 + after).state for after in (0, 29.9, 30, 599.9, 600)]
     assert states == ["fresh", "fresh", "stale", "stale", "unknown"]
@@ -15,7 +15,7 @@ def test_answers_are_fresh_then_stand_in_then_are_forgotten() -> None:
 
 
 def test_who_fails_is_left_alone_twice_as_long_each_time_and_forgiven_at_once() -> None:
-    memory = Memory(CacheLifetimes(), lambda: 0.0)
+    memory = AnswerCache(CacheLifetimes(), lambda: 0.0)
     now, rests = 0.0, []
     for _ in range(7):
         memory.failed("x", "404", now)
@@ -32,7 +32,7 @@ def test_who_fails_is_left_alone_twice_as_long_each_time_and_forgiven_at_once() 
 
 
 def test_not_more_servers_are_remembered_than_may_be() -> None:
-    memory = Memory(CacheLifetimes(servers=2), lambda: 0.0)
+    memory = AnswerCache(CacheLifetimes(servers=2), lambda: 0.0)
     for key in ("a", "b"):
         memory.learned(key, ServerAnswer(), 0.0)
     memory.recall("a", 1.0)
@@ -41,7 +41,7 @@ def test_not_more_servers_are_remembered_than_may_be() -> None:
 
 
 def test_not_more_elements_are_remembered_than_may_be() -> None:
-    memory = Memory(CacheLifetimes(elements=3), lambda: 0.0)
+    memory = AnswerCache(CacheLifetimes(elements=3), lambda: 0.0)
     for key in ("a", "a", "b", "b"):
         memory.learned(key, ServerAnswer(elements=(element(key),)), 0.0)
     memory.learned("c", ServerAnswer(elements=(element("c"), element("d"))), 0.0)

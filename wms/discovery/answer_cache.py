@@ -46,7 +46,7 @@ class _Server(msgspec.Struct):
     rests: Iterator[float] | None = None
 
 
-class Memory:
+class AnswerCache:
     """A cache of the last answer or failure of each server, by the key of its address. `rng` returns numbers in [0, 1)."""
 
     def __init__(self, terms: CacheLifetimes, rng: Callable[[], float]) -> None:

@@ -77,7 +77,7 @@ class _Server(msgspec.Struct):
     told: ServerAnswer = ServerAnswer()
 
 
-class Walk:
+class Search:
     """One search through a hierarchy of servers. The caller asks the servers, and calls `answered` or `failed` for each.
 
     A server for which neither was called counts as late in the report.

@@ -5,7 +5,7 @@ import pytest
 
 from wms.jobdesc.array import expand, without_lists
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.offering import OFFER_LIMIT, large_offers
+from wms.jobdesc.offer_size import OFFER_LIMIT, large_offers
 
 
 def sizes(description: JobDescription) -> bool:

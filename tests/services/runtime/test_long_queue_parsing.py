@@ -20,22 +20,22 @@ from wms.ids import JobId, TaskQueueId
 from wms.matching import conjuncts
 from wms.matching.conjuncts import LONG
 from wms.matching.grouping import Requirements
-from wms.messages.changes import Entered, Left
+from wms.messages.queue_changes import Entered, Left
 from wms.queue_index.index import QueueIndex
-from wms.runtime.newcomers import Newcomers
+from wms.runtime.long_queue_parsing import LongQueueParsing
 
 SECONDS = 60.0
 """More than any of this takes."""
 
 
 class Matcher:
-    """A feed that puts newcomers off, and who prepares them."""
+    """A feed that puts queues with long requirements off, and who prepares them."""
 
     def __init__(self, world: World) -> None:
         self.index = QueueIndex()
-        self.newcomers = Newcomers(TimeSlices())
-        self.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), self.index, NOTICES, self.newcomers)
-        self.learning = QueueParsing(self.feed, self.newcomers)
+        self.long_queues = LongQueueParsing(TimeSlices())
+        self.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), self.index, NOTICES, self.long_queues)
+        self.learning = QueueParsing(self.feed, self.long_queues)
 
 
 def asked(n: int, owner: str = "mallory") -> Requirements:
@@ -72,7 +72,7 @@ async def test_long_requirements_are_parsed_once_and_never_on_the_event_loop(
     await matcher.feed.fill()
     assert [matcher.index.count(each) for each in matcher.index.queue_ids()] == [1]
     await matcher.feed.reconcile()  # it is put off once
-    assert len(matcher.newcomers) == 1
+    assert len(matcher.long_queues) == 1
     await matcher.learning.learn(SECONDS)
     assert len(matcher.index) == 3
     await matcher.feed.reconcile()
@@ -102,10 +102,10 @@ async def test_who_comes_behind_a_crowd_of_expensive_queues_is_known_at_once(the
     )
     assert len(matcher.index) == 1
     # Also who is as expensive waits for one of each other owner's, not for all.
-    assert matcher.newcomers.put_if_long(TaskQueueId(2), asked(99, owner="alice"))
+    assert matcher.long_queues.put_if_long(TaskQueueId(2), asked(99, owner="alice"))
     order = []
-    while matcher.newcomers:
-        prepared = await matcher.newcomers.prepare_next()
+    while matcher.long_queues:
+        prepared = await matcher.long_queues.prepare_next()
         assert prepared is not None
         order.append(prepared.requirements.owner)
     assert "alice" in order[:2]
@@ -126,10 +126,10 @@ async def test_a_queue_whose_jobs_are_gone_is_not_prepared(the_world: World) -> 
     (job,) = await the_world.submitted(1, requirements=expensive(3, 2_000))
     matcher = Matcher(the_world)
     await matcher.feed.fill()
-    assert len(matcher.newcomers) == 1
+    assert len(matcher.long_queues) == 1
     await the_world.sql("update job set state = 'Held' where job_id = $1", job)
     await matcher.feed.reconcile()
-    assert len(matcher.newcomers) == 0
+    assert len(matcher.long_queues) == 0
 
 
 async def test_a_newcomer_that_cannot_be_parsed_keeps_no_other_from_being_matched(
@@ -156,7 +156,7 @@ async def test_why_long_requirements_keep_jobs_waiting_is_looked_at_beside_the_e
 ) -> None:
     (job,) = await the_world.submitted(1, requirements=expensive(6))
     await advertise(the_world)
-    the_world._reasons = WaitReasons(the_world.db, Newcomers(TimeSlices()))
+    the_world._reasons = WaitReasons(the_world.db, LongQueueParsing(TimeSlices()))
     await the_world.watch()
     conjuncts._parsed.clear()  # what the matcher has parsed is in another process
     parsed.clear()

@@ -1,6 +1,6 @@
 """The broker is asked again for jobs that it has not placed in time."""
 
-from services.job_manager.maintenance.broker_orders import BrokerOrders
+from services.job_manager.maintenance.broker_reminders import BrokerReminders
 from tests.services.placing import brokered, placed, told_broker
 from tests.services.world import World
 
@@ -8,7 +8,7 @@ from tests.services.world import World
 async def test_the_broker_is_asked_again_for_what_it_does_not_answer(the_world: World) -> None:
     job_id = await brokered(the_world)
     told_broker(the_world)
-    orders = BrokerOrders(the_world.db)
+    orders = BrokerReminders(the_world.db)
     await orders.look()
     assert told_broker(the_world) == [], "not due yet"
     await the_world.sql("update broker_order set due_at = now()")
@@ -25,5 +25,5 @@ async def test_it_is_asked_no_more_once_the_job_is_placed_or_ended(the_world: Wo
     await placed(the_world, one)
     await the_world.order("kill", other)
     await the_world.sql("update broker_order set due_at = now()")
-    await BrokerOrders(the_world.db).look()
+    await BrokerReminders(the_world.db).look()
     assert told_broker(the_world) == []

@@ -35,7 +35,7 @@ class ParsedQueue:
         self.taken = taken
 
 
-class Newcomers:
+class LongQueueParsing:
     """The task queues that wait to be parsed, because their requirements are long.
 
     The next one is of the owner with the least parsing time since the set was last empty.
