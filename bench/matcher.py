@@ -17,9 +17,9 @@ from services.matcher.ads import Elements
 from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching, leeway_for
-from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
+from wms.auth.service_signatures import Notices
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Headers, Kafka, KafkaSettings
 from wms.bus.relay import Relay

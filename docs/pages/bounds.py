@@ -5,7 +5,7 @@ from services.advertiser import lsf_output, pbs_output
 from wms.auth import issuer_keys, token
 from wms.bus import decompression, reader
 from wms.classad import limits as classad
-from wms.cli import describing, scenario_file
+from wms.cli import job_descriptions, scenario_file
 from wms.client import credential, login
 from wms.discovery import address
 from wms.discovery import document as discovery
@@ -95,7 +95,7 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
         "wms/jobdesc/conflicts.py",
         [("bytes", conflicts.PARAMETERS_LIMIT)],
     ),
-    ("a file of a list of values", "wms/cli/describing.py", [("bytes", describing.LIST_LIMIT)]),
+    ("a file of a list of values", "wms/cli/job_descriptions.py", [("bytes", job_descriptions.LIST_LIMIT)]),
     ("a configuration (TOML)", "wms/runtime/config.py", [("bytes", config.SIZE_LIMIT)]),
     (
         "a GLUE document (LDIF)",

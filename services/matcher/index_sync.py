@@ -14,7 +14,7 @@ from itertools import chain
 
 import structlog
 
-from wms.auth.notices import Notices
+from wms.auth.service_signatures import Notices
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.signed import SignedCodec

@@ -22,7 +22,7 @@ from services.pilot_submitter.direct_payload import payload_of
 from services.pilot_submitter.direct_staging import staged_files
 from services.pilot_submitter.direct_step import DirectStep, next_step
 from services.pilot_submitter.pilot_factory import PilotFactory, policy_of
-from services.pilot_submitter.placing import SOURCE
+from services.pilot_submitter.placement_execution import SOURCE
 from wms import faultpoint
 from wms.broker.placement import PlacementEvent, PlacementFault, PlacementState
 from wms.db import ad, direct_job, pilot, placement

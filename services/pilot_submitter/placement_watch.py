@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import structlog
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
-from services.pilot_submitter.placing import SOURCE
+from services.pilot_submitter.placement_execution import SOURCE
 from wms import faultpoint
 from wms.db import pilot, placement
 from wms.db.database import Database

@@ -22,7 +22,7 @@ from services.pilot_submitter.pilot_tracking import PilotTracking
 from wms.db import (
     ad,
     canary,
-    ce_door,
+    ce_endpoint,
     ce_plan,
     ce_state,
     job,
@@ -33,7 +33,7 @@ from wms.db import (
     share,
     task_queue,
 )
-from wms.db.ce_door import DoorRow
+from wms.db.ce_endpoint import DoorRow
 from wms.db.database import Database, Transaction
 from wms.db.pilot import NewPilot, Supply
 from wms.db.share import SourcedShare
@@ -264,7 +264,7 @@ class Provisioning:
                 DoorRow(*door.place, ",".join(sorted(mapping.forwarded)), door.asks_as_json())
                 for door, mapping in self._doors.asking()
             ]
-            await ce_door.write(tx, rows)
+            await ce_endpoint.write(tx, rows)
             tx.on_failure(self._forget_doors)
             self._doors_written = revisions
 

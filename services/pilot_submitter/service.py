@@ -11,9 +11,9 @@ from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.ended_pilots import ENDED_SECONDS, revoke_ended
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_execution import Placing
 from services.pilot_submitter.placement_orders import PlacementOrders
 from services.pilot_submitter.placement_watch import PlacementWatch
-from services.pilot_submitter.placing import Placing
 from services.pilot_submitter.provisioning import Provisioning
 from services.pilot_submitter.secret_exchanges import SecretExchanges
 from services.pilot_submitter.stray_pilots import StrayPilots

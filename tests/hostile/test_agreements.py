@@ -15,8 +15,8 @@ from tests.hostile.target import Target, key_for
 from tests.waiting import eventually
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
-from wms.auth.notices import Notices
 from wms.auth.orders import ORDERS_KEY, OrderKeys
+from wms.auth.service_signatures import Notices
 from wms.auth.token import Claims
 from wms.bus.topics import find
 from wms.client import Client, JobDescription

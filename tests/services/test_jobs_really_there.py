@@ -46,7 +46,7 @@ from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import KafkaSettings
-from wms.cli.places import jobs_there_rows, site_rows
+from wms.cli.sites_queues_pilots import jobs_there_rows, site_rows
 from wms.dispatch.local import LocalDispatcher
 from wms.glue.quantity import known
 from wms.messages import replies

@@ -10,7 +10,7 @@ from services.matcher import ads
 from tests.services.world import World, pilot, user
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
-from wms.db import ce_door
+from wms.db import ce_endpoint
 from wms.dispatch.forwarding import DoorTerms
 from wms.ids import CommandId
 from wms.messages import replies
@@ -83,7 +83,9 @@ async def forwarding(world: World) -> None:
     asks = DoorTerms(kind="slurm", rules={SOFTWARE: "--constraint={value}"})
     forwards = ",".join(sorted(asks.mapping().forwarded))
     async with world.db.transaction() as tx:
-        await ce_door.write(tx, [ce_door.DoorRow("A", "ce", forwards, msgspec.json.encode(asks).decode())])
+        await ce_endpoint.write(
+            tx, [ce_endpoint.DoorRow("A", "ce", forwards, msgspec.json.encode(asks).decode())]
+        )
 
 
 async def test_a_job_goes_to_the_pilot_whose_node_is_as_it_requires_and_to_no_other(the_world: World) -> None:

@@ -28,9 +28,9 @@ from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching
 from services.matcher.policy_refresh import PolicyRefresh
 from services.matcher.queue_stats import QueueStatsWriter
-from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
+from wms.auth.service_signatures import Notices
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db.database import Database, Parcel

@@ -14,9 +14,9 @@ from services.matcher.config import Config as MatcherConfig
 from services.pilot_submitter.config import Config as PilotSubmitterConfig
 from tests.unit.messages.examples import UNIONS
 from wms.auth.keys import KeySet
-from wms.auth.notices import SignedNotice
 from wms.auth.orders import SignedOrder
 from wms.auth.principal import Principal
+from wms.auth.service_signatures import SignedNotice
 from wms.auth.token import _Token
 from wms.jobdesc.description import JobDescription
 from wms.runtime.pilot_config import PilotConfig

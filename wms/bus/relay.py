@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import structlog
 
 from wms import faultpoint
-from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
+from wms.auth.service_signatures import Notices
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.db import outbox

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from wms.auth.notices import Notices
+from wms.auth.service_signatures import Notices
 from wms.messages.wire import PAYLOAD_LIMIT, Codec
 
 M = TypeVar("M")

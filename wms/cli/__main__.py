@@ -76,7 +76,7 @@ def _marked(arguments: Sequence[str]) -> list[str]:
     end = words.index("--") if "--" in words else len(words)
     words[:end] = [STDIN if word == "-" else word for word in words[:end]]
     if "submit" in words[:end] and end < len(words):
-        from wms.cli.describing import PROGRAM_MARK
+        from wms.cli.job_descriptions import PROGRAM_MARK
 
         words.insert(end + 1, PROGRAM_MARK)
     return words

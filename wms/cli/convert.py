@@ -34,8 +34,8 @@ def convert(
     """
     import sys
 
-    from wms.cli.describing import bytes_of
-    from wms.cli.translated import jobs_of, translation_of
+    from wms.cli.description_files import jobs_of, translation_of
+    from wms.cli.job_descriptions import bytes_of
     from wms.jobdesc.languages import catalogue
 
     source = translation_of(file, bytes_of(file))
@@ -55,7 +55,7 @@ def _record(language: str, to: str, text: str, read: "LossReport", written: "Los
 
 
 def _note(file: str, read: "LossReport", written: "LossReport", to: str) -> None:
-    from wms.cli.translated import note_entries
+    from wms.cli.description_files import note_entries
 
     for what, report in ((file, read), (f"as {to}", written)):
         if report.changes:

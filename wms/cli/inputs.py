@@ -39,7 +39,7 @@ def inputs_of(
 
     A job's program is among its files if it is a local file. Raise Rejected if a file is missing.
     """
-    from wms.cli.describing import local_namesake, program_to_send, unknown_placeholders
+    from wms.cli.job_descriptions import local_namesake, program_to_send, unknown_placeholders
     from wms.client.files import members
     from wms.client.job_inputs import is_own, paths_of_jobs
 

@@ -7,7 +7,7 @@ import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
 
-from wms.cli.describing import columns, pairs, plain, text_of
+from wms.cli.job_descriptions import columns, pairs, plain, text_of
 from wms.errors import Rejected, shown
 from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.problem import InvalidDescription

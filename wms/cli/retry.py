@@ -32,7 +32,7 @@ async def descriptions_of(
     client: "Client", jobs: Sequence[str], flags: Mapping[str, Any]
 ) -> "list[JobDescription]":
     """Return a new description for each of the old jobs `jobs`. Fields that options set, `flags`, replace those of the old job."""
-    from wms.cli.describing import over
+    from wms.cli.job_descriptions import over
     from wms.client.selector import select
 
     found = await client.descriptions(select(jobs))

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from cyclopts import App, Parameter
 
 from wms.cli.options import USUAL, Common, Patience
-from wms.cli.places import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
+from wms.cli.sites_queues_pilots import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -55,9 +55,9 @@ def submit(
       wms submit --strict job.jsdl
       generate | wms submit - --id nightly-17 --json
     """
-    from wms.cli import describing, retry
+    from wms.cli import job_descriptions, retry
 
-    words = describing.words_of(words)
+    words = job_descriptions.words_of(words)
     said, how, paths = _fields(options), options.how, options.files.input or []
     if old_jobs := options.run.retry_of:
         retry.check(words, said)
@@ -68,7 +68,7 @@ def submit(
             return _show_plan(*ready, common) if how.dry_run else await _submit(client, ready, how, common)
 
         return with_client(common, again)
-    given = describing.described(words, said, strict=how.strict)
+    given = job_descriptions.described(words, said, strict=how.strict)
     descriptions, files = given.descriptions, inputs_of(given.descriptions, paths, given.files)
     if how.dry_run:
         return _show_plan(descriptions, files, common)
@@ -77,7 +77,7 @@ def submit(
 
 def _fields(options: SubmitOptions) -> dict[str, Any]:
     """Return the fields of a description that the options set, by name. Raise Rejected if an option is malformed."""
-    from wms.cli.describing import attributes, pairs
+    from wms.cli.job_descriptions import attributes, pairs
     from wms.cli.parameter_table import lists_of, series_of, together
 
     run = options.run

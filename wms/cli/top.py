@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from wms.cli import places
+from wms.cli import sites_queues_pilots
 from wms.cli.options import USUAL, Common, Flag, Patience
 from wms.cli.printing import console, drawn_rows, is_terminal, show, show_json, show_table
 from wms.cli.session import OK, with_client
@@ -79,8 +79,13 @@ class _Sight:
 
         whole: list[tuple[str, Any, Any, str]] = [
             ("jobs", *job_table(self.jobs), "none that has not ended"),
-            ("sites", places.SITES, places.site_rows(self.sites), "none advertises itself"),
-            ("pilots", places.PILOTS, places.pilot_rows(self.pilots), "none"),
+            (
+                "sites",
+                sites_queues_pilots.SITES,
+                sites_queues_pilots.site_rows(self.sites),
+                "none advertises itself",
+            ),
+            ("pilots", sites_queues_pilots.PILOTS, sites_queues_pilots.pilot_rows(self.pilots), "none"),
             ("services", PARTS, [row(part) for part in self.parts], "none"),
         ]
         return [

@@ -15,7 +15,7 @@ import structlog
 
 from wms.bounded_cache import BoundedCache
 from wms.classad.value import ERROR
-from wms.db import ce_door
+from wms.db import ce_endpoint
 from wms.db.columns import dense
 from wms.db.database import Transaction
 from wms.db.sql import load
@@ -148,7 +148,7 @@ async def elements(tx: Transaction, rows: Sequence[Mapping[str, Any]]) -> dict[C
             if element := _element(row):
                 found[place] = _known[*place, row["received_at"]] = element
     lives = {CeId(row["site"], row["ce"]): row["pilot_seconds"] for row in rows}
-    forwards = await ce_door.forwards(tx)
+    forwards = await ce_endpoint.forwards(tx)
     return {
         place: forwarding(lasting(element, lives[place]), forwards.get(place))
         for place, element in found.items()

@@ -24,9 +24,9 @@ import uvloop
 
 from wms import __version__
 from wms.auth.issuer_keys import IssuerKeys
-from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
 from wms.auth.revocations import Revocations
+from wms.auth.service_signatures import Notices
 from wms.auth.token import Verifier
 from wms.bus.consumer import ONE_LANE, Consumer, ConsumerSettings, Handler, OnRefused
 from wms.bus.delivery import Decoded, Preparation

@@ -9,7 +9,7 @@ from msgspec.structs import asdict
 from services.job_manager.queries import placement_text
 from services.job_manager.queries.relaxations import relaxations
 from wms.db import (
-    ce_door,
+    ce_endpoint,
     ce_state,
     dependency,
     limit,
@@ -146,7 +146,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=_elements(requirements, said, known, losses, Ways(await ce_door.terms(tx))),
+        elements=_elements(requirements, said, known, losses, Ways(await ce_endpoint.terms(tx))),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),

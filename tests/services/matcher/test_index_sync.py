@@ -11,8 +11,8 @@ from services.matcher.queue_stats import QueueStatsWriter
 from tests.contract.bus.instances import settings_for
 from tests.services.world import NOTICES, World, ids
 from tests.waiting import eventually
-from wms.auth.notices import Notices
 from wms.auth.orders import OrderKeys
+from wms.auth.service_signatures import Notices
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.embedded.kafka_broker import KafkaBroker

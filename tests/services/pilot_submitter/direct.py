@@ -10,8 +10,8 @@ from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, Endpo
 from services.pilot_submitter.config import PilotSandboxSettings
 from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_execution import Placing
 from services.pilot_submitter.placement_watch import PlacementWatch
-from services.pilot_submitter.placing import Placing
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import SLURM
 from tests.services.placing import placed, placements, told_broker

@@ -5,8 +5,8 @@ from typing import Any
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
 from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_execution import Placing
 from services.pilot_submitter.placement_watch import PlacementWatch
-from services.pilot_submitter.placing import Placing
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.placing import brokered, placed, placements, told_broker
 from wms.audit import audit

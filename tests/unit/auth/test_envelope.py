@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from wms.auth.envelope import ENVELOPE_BYTES, SECRETS_LIMIT, Envelopes, begin, is_among, mac
-from wms.auth.notices import SignedNotice
 from wms.auth.orders import SignedOrder
+from wms.auth.service_signatures import SignedNotice
 from wms.errors import Rejected
 
 LIMIT = 1_000

@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from tests.unit.messages.examples import AT, LINE, PLAN_LINE
-from wms.cli import health, job_table, limits, places, shares, why
+from wms.cli import health, job_table, limits, shares, sites_queues_pilots, why
 from wms.cli.table import TableColumn, length
 from wms.cli.top_screen import JobRates, ScreenSection, ScreenView, screen
 from wms.messages import replies
@@ -123,10 +123,10 @@ def tables() -> dict[str, tuple[list[TableColumn | str], list[list[str]], tuple[
     counts = replies.LimitList(query_id="q", client="", limits=(LIMIT,), counts=())
     whole: dict[str, tuple[Any, Any, tuple[str, ...]]] = {
         "jobs": (*job_table.job_table([SWEEP, JOB]), ("107126-207125", "1207126")),
-        "sites": (places.SITES, places.site_rows((ELEMENT,)), (SITE, CE)),
-        "pilots": (places.PILOTS, places.pilot_rows([PILOT]), (PILOT.pilot_id,)),
-        "plans": (places.PLANS, places.plan_rows([PLAN_LINE]), ()),
-        "queues": (places.QUEUES, [places.queue_row(QUEUE)], ("1234",)),
+        "sites": (sites_queues_pilots.SITES, sites_queues_pilots.site_rows((ELEMENT,)), (SITE, CE)),
+        "pilots": (sites_queues_pilots.PILOTS, sites_queues_pilots.pilot_rows([PILOT]), (PILOT.pilot_id,)),
+        "plans": (sites_queues_pilots.PLANS, sites_queues_pilots.plan_rows([PLAN_LINE]), ()),
+        "queues": (sites_queues_pilots.QUEUES, [sites_queues_pilots.queue_row(QUEUE)], ("1234",)),
         "shares": (shares.SHARES, [shares.row(SHARE)], ("atlas", "production")),
         "limits": (limits.LIMITS, [limits.row(LIMIT, counts)], (SITE, CE, "owner=alice")),
         "status": (health.PARTS, [health.row(PART)], ("pilot_submitter",)),

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from wms.cli.__main__ import run
-from wms.cli.changes import Changes
+from wms.cli.edit_options import Changes
 from wms.jobdesc.changes import CHANGEABLE
 from wms.jobdesc.validation import RULES
 

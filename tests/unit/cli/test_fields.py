@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import msgspec
 import pytest
 
-from wms.cli.changes import Changes, field_of
+from wms.cli.edit_options import Changes, field_of
 from wms.cli.fields import fields_of, makes, options_of, sets
 from wms.cli.options import Many
 from wms.cli.submit_options import OPTIONS, NeedOptions, SubmitOptions, flag_of

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from wms.cli.__main__ import run
-from wms.cli.translated import jobs_of_file
+from wms.cli.description_files import jobs_of_file
 
 JDL = b'Executable = "run.sh";\nInputSandbox = {"run.sh", "cards"};\nMyProxyServer = "x";\n'
 

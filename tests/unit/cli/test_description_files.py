@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from tests.unit.jobdesc.languages.jsdl.documents import document
-from wms.cli.translated import ROWS, is_recognised, jobs_of_file, note_entries, translation_of
+from wms.cli.description_files import ROWS, is_recognised, jobs_of_file, note_entries, translation_of
 from wms.errors import Rejected
 from wms.jobdesc.loss_report import LossEntry
 from wms.jobdesc.problem import InvalidDescription

@@ -17,7 +17,7 @@ from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
 if TYPE_CHECKING:
-    from wms.cli.translated import Given
+    from wms.cli.description_files import Given
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
@@ -77,7 +77,7 @@ def are_files(words: Sequence[str]) -> bool:
     """Return whether the words are description files, judged by the first word. If not, they are a program with its arguments."""
     if not words:
         return False
-    from wms.cli.translated import is_recognised
+    from wms.cli.description_files import is_recognised
 
     named = words[0].lower().endswith((*SUFFIXES, *FOREIGN_SUFFIXES))
     return words[0] in STDIN or named or is_recognised(words[0])
@@ -95,7 +95,7 @@ def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = 
             "there is nothing to submit",
             "say what to run: `wms submit -- ./prog arguments`, or a file: `wms submit jobs.toml`, or - for stdin",
         )
-    from wms.cli.translated import Given
+    from wms.cli.description_files import Given
 
     if not are_files(words):
         return Given(_from_flags({"executable": words[0], "arguments": list(words[1:]), **flags}), [{}])
@@ -229,7 +229,7 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
 
 
 def _from_file(name: str, *, strict: bool) -> "Given":
-    from wms.cli.translated import jobs_of_file
+    from wms.cli.description_files import jobs_of_file
 
     return jobs_of_file(name, bytes_of(name), strict=strict)
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.changes import NO_CHANGES, Changes, with_files
+from wms.cli.edit_options import NO_CHANGES, Changes, with_files
 from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
 from wms.cli.printing import jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
@@ -171,7 +171,7 @@ def _fields(action: Action, changes: Changes) -> dict[str, Any]:
 
     Raise Rejected if a change is invalid, or if `edit` has no change.
     """
-    from wms.cli.describing import by_flags
+    from wms.cli.job_descriptions import by_flags
     from wms.errors import Rejected
     from wms.jobdesc.changes import read_changes
     from wms.jobdesc.problem import InvalidDescription

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from wms.auth.envelope import ENVELOPE_BYTES
-from wms.auth.notices import NOTICE_SECONDS, Notices
 from wms.auth.orders import OrderKeys
+from wms.auth.service_signatures import NOTICE_SECONDS, Notices
 from wms.errors import Rejected
 
 TOPIC, LIMIT = "wms.queue.changes", 10_000
