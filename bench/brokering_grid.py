@@ -214,7 +214,7 @@ async def start_services(running: System, batch: BatchSystems, *, reserving: boo
     await _until_there(running.facts.postgres_url, reserving=reserving)
 
 
-def _program(facts: plan.Facts, name: str, program: str, told: dict[str, Any]) -> Program:
+def _program(facts: plan.ConfigValues, name: str, program: str, told: dict[str, Any]) -> Program:
     plan.service(program, facts)
     usual = tomllib.loads((facts.layout.service(program) / "config.toml").read_text())
     usual.pop("elements", None)

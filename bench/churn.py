@@ -37,11 +37,11 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.bus.relay import Relay
 from wms.db import claim, limit
-from wms.db.claim import Claim, Claimed
+from wms.db.claim import ClaimedJob, JobClaim
 from wms.db.database import Transaction
 from wms.ids import AttemptId, JobId, PilotId, ReportId, RequestId, TaskQueueId
 from wms.job.reasons import Code
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.messages.reports import Report, Result
 
 BATCH = 512
@@ -120,7 +120,7 @@ class Churn:
         self._queue_of: dict[JobId, TaskQueueId] = {}
         self._held: list[AttemptId] = []
         self._numbers = itertools.count()
-        self._reports = Reports(LeaseTerms())
+        self._reports = Reports(LeaseDurations())
         self._submissions = taking(at)
         self._pilot = Principal(
             kind="pilot", owner="bench", group="pilot", vo=VO, rights=frozenset({"generic_pilot"}),
@@ -148,7 +148,7 @@ class Churn:
             chosen, self._waiting = self._waiting[-count:], self._waiting[:-count]
             request_id = RequestId(f"r-{next(self._numbers)}")
             claims = [
-                Claim(
+                JobClaim(
                     job_id=each,
                     pilot_id=PilotId("bench"),
                     request_id=request_id,
@@ -164,7 +164,7 @@ class Churn:
             self._held += [AttemptId(each.job_id, each.epoch) for each in claimed]
 
     @staticmethod
-    async def _claim(claims: Sequence[Claim], tx: Transaction) -> list[Claimed]:
+    async def _claim(claims: Sequence[JobClaim], tx: Transaction) -> list[ClaimedJob]:
         return await claim.claim(tx, claims, 3_600.0, (await limit.advertising(tx)).generation) or []
 
     async def accept(self) -> None:

@@ -115,7 +115,7 @@ class Insertion:
         return submit_of(self._rng, self._rng.choice(self._owners), jobs)
 
     async def _take(self, batches: Sequence[Sequence[Sent]]) -> Taken:
-        feed = offset.Feed("bench", uuid.uuid4().hex, TOPIC)
+        feed = offset.ConsumedTopic("bench", uuid.uuid4().hex, TOPIC)
         async with self._at.db.transaction() as tx:
             places = await offset.begin(tx, feed, range(self._in_flight))
         left, each = iter(batches), list[float]()
@@ -150,7 +150,7 @@ def submit_of(rng: random.Random, queues: Sequence[Queue], jobs: int) -> Sent:
 async def _follow(
     at: Store,
     submissions: Submissions,
-    lane: tuple[offset.Feed, int, int],
+    lane: tuple[offset.ConsumedTopic, int, int],
     batches: Iterator[Sequence[Sent]],
     seconds: list[float],
 ) -> None:

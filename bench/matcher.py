@@ -13,20 +13,20 @@ import numpy as np
 
 from bench.validity import InvalidError, Match
 from bench.workload import POPULATION, SHARING, VO, Pilot
-from services.matcher.ads import Elements
+from services.matcher.ads import AdSync
 from services.matcher.index_sync import IndexSync
 from services.matcher.limit_gate import LimitGate
 from services.matcher.matching import Matching, leeway_for
 from wms.auth.orders import OrderKeys, SignedOrder
 from wms.auth.principal import Principal, Right
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Headers, Kafka, KafkaSettings
 from wms.bus.relay import Relay
 from wms.db import offset
 from wms.db.database import Database, Transaction
 from wms.ids import PilotId, RequestId
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.shares import GroupShare
 from wms.messages.match_requests import TOPIC, MatchRequest
 from wms.messages.site_inbox import PREFIX, NoMatch, Offer, ToAgent
@@ -41,7 +41,7 @@ RUN_SECONDS = 30.0
 Batch = list[Delivery[MatchRequest]]
 
 KEYS = OrderKeys([b"k" * 32])
-NOTICES = Notices(KEYS, clock.timestamp)
+NOTICES = ServiceSignatures(KEYS, clock.timestamp)
 
 _TOLD: msgspec.json.Decoder[ToAgent] = msgspec.json.Decoder(ToAgent)
 
@@ -96,12 +96,12 @@ class Matcher:
         self.index = QueueIndex(groups=shares)
         self.index.set_part(*part)
         self._feed = IndexSync(db, self.nowhere, self.index, NOTICES)
-        self.elements = Elements(db, self.index)
+        self.elements = AdSync(db, self.index)
         gate = LimitGate(self.index, time.monotonic)
         self._matching = Matching(
             self.index,
             gate,
-            LeaseTerms(offer_seconds=3_600),
+            LeaseDurations(offer_seconds=3_600),
             1.0,
             np.random.default_rng(seed),
             leeway=(lambda _: 0) if exact else leeway_for,
@@ -148,7 +148,7 @@ class Matcher:
 
     async def _lane(self, left: list[Batch], seconds: list[float], until: float) -> None:
         """Do as a consumer does: one transaction after another, each moving the offset of its messages."""
-        feed = offset.Feed("bench", f"lane-{os.getpid()}-{next(self._numbers)}", TOPIC)
+        feed = offset.ConsumedTopic("bench", f"lane-{os.getpid()}-{next(self._numbers)}", TOPIC)
         async with self._db.transaction() as tx:
             at = (await offset.begin(tx, feed, [0]))[0]
         while left and time.perf_counter() < until:
@@ -158,7 +158,7 @@ class Matcher:
             at += len(batch)
             seconds.append(time.perf_counter() - began)
 
-    async def _do(self, feed: offset.Feed, at: int, batch: Batch, tx: Transaction) -> None:
+    async def _do(self, feed: offset.ConsumedTopic, at: int, batch: Batch, tx: Transaction) -> None:
         await offset.advance(tx, feed, {0: (at, at + len(batch))})
         await self._matching.handle(tx, batch)
 

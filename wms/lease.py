@@ -31,7 +31,7 @@ class Lease(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """The ids of the limit counters that count this job as running."""
 
 
-class LeaseTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class LeaseDurations(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The durations of offers and leases, in seconds."""
 
     offer_seconds: Annotated[float, msgspec.Meta(gt=0, le=86_400)] = 30.0
@@ -62,7 +62,7 @@ STEP_SECONDS: Final = 3.0
 """The most seconds by which two clocks may differ over the same period. If they differ by more, one of them was set."""
 
 
-class Steps:
+class ClockStepDetector:
     """Detects that the database's clock, by which leases end, was set. It is compared with a monotonic clock."""
 
     def __init__(self) -> None:

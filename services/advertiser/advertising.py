@@ -11,7 +11,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.advertiser.sources import AdvertisedSource
-from services.advertiser.statement import Statement, important_change, state
+from services.advertiser.statement import AdContent, important_change, state
 from wms.bus.kafka import Kafka
 from wms.errors import Rejected, Unavailable
 from wms.ids import CeId
@@ -74,7 +74,7 @@ class AdPublisher:
         self._publisher = publisher
         self._source = source
         self._now = now
-        self._said: dict[CeId, Statement] = {}
+        self._said: dict[CeId, AdContent] = {}
         self._said_at: datetime | None = None
 
     async def read_and_publish(self) -> None:
@@ -102,7 +102,7 @@ class AdPublisher:
         reasons = sorted({reason for reason in changes.values() if reason})
         log.info("advertised", elements=len(told), withdrawn=len(gone), changes=reasons)
 
-    async def _look(self) -> dict[CeId, Statement]:
+    async def _look(self) -> dict[CeId, AdContent]:
         counted_at = self._now() - timedelta(seconds=self._source.lag_seconds)
         try:
             seen = await self._source.provider.read()
@@ -123,7 +123,7 @@ class AdPublisher:
             return True
         return (self._now() - self._said_at).total_seconds() >= self._source.period_seconds
 
-    def _ad(self, said: Statement, now: datetime) -> Advertise:
+    def _ad(self, said: AdContent, now: datetime) -> Advertise:
         return Advertise(
             element=said.element,
             advertised_at=now,

@@ -145,7 +145,7 @@ class FileSettings(BatchSettings, frozen=True, kw_only=True):
     dispatcher: Line = "local"
 
 
-class Whom(Section, frozen=True, kw_only=True):
+class AdmittedIdentity(Section, frozen=True, kw_only=True):
     """An identity that a computing element must admit. An empty field matches anything."""
 
     vo: Line = ""
@@ -169,7 +169,7 @@ class IndexSettings(BatchSettings, frozen=True, kw_only=True):
 
     Empty: the hosts of `urls` and their domains.
     """
-    for_whom: Annotated[list[Whom], msgspec.Meta(max_length=10_000)] = []
+    for_whom: Annotated[list[AdmittedIdentity], msgspec.Meta(max_length=10_000)] = []
     """Only computing elements that admit one of these identities are advertised. Empty: all computing elements are advertised."""
     proxy_file: Line = ""
     """A file with an X.509 proxy, or with a certificate and its key. It is read again for each request."""

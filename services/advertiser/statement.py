@@ -29,7 +29,7 @@ FREE_PART = 0.25
 """The fraction of all slots by which the free slots must change to make an ad due at once."""
 
 
-class Statement(msgspec.Struct, frozen=True, kw_only=True):
+class AdContent(msgspec.Struct, frozen=True, kw_only=True):
     """The content of one computing element's ad, without the time at which it is sent."""
 
     element: ComputingElement
@@ -46,7 +46,7 @@ class Statement(msgspec.Struct, frozen=True, kw_only=True):
         return self.element.ce_id
 
 
-def state(seen: SeenElement, settings: SiteStatement) -> Statement:
+def state(seen: SeenElement, settings: SiteStatement) -> AdContent:
     """Return the content of a computing element's ad, from what was read (`seen`) and what its site states (`settings`)."""
     glue = _completed(seen.glue, seen.offer, settings)
     attributes = (
@@ -57,7 +57,7 @@ def state(seen: SeenElement, settings: SiteStatement) -> Statement:
         | settings.attributes
     )
     element, requirements = with_rule(seen.offer, attributes, settings.requirements)
-    return Statement(
+    return AdContent(
         element=element,
         attributes=attributes,
         expressions=ad.EXPRESSIONS | {"JobsMatchedSinceLastAdvertisement": MATCHED},
@@ -140,7 +140,7 @@ def _gram_contact(glue: glue1.GlueComputingElement) -> str:
     return f"{host}{f':{port}' if port else ''}/{manager}"
 
 
-def important_change(before: Statement | None, after: Statement) -> str:
+def important_change(before: AdContent | None, after: AdContent) -> str:
     """Return the important change from the ad `before` to `after`, as text for the log. Empty if there is none.
 
     An important change is published at once, because matchers and the pilot submitter need it. Changed counts of jobs, the load
@@ -154,11 +154,11 @@ def important_change(before: Statement | None, after: Statement) -> str:
     return _of_limits(before.element, after.element) or _of_slots(before, after)
 
 
-def _steady(said: Statement) -> ComputingElement:
+def _steady(said: AdContent) -> ComputingElement:
     return replace(said.element, load=0.0, current_jobs=0, current_submitting_jobs=0)
 
 
-_PARTS: dict[str, Callable[[Statement], object]] = {
+_PARTS: dict[str, Callable[[AdContent], object]] = {
     "what it offers": _steady,
     "its state": lambda said: said.attributes.get("GlueCEStateStatus"),
     "who may use it": lambda said: said.attributes.get("GlueCEAccessControlBaseRule"),
@@ -186,7 +186,7 @@ def _of_limits(before: ComputingElement, after: ComputingElement) -> str:
     return "jobs at a limit" if (jobs[0] or submitting[0]) and others else ""
 
 
-def _of_slots(before: Statement, after: Statement) -> str:
+def _of_slots(before: AdContent, after: AdContent) -> str:
     was, now = _free(before.attributes), _free(after.attributes)
     if was is None or now is None:
         return "" if was == now else "free slots"

@@ -11,7 +11,7 @@ from typing import Final
 
 import structlog
 
-from services.agreement.port import Decision, Outlook, ServedElement
+from services.agreement.port import Decision, FreeCpus, ServedElement
 from wms import faultpoint
 from wms.agreement.agreement import Agreement, AgreementMark
 from wms.agreement.calendar import Booking, SlotCalendar
@@ -149,7 +149,7 @@ class OfferDecisions:
                 amounts[each.vo] = amount.plus(each.cpus, each.duration_seconds, each.owner)
         return refused
 
-    async def _decide(self, outlook: Outlook, offer: Agreement, now: datetime) -> Decision:
+    async def _decide(self, outlook: FreeCpus, offer: Agreement, now: datetime) -> Decision:
         try:
             decision = await outlook.decide(offer, now)
         except Unavailable as error:

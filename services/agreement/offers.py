@@ -20,7 +20,7 @@ log = structlog.get_logger()
 NOT_THEIRS = "there is no such job of this owner, group and VO"
 
 
-class Offers:
+class AgreementOffers:
     """Handles the messages of the resource broker to one site. Messages to other sites are ignored."""
 
     def __init__(self, site: str, elements: Mapping[str, Callable[[], None]]) -> None:

@@ -16,7 +16,7 @@ Decision: TypeAlias = Granted | Refusal | None
 """A decision on an offer; None: its outcome is unknown, for example after a timeout. The offer is then decided on again."""
 
 
-class Holding(msgspec.Struct, frozen=True, kw_only=True):
+class BatchReservation(msgspec.Struct, frozen=True, kw_only=True):
     """A reservation that the batch system lists, and that belongs to this system by its name."""
 
     name: str
@@ -26,7 +26,7 @@ class Holding(msgspec.Struct, frozen=True, kw_only=True):
     """Whether at least one job runs in the reservation."""
 
 
-class Outlook(Protocol):
+class FreeCpus(Protocol):
     """The free CPUs of a computing element in one round of decisions. Each grant reduces them for the offers decided after it."""
 
     cpus: int
@@ -53,7 +53,7 @@ class DecisionMaker(Protocol):
     at_once: int
     """The most offers that one round decides on."""
 
-    async def look(self, booked: Sequence[Booking], /) -> Outlook:
+    async def look(self, booked: Sequence[Booking], /) -> FreeCpus:
         """Return the present free CPUs of the element. `booked` are the reservations of all granted agreements there.
 
         Raise Unavailable if the batch system does not answer.
@@ -66,7 +66,7 @@ class ResourceHelper(Protocol):
     def name_of(self, agreement_id: AgreementId) -> str:
         """Return the name of an agreement's reservation in the batch system, by which it is found again after a crash."""
 
-    async def holdings(self) -> list[Holding]:
+    async def holdings(self) -> list[BatchReservation]:
         """Return all reservations of this system that the batch system lists. Raise Unavailable if it does not answer."""
 
     async def release(self, names: Collection[str]) -> set[str]:

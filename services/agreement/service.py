@@ -3,7 +3,7 @@
 from services.agreement.config import Config
 from services.agreement.configured_elements import elements
 from services.agreement.offer_decisions import OfferDecisions
-from services.agreement.offers import Offers
+from services.agreement.offers import AgreementOffers
 from services.agreement.port import ServedElement
 from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from wms.ids import slug
@@ -24,7 +24,9 @@ async def build(host: Host, config: Config) -> None:
     host.every("end", 0.5, upkeep.end)
     host.every("release", 0.5, upkeep.release)
     host.every("forget", 600.0, upkeep.forget)
-    offers = Offers(settings.site, {each.ce: _serve(host, config, each, upkeep).wake for each in served})
+    offers = AgreementOffers(
+        settings.site, {each.ce: _serve(host, config, each, upkeep).wake for each in served}
+    )
     # A consumer of its own for each site, as each reads the messages of all.
     host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
     host.show("offers", lambda: offers.taken)

@@ -22,7 +22,7 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 
 from services.agreement.config import SiteScript
-from services.agreement.port import Decision, Holding
+from services.agreement.port import BatchReservation, Decision
 from wms.agreement.calendar import Booking
 from wms.agreement.decision import Granted, ReservationRules
 from wms.agreement.reasons import AgreementReason, Refusal
@@ -130,14 +130,14 @@ class ScriptedElement:
             reservation=self.name_of(terms.agreement_id),
         )
 
-    async def holdings(self) -> list[Holding]:
+    async def holdings(self) -> list[BatchReservation]:
         """Return the reservations that the program lists and whose names begin with `wms-`.
 
         Raise Unavailable if the program fails or prints no valid answer.
         """
         answer = await self._ask({"action": "list"}, ListAnswer)
         return [
-            Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.in_use)
+            BatchReservation(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.in_use)
             for each in answer.reservations
             if each.name.startswith(PREFIX)
         ]

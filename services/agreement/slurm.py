@@ -15,7 +15,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.agreement.config import SlurmReservations
-from services.agreement.port import Decision, Holding
+from services.agreement.port import BatchReservation, Decision
 from services.agreement.slurm_listing import (
     JOB_FORMAT,
     ListedReservation,
@@ -26,7 +26,7 @@ from services.agreement.slurm_listing import (
     reservations,
     written,
 )
-from wms.agreement.calendar import Booking, SlotCalendar, Wish
+from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
 from wms.agreement.decision import Granted, ReservationRules, no_room
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
@@ -83,14 +83,14 @@ class SlurmElement:
         there = {each.name: each for each in self._ours(here, frozenset())}
         return SlurmOutlook(self, sizes, there, [*_reserved(here), *_taken(running)])
 
-    async def create(self, name: str, wish: Wish, start: datetime) -> ToolOutput:
+    async def create(self, name: str, wish: CpuRequest, start: datetime) -> ToolOutput:
         """Ask Slurm to reserve the CPUs of `wish` for its duration from `start` on, under a name.
 
         Return what `scontrol` printed; it is not checked whether the reservation was made.
         """
         return await self._tools.run("scontrol", *self._creation(name, wish, start))
 
-    async def create_all(self, wanted: Mapping[str, tuple[Wish, datetime]]) -> set[str]:
+    async def create_all(self, wanted: Mapping[str, tuple[CpuRequest, datetime]]) -> set[str]:
         """Ask Slurm in one call for many reservations, given by name, each with its start. Return the names of those made.
 
         Raise Unavailable if the call does not end in time; Slurm may have made some of the reservations.
@@ -98,7 +98,7 @@ class SlurmElement:
         said = await self._order(self._creation(name, *each) for name, each in wanted.items())
         return {name for name in CREATED.findall(said.out) if name in wanted}
 
-    def _creation(self, name: str, wish: Wish, start: datetime) -> tuple[str, ...]:
+    def _creation(self, name: str, wish: CpuRequest, start: datetime) -> tuple[str, ...]:
         return (
             "create", "reservation", f"ReservationName={name}", f"StartTime={written(start)}",
             f"EndTime={written(start + wish.duration)}", "NodeCnt=1", f"CoreCnt={wish.cpus}",
@@ -113,7 +113,7 @@ class SlurmElement:
         """Return the name of an agreement's reservation: the configured prefix, a hyphen and the agreement's id."""
         return f"{self.settings.prefix}-{agreement_id}"
 
-    async def holdings(self) -> list[Holding]:
+    async def holdings(self) -> list[BatchReservation]:
         """Return the reservations in the partition whose names begin with this system's prefix, whoever made them.
 
         Raise Unavailable if Slurm does not answer.
@@ -132,10 +132,12 @@ class SlurmElement:
             log.info("reservations stay for now", names=sorted(stay), error=said.complaint)
         return set(names) - left
 
-    def _ours(self, listed: Iterable[ListedReservation], used: frozenset[str]) -> list[Holding]:
+    def _ours(self, listed: Iterable[ListedReservation], used: frozenset[str]) -> list[BatchReservation]:
         begin = f"{self.settings.prefix}-"
         return [
-            Holding(name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.name in used)
+            BatchReservation(
+                name=each.name, start_at=each.start_at, ends_at=each.ends_at, in_use=each.name in used
+            )
             for each in listed
             if each.name.startswith(begin) and each.partition == self.settings.partition
         ]
@@ -163,7 +165,7 @@ class SlurmOutlook:
         self,
         element: SlurmElement,
         sizes: Sequence[int],
-        there: Mapping[str, Holding],
+        there: Mapping[str, BatchReservation],
         taken: Iterable[Booking],
     ) -> None:
         """Build the state from what Slurm lists.
@@ -188,11 +190,13 @@ class SlurmOutlook:
         for name, (wish, start) in wanted.items():
             booking = wish.at(start, AgreementId(name))
             if name in made:
-                self._there[name] = Holding(name=name, start_at=start, ends_at=booking.ends_at)
+                self._there[name] = BatchReservation(name=name, start_at=start, ends_at=booking.ends_at)
             else:
                 self._calendar.drop(booking.agreement_id)
 
-    def _wanted(self, terms: AgreementTerms, now: datetime) -> Iterable[tuple[str, tuple[Wish, datetime]]]:
+    def _wanted(
+        self, terms: AgreementTerms, now: datetime
+    ) -> Iterable[tuple[str, tuple[CpuRequest, datetime]]]:
         """Book the earliest start for an offer in the calendar, and yield its reservation: the name, the wanted CPUs and the start.
 
         Nothing is yielded if the reservation exists already, or if no start is left.
@@ -220,7 +224,7 @@ class SlurmOutlook:
             wish = replace(wish, first=self._next_end(start))
         return no_room(self._element.rules.wish(terms, now), self._calendar.cpus)
 
-    async def _create(self, name: str, wish: Wish, start: datetime) -> Granted | Refusal | None:
+    async def _create(self, name: str, wish: CpuRequest, start: datetime) -> Granted | Refusal | None:
         """Ask Slurm for a reservation at this start; return the grant or refusal, or None if the CPUs are not free then.
 
         Raise Unavailable if it is unknown whether Slurm made the reservation.

@@ -8,7 +8,7 @@ from typing import Final
 import structlog
 
 from services.agreement.config import AgreementSettings
-from services.agreement.port import Holding, ServedElement
+from services.agreement.port import BatchReservation, ServedElement
 from wms import faultpoint
 from wms.agreement.agreement import AgreementMark
 from wms.agreement.reasons import AgreementReason
@@ -135,7 +135,7 @@ class Reconciliation:
             log.warning("reservations without an agreement are removed", reservations=sorted(strays))
             self._upkeep.strays += len(await self._element.helper.release(strays))
 
-    def _vanished(self, listed: Mapping[str, Holding], living: Living) -> list[AgreementMark]:
+    def _vanished(self, listed: Mapping[str, BatchReservation], living: Living) -> list[AgreementMark]:
         """Return events that end the granted agreements whose reservations were missing in two listings in a row.
 
         `living` are the agreements by reservation. One missing in a single listing may be just being made.

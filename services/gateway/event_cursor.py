@@ -16,7 +16,7 @@ from wms.messages.events import LANES
 _FORM = re.compile(rf"([0-9a-f]{{8}})((?:-[0-9]{{1,18}}){{{LANES}}})")
 
 
-class Placed(Protocol):
+class PositionedRecord(Protocol):
     """A record with its position in a topic: partition and offset."""
 
     @property
@@ -50,7 +50,7 @@ class EventCursor(msgspec.Struct, frozen=True):
         offsets[partition] = offset + 1
         return EventCursor(self.cluster, tuple(offsets))
 
-    def past_all(self, records: Iterable["Placed"]) -> "EventCursor":
+    def past_all(self, records: Iterable["PositionedRecord"]) -> "EventCursor":
         """Return this position, moved to just after these records, which are in ascending order in each partition."""
         offsets = list(self.offsets)
         for each in records:

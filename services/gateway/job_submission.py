@@ -41,7 +41,7 @@ Turn: TypeAlias = Callable[[], AbstractAsyncContextManager[None]]
 _decoder = msgspec.json.Decoder(JobDescription)
 
 
-class SubmissionTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class SubmissionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters, in the query string, of a submission."""
 
     strict: bool = False
@@ -54,7 +54,7 @@ SUBMIT: Final = Operation(
     method="POST",
     path="/jobs",
     summary="Submit a job, a list of jobs, or a stream with one a line",
-    parameters=SubmissionTerms,
+    parameters=SubmissionParameters,
     body=JobDescription | tuple[JobDescription, ...],
     body_types=(JSON_TYPE, LINES_TYPE),
     answer=Submission,
@@ -75,7 +75,7 @@ class JobSubmission:
         """
         settings = self._desk.settings
         credential = self._desk.admit(request)
-        terms = request_parsing.parameters(request, SubmissionTerms)
+        terms = request_parsing.parameters(request, SubmissionParameters)
         name = request_parsing.request_id(request)
         kind = request_parsing.require_type(request, *SUBMIT.body_types)
         channel = self._desk.services.channel(credential)
@@ -92,7 +92,7 @@ class SubmissionStream:
     """One submission, sent to the job manager in parts with ids of their own. So a client may repeat the whole without submitting a job twice."""
 
     def __init__(
-        self, channel: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionTerms
+        self, channel: Channel, seconds: float, turn: Turn, name: str, terms: SubmissionParameters
     ) -> None:
         """Make a submission with the id `name`. `seconds` limits the wait for each reply; `turn` waits for the owner's turn to parse."""
         self._channel = channel
@@ -120,7 +120,7 @@ class SubmissionStream:
     async def _send(self, whole: Messages, name: str) -> Submission:
         return await send(self._channel, self._seconds, whole, name, strict=self._terms.strict)
 
-    async def take(self, parts: AsyncIterator["Lines"]) -> Submission:
+    async def take(self, parts: AsyncIterator["LineBatch"]) -> Submission:
         """Submit the parts as they come, at most `AT_ONCE` at a time, and return the result for all.
 
         If one fails, raise its error, with the number of jobs that were submitted nevertheless.
@@ -143,7 +143,7 @@ class SubmissionStream:
 
     async def _take(
         self,
-        parts: AsyncIterator["Lines"],
+        parts: AsyncIterator["LineBatch"],
         under_way: deque[asyncio.Task[Submission]],
         taken: list[Submission],
     ) -> None:
@@ -158,7 +158,7 @@ class SubmissionStream:
             taken.append(await under_way.popleft())
 
 
-class Lines(msgspec.Struct, frozen=True):
+class LineBatch(msgspec.Struct, frozen=True):
     """A part of a stream: lines that are submitted together."""
 
     number: int
@@ -168,16 +168,16 @@ class Lines(msgspec.Struct, frozen=True):
     lines: list[bytes]
 
 
-async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[Lines]:
+async def parts_of(pieces: AsyncIterator[bytes]) -> AsyncIterator[LineBatch]:
     """Yield the lines of a stream in parts of at most `LINES` lines and about 2 MB. Raise Rejected if a line exceeds `LINE_LIMIT`."""
-    part = Lines(0, 0, [])
+    part = LineBatch(0, 0, [])
     size = 0
     async for line in lines_of(pieces):
         part.lines.append(line)
         size += len(line)
         if len(part.lines) >= LINES or size >= PART_BYTES:
             yield part
-            part, size = Lines(part.number + 1, part.before + len(part.lines), []), 0
+            part, size = LineBatch(part.number + 1, part.before + len(part.lines), []), 0
     if part.lines:
         yield part
 

@@ -13,7 +13,7 @@ from wms.messages import commands, queries, replies
 from wms.messages.wire import PAYLOAD_LIMIT
 
 
-class PassingTerms(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ForwardingParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The parameters, in the query string, of a forwarded query or command."""
 
     in_order: bool = True
@@ -24,7 +24,7 @@ QUERIES: Final = Operation(
     method="POST",
     path="/queries",
     summary="Ask a query of the clients' protocol; nothing is changed",
-    parameters=PassingTerms,
+    parameters=ForwardingParameters,
     body=queries.Asked,
     answer=replies.Reply,
     for_payloads=True,
@@ -33,7 +33,7 @@ COMMANDS: Final = Operation(
     method="POST",
     path="/commands",
     summary="Give a command of the clients' protocol, which takes effect once under its id",
-    parameters=PassingTerms,
+    parameters=ForwardingParameters,
     body=commands.Command,
     answer=replies.Reply,
 )
@@ -55,7 +55,7 @@ class MessageForwarding:
         """
         settings = self._desk.settings
         credential = self._desk.admit(request, payloads=self._for_payloads)
-        terms = request_parsing.parameters(request, PassingTerms)
+        terms = request_parsing.parameters(request, ForwardingParameters)
         request_parsing.require_type(request, JSON_TYPE)
         raw = await request_parsing.whole(request, PAYLOAD_LIMIT, settings.read_seconds)
         message: Any = CODECS[self._topic].decode(raw)

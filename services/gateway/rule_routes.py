@@ -11,7 +11,7 @@ from wms.ids import CommandId
 from wms.messages import commands as ordered
 from wms.messages import queries as asked
 from wms.messages import replies
-from wms.messages.limits import Key, Kind, Limit
+from wms.messages.limits import CounterKey, Kind, Limit
 
 
 class OneGroup(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class LimitDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """The body that names a limit to lift, by its kind and key. With `reset`, the limit of the configuration file applies again instead."""
 
     kind: Kind
-    key: Key
+    key: CounterKey
     reset: bool = False
 
 

@@ -19,7 +19,7 @@ from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import limit, share, submission
 from wms.db.database import Transaction
-from wms.db.submission import Taken
+from wms.db.submission import ExecutedCommand
 from wms.errors import Rejected
 from wms.matching.limits import LimitKey, LimitRule, compared
 from wms.matching.shares import GroupShare, VoGroup
@@ -73,7 +73,7 @@ async def carry_out(
         return
     if before is None:
         await audit_trail.carried_out(tx, principal, rule, ruled.said)
-        taken = Taken(rule.command_id, digest, msgspec.json.encode(ruled).decode())
+        taken = ExecutedCommand(rule.command_id, digest, msgspec.json.encode(ruled).decode())
         await submission.take(tx, owner, [taken])
     answer = replies.Ruled(
         command_id=rule.command_id,

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from wms.bounds import CpuTime, Line
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.grouping import DEFAULT_SEGMENTS, checked_segments
 from wms.runtime.config import Seconds, Section, ServiceConfig, UsageSettings
 from wms.transfer.s3_settings import S3Settings
@@ -82,7 +82,7 @@ class RetentionSettings(Section, frozen=True, kw_only=True):
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole configuration file of the job manager."""
 
-    lease: LeaseTerms = LeaseTerms()
+    lease: LeaseDurations = LeaseDurations()
     usage: UsageSettings = UsageSettings()
     queues: QueueSettings = QueueSettings()
     sandboxes: SandboxStoreSettings = SandboxStoreSettings()

@@ -5,7 +5,7 @@ from wms.auth.principal import Principal
 from wms.bus.blocked_messages import MessagePosition, check_next
 from wms.db import dead_letter, offset, operator_order, skip_order
 from wms.db.database import Transaction
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.skip_order import SkipRequest
 from wms.messages.commands import DropDeadLetters, ReplayDeadLetters, SkipMessage
 
@@ -55,7 +55,7 @@ async def skip(tx: Transaction, principal: Principal, order: SkipMessage, cluste
         Rejected: NOT_ALLOWED, NO_SUCH_PARTITION, or NOT_NEXT if another message comes next.
     """
     check_right(principal)
-    feed = Feed(cluster_id, order.consumer, order.topic)
+    feed = ConsumedTopic(cluster_id, order.consumer, order.topic)
     blocked = MessagePosition(
         consumer=order.consumer, topic=order.topic, partition=order.partition, offset=order.offset
     )

@@ -11,7 +11,7 @@ from wms.db.database import Transaction
 from wms.ids import JobId, beyond, intersection, joined
 from wms.job.block import Block, Range
 from wms.job.dependency import WAITS, ordered, waits
-from wms.job.job import Action, Job, Ordered, Steps
+from wms.job.job import Action, Job, OrderEffect, Steps
 from wms.job.reasons import Reason
 from wms.job.state import State
 from wms.jobdesc.predecessors import Predecessors, Ranges, in_words
@@ -77,7 +77,7 @@ class Dependants:
         parts = ((each, list(intersection(ranges, [(each.first, each.last)]))) for each in pieces)
         return [(each, some) for each, some in parts if some]
 
-    def decide(self, found: Job, action: Action, text: str, code: str) -> Ordered | None:
+    def decide(self, found: Job, action: Action, text: str, code: str) -> OrderEffect | None:
         """Decide what an order does to one job. Return None if the ordinary rules apply, because no predecessor is open or matters.
 
         `text` is the user's reason, `code` the code for which the job is held.

@@ -10,7 +10,7 @@ from services.job_manager.job_batch import JobBatch
 from wms.auth.principal import Principal
 from wms.db import description, task_queue
 from wms.db.database import Transaction
-from wms.db.description import Requeued, Stored
+from wms.db.description import Requeued, StoredDescription
 from wms.ids import Identity, JobId, TaskQueueId
 from wms.job.job import Job, Steps
 from wms.job.state import State
@@ -107,7 +107,9 @@ class EditOrder:
         named = {name: self._changes.get(name, ()) for name in FIELDS}
         return predecessors_of(JobDescription(executable="-", **named)) or Predecessors(())
 
-    def _outcome(self, found: Job, stored: Stored, required: Mapping[TaskQueueId, Requirements]) -> _Outcome:
+    def _outcome(
+        self, found: Job, stored: StoredDescription, required: Mapping[TaskQueueId, Requirements]
+    ) -> _Outcome:
         mine = Identity(found.owner, found.owner_group, found.vo)
         principal = self._principal
         if self._changes.get("input_sandbox") and mine != principal.identity:
@@ -145,7 +147,7 @@ class EditOrder:
         return _Outcome(required, body, priority, after.max_attempts, predecessors=predecessors)
 
 
-def _requeued(stored: Stored, outcome: _Outcome, queues: Mapping[bytes, TaskQueueId]) -> Requeued:
+def _requeued(stored: StoredDescription, outcome: _Outcome, queues: Mapping[bytes, TaskQueueId]) -> Requeued:
     assert outcome.required is not None
     tq_id = queues[key_of(outcome.required)]
     return Requeued(stored, outcome.body, tq_id, outcome.priority, outcome.max_attempts)

@@ -16,11 +16,11 @@ from wms.auth.principal import Principal
 from wms.db import block, selection, stop_order, submission
 from wms.db.database import Transaction
 from wms.db.job_search import PageRequest
-from wms.db.submission import Taken
+from wms.db.submission import ExecutedCommand
 from wms.errors import Rejected
 from wms.ids import CommandId, JobId, joined
 from wms.job.block import Block, Range
-from wms.job.job import Job, Ordered, Steps, Stop, StopOrder, ordered
+from wms.job.job import Job, OrderEffect, Steps, Stop, StopOrder, ordered
 from wms.job.state import State
 from wms.messages import replies
 from wms.messages.commands import Control, Selector
@@ -55,7 +55,7 @@ class _Order(msgspec.Struct, frozen=True):
     source: str
     editing: EditOrder | None = None
 
-    def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> Ordered:
+    def decide(self, found: Job, dependants: Dependants | None = None, code: str = "") -> OrderEffect:
         """Return what the order does to one job.
 
         `dependants` holds the predecessors of jobs. `code` is the reason code for which the job is held.
@@ -87,7 +87,7 @@ async def carry_out(
             return
         await audit_trail.carried_out(tx, principal, control, audit_trail.in_words(answer))
         digest = msgspec.json.encode(control.selector)
-        taken = Taken(control.command_id, digest, msgspec.json.encode(answer).decode())
+        taken = ExecutedCommand(control.command_id, digest, msgspec.json.encode(answer).decode())
         await submission.take(tx, principal.owner, [taken])
     tx.send(*replies.address(principal.owner, control.client), answer)
 
@@ -185,7 +185,7 @@ async def _order_blocks(tx: Transaction, parts: Sequence[block.Part], order: _Or
     await dependants.let_go(tx, order.control.action, ((ranges, each.reason) for each, ranges, _ in moves))
 
 
-def _leave(left: Block, ranges: Sequence[Range], decide: Callable[[Job], Ordered], done: _Done) -> None:
+def _leave(left: Block, ranges: Sequence[Range], decide: Callable[[Job], OrderEffect], done: _Done) -> None:
     done.unchanged += block.size(ranges)
     done.by_state[left.state] += block.size(ranges)
     for low, high in ranges:

@@ -20,7 +20,7 @@ from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName, TaskQueueId
 from wms.job.job import Outcome, ended, lost, started
 from wms.job.reasons import Code, Reason
 from wms.job.state import State
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.node_facts import wish
 from wms.messages import replies
 from wms.messages.reports import FromAgent, Peeked, Report, Result
@@ -33,7 +33,7 @@ class Reports:
     """Applies reports of job agents to the database and answers them."""
 
     def __init__(
-        self, terms: LeaseTerms, half_life_hours: float = 0.0, orders: OrderKeys | None = None
+        self, terms: LeaseDurations, half_life_hours: float = 0.0, orders: OrderKeys | None = None
     ) -> None:
         """Make a handler. `terms` are the lengths of leases. `half_life_hours` is the half-life of recorded usage; 0: none is recorded.
 

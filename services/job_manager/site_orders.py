@@ -22,7 +22,7 @@ from wms.messages.commands import RuleSite
 from wms.provisioning.health import ElementHealth, Event, HealthChange, HealthPolicy
 from wms.provisioning.known_elements import PilotLosses
 from wms.provisioning.plan_report import ElementDecision
-from wms.why.notices import Since, notices
+from wms.why.notices import SinceLastAd, notices
 
 HISTORY = 100
 AD_BYTES, WHOLE_AD_BYTES, SHORT_BYTES = 65_536, 500_000, 1_024
@@ -222,7 +222,7 @@ def _jobs_there(row: asyncpg.Record, said: dict[str, Any]) -> replies.JobsThere:
 def _line(row: asyncpg.Record, health: ElementHealth, losses: PilotLosses, ad_bytes: int) -> replies.SiteLine:
     element = ad.element_of(row["element"])
     said = _said(row["element"], ad_bytes) if element else {}
-    since = Since(row["allowed"], row["matched"], row["sent"], row["idle"])
+    since = SinceLastAd(row["allowed"], row["matched"], row["sent"], row["idle"])
     said_of = (
         [each.text() for each in notices(element, since, health, losses, fresh=row["fresh"])]
         if element

@@ -14,7 +14,7 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import ad, limit
 from wms.db.database import Database, Transaction
-from wms.db.limit import Allowed
+from wms.db.limit import AdAllowance
 from wms.errors import Rejected
 from wms.ids import CeId
 from wms.matching.ad_limits import allowance, check_requirements
@@ -44,7 +44,7 @@ async def handle(tx: Transaction, batch: list[Delivery[Ad]]) -> None:
     logged and ignored.
     """
     heard: list[ValidAd] = []
-    counted: dict[CeId, Allowed] = {}
+    counted: dict[CeId, AdAllowance] = {}
     gone: set[CeId] = set()
     now = await tx.now()
     for delivery in batch:
@@ -107,7 +107,7 @@ def read(said: Advertise) -> ValidAd:
     return ValidAd(said, allowance(said.element, said.attributes))
 
 
-async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, Allowed]:
+async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, AdAllowance]:
     """Store ads. For each element whose newest ad is among them, return how many jobs may be matched until the next one."""
     # The last one of each element is its newest, as in the database.
     newest = {each.ad.element.ce_id: each for each in sorted(heard, key=_age)}
@@ -115,9 +115,9 @@ async def _store(tx: Transaction, heard: Iterable[ValidAd]) -> dict[CeId, Allowe
     return {place: _allowed(newest[place]) for place in told}
 
 
-def _allowed(heard: ValidAd) -> Allowed:
+def _allowed(heard: ValidAd) -> AdAllowance:
     ad, element = heard.ad, heard.ad.element
-    return Allowed(
+    return AdAllowance(
         heard.allowed,
         ad.lifetime_seconds,
         observed_at=ad.observed_at or ad.advertised_at,
@@ -134,7 +134,7 @@ def _may(principal: Principal | None, site: str) -> bool:
     return principal is not None and may_advertise(principal, site)
 
 
-class Elements:
+class AdSync:
     """Copies the stored ads of computing elements into a matcher's queue index, and removes expired ones."""
 
     def __init__(self, db: Database, index: QueueIndex) -> None:
@@ -159,7 +159,7 @@ class Elements:
             log.exception("an ad is left out", site=place.site, ce=place.ce)
 
 
-class Expiry:
+class AdExpiry:
     """Deletes expired ads from the database."""
 
     def __init__(self, db: Database) -> None:

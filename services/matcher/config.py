@@ -5,7 +5,7 @@ from typing import Annotated
 from msgspec import Meta
 
 from wms.bounds import Name
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.draw_law import Law
 from wms.matching.limits import LimitRule
 from wms.matching.shares import GroupShare
@@ -44,6 +44,6 @@ class MatchingSettings(Section, frozen=True, kw_only=True):
 class Config(ServiceConfig, frozen=True, kw_only=True):
     """The whole configuration file of the matcher."""
 
-    lease: LeaseTerms = LeaseTerms()
+    lease: LeaseDurations = LeaseDurations()
     usage: UsageSettings = UsageSettings()
     matching: MatchingSettings = MatchingSettings()

@@ -14,7 +14,7 @@ from itertools import chain
 
 import structlog
 
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.bus.inbox import Inbox
 from wms.bus.kafka import Kafka
 from wms.bus.signed import SignedCodec
@@ -41,7 +41,7 @@ class IndexSync:
         db: Database,
         kafka: Kafka,
         index: QueueIndex,
-        notices: Notices,
+        notices: ServiceSignatures,
         long_queues: LongQueueParsing | None = None,
     ) -> None:
         """Take the database, the Kafka client and the empty index. `notices` verifies the signatures of services.

@@ -12,7 +12,7 @@ from math import inf
 from typing import NamedTuple, TypeAlias
 
 from wms.db import limit
-from wms.db.claim import Claim, Claimed
+from wms.db.claim import ClaimedJob, JobClaim
 from wms.db.database import Transaction
 from wms.db.limit import AdvertisedLimits, LockedCounter
 from wms.ids import CeId, JobId
@@ -35,10 +35,10 @@ from wms.queue_index.index import Pick, QueueIndex
 BUSY_SECONDS = 0.05
 """Seconds for which a key is closed if another matcher has locked it, or if its running jobs are not all counted yet."""
 
-Asked: TypeAlias = tuple[Claim, Pick]
+Asked: TypeAlias = tuple[JobClaim, Pick]
 """A drawn job: the claim to make for it, and the pick with which it can be put back into the index."""
 
-Claims: TypeAlias = Callable[[Transaction, Sequence[Claim], int], Awaitable[list[Claimed] | None]]
+Claims: TypeAlias = Callable[[Transaction, Sequence[JobClaim], int], Awaitable[list[ClaimedJob] | None]]
 """A function that claims jobs in a transaction, and returns the claimed ones: those that still waited.
 
 Its last argument is the generation of the known limits in ads. If elements began to state limits since then, it claims nothing and returns None.
@@ -107,7 +107,7 @@ class LimitGate:
 
     async def claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, first: bool
-    ) -> list[Claimed]:
+    ) -> list[ClaimedJob]:
         """Claim the drawn jobs `asked` that limits allow, by the function `claim`, and return them. The others go back into the index.
 
         Claims and counts are written in the given transaction. `first` says that the transaction has locked nothing yet. Only then may it wait for a
@@ -123,7 +123,7 @@ class LimitGate:
 
     async def _claim(
         self, tx: Transaction, asked: Sequence[Asked], claim: Claims, *, wait: bool
-    ) -> list[Claimed] | None:
+    ) -> list[ClaimedJob] | None:
         """Claim jobs under the known limits, and return them. Return None, and change nothing, if elements began to state other limits.
 
         `wait` says whether to wait for counters that other transactions have locked. Otherwise jobs under these counters return to the index.
@@ -149,7 +149,7 @@ class LimitGate:
         await self._settle(tx, locked, bounds, held)
         return claimed
 
-    def _concerning(self, claim: Claim, pick: Pick) -> Bounds:
+    def _concerning(self, claim: JobClaim, pick: Pick) -> Bounds:
         bounds = self._limits.concerning(self._index.requirements(pick.tq_id), claim.site, claim.ce)
         if CeId(claim.site, claim.ce) not in self._advertising.places:
             return bounds
@@ -188,7 +188,7 @@ class LimitGate:
 
 def _parted(
     asked: Sequence[Asked], concerned: Mapping[JobId, Bounds], locked: Mapping[LimitKey, LockedCounter]
-) -> tuple[list[Claim], list[Pick]]:
+) -> tuple[list[JobClaim], list[Pick]]:
     """Divide drawn jobs. Return the claims of those that all their limits allow, and the picks of the others."""
     counts = {key: each.level for key, each in locked.items()}
     verdicts = admitted([concerned[pick.job_id] for _, pick in asked], counts)

@@ -17,12 +17,12 @@ from wms.auth.principal import Principal
 from wms.bounded_cache import BoundedCache
 from wms.bus.consumer import Delivery
 from wms.db import block, claim, task_queue
-from wms.db.claim import Claim, Claimed
+from wms.db.claim import ClaimedJob, JobClaim
 from wms.db.database import Transaction
 from wms.errors import Rejected
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 from wms.jobdesc.offer_size import OFFER_LIMIT
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.binding import is_bound
 from wms.matching.clauses import left_over
 from wms.matching.shares import VoGroup
@@ -56,7 +56,7 @@ class Matching:
         self,
         index: QueueIndex,
         gate: LimitGate,
-        terms: LeaseTerms,
+        terms: LeaseDurations,
         retry_after_seconds: float,
         rng: np.random.Generator,
         *,
@@ -111,7 +111,7 @@ class Matching:
     async def offer_to_idle(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> set[RequestId]:
         """Offer jobs for earlier requests that got none. Return the ids of those that get some now. No answer is sent to the others."""
         self._gate.open_due()
-        offers: dict[RequestId, list[Claimed]] = {}
+        offers: dict[RequestId, list[ClaimedJob]] = {}
         allowed = requests if self._pilots is None else await self._allowed(tx, self._pilots, requests)
         for claimed in await self._match(tx, allowed):
             offers.setdefault(claimed.request_id, []).append(claimed)
@@ -166,7 +166,7 @@ class Matching:
         tx: Transaction,
         pilots: AskingPilots,
         fresh: Sequence[VerifiedRequest],
-        offers: Mapping[RequestId, Sequence[Claimed]],
+        offers: Mapping[RequestId, Sequence[ClaimedJob]],
     ) -> None:
         given = Counter[PilotId]()
         for request in fresh:
@@ -177,7 +177,7 @@ class Matching:
     @staticmethod
     async def _offered(
         tx: Transaction, requests: Mapping[RequestId, VerifiedRequest]
-    ) -> dict[RequestId, list[Claimed]]:
+    ) -> dict[RequestId, list[ClaimedJob]]:
         """Return the offers that these requests got when they were first handled, by request id. A request of another pilot gets none."""
         again = [request_id for request_id, request in requests.items() if request.again]
         found = await claim.offered(tx, again) if again else {}
@@ -204,10 +204,10 @@ class Matching:
             known = self._resources[key] = bind(principal, said, job_sharing=shared)
         return known
 
-    async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[Claimed]:
+    async def _match(self, tx: Transaction, requests: Sequence[VerifiedRequest]) -> list[ClaimedJob]:
         self._index.leeway = self._leeway(sum(request.slots for request in requests))
         open_ = [(request, request.resource, request.slots) for request in requests]
-        taken: list[Claimed] = []
+        taken: list[ClaimedJob] = []
         counted: Counter[TaskQueueId] = Counter()
         refused: list[Pick] = []
         for first in (True, *[False] * (ROUNDS - 1)):
@@ -243,7 +243,9 @@ class Matching:
         waiting = [each for each in refused if each.tq_id in self._index]
         self._index.restore(each for each in waiting if is_bound(self._index.requirements(each.tq_id)))
 
-    async def _claim(self, tx: Transaction, claims: Sequence[Claim], generation: int) -> list[Claimed] | None:
+    async def _claim(
+        self, tx: Transaction, claims: Sequence[JobClaim], generation: int
+    ) -> list[ClaimedJob] | None:
         """Claim jobs and return them. Return None if elements began to state limits since `generation`.
 
         A job of an array may have no row yet, but be part of a block. It gets its row now.
@@ -290,7 +292,7 @@ class Matching:
             if left is not None and slots > 0 and request.request_id in wanting
         ]
 
-    def _answer(self, tx: Transaction, request: VerifiedRequest, claimed: Sequence[Claimed]) -> None:
+    def _answer(self, tx: Transaction, request: VerifiedRequest, claimed: Sequence[ClaimedJob]) -> None:
         topic = inbox(request.resource.site)
         if not claimed:
             # Pilots get no examples, as these are others' jobs.
@@ -319,18 +321,18 @@ class Matching:
                 log.error("job cannot be offered", jobs=jobs, fault=fault.message)  # noqa: TRY400 - no fault of ours
 
 
-def _claim(request: VerifiedRequest, pick: Pick) -> Claim:
+def _claim(request: VerifiedRequest, pick: Pick) -> JobClaim:
     resource = request.resource
-    return Claim(
+    return JobClaim(
         pick.job_id, request.pilot_id, request.request_id, resource.site, resource.grid_ce, pick.tq_id
     )
 
 
-def _parts(claimed: Sequence[Claimed]) -> Iterable[Sequence[Claimed]]:
+def _parts(claimed: Sequence[ClaimedJob]) -> Iterable[Sequence[ClaimedJob]]:
     if len(claimed) == 1:
         yield claimed
         return
-    part: list[Claimed] = []
+    part: list[ClaimedJob] = []
     size = 0
     for each in claimed:
         mine = len(each.description) + len(each.parameters or "")

@@ -7,7 +7,7 @@ import structlog
 from services.matcher.limit_gate import LimitGate
 from wms.db import limit, share, task_queue, usage
 from wms.db.database import Database, Transaction
-from wms.db.limit import Leased
+from wms.db.limit import LimitedLease
 from wms.matching.limits import LimitKey, LimitRule, LimitSet
 from wms.matching.shares import GroupShare, VoGroup
 from wms.matching.usage import factors
@@ -121,8 +121,8 @@ class PolicyRefresh:
 
 
 async def _missing(
-    tx: Transaction, running: LimitSet, leases: Sequence[Leased]
-) -> dict[Leased, list[LimitKey]]:
+    tx: Transaction, running: LimitSet, leases: Sequence[LimitedLease]
+) -> dict[LimitedLease, list[LimitKey]]:
     """Return the leases that some limits should count but do not, each with the keys of these limits."""
     required = await task_queue.read(tx, (each.tq_id for each in leases))
     keys = {each: running.concerning(required[each.tq_id], each.site, each.ce).keys() for each in leases}

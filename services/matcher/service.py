@@ -46,7 +46,7 @@ async def build(host: Host, config: Config) -> None:
     rules = PolicyRefresh(host.db, index, gate, time.monotonic, config.usage.half_life_hours)
     long_queues = LongQueueParsing(host.slices)
     feed = IndexSync(host.db, host.kafka, index, host.notices, long_queues)
-    elements = ads.Elements(host.db, index)
+    elements = ads.AdSync(host.db, index)
     await feed.load()
     await elements.refresh()
     await rules.declare(config.matching.shares, config.matching.limits)
@@ -95,11 +95,11 @@ async def _offer_to_idle(db: Database, matching: Matching) -> None:
     await asyncio.sleep(IDLE_SHARE * (time.monotonic() - began))
 
 
-def _keep_ads(host: Host, elements: ads.Elements) -> None:
+def _keep_ads(host: Host, elements: ads.AdSync) -> None:
     """Add the consumer and the loops that store ads, and put fresh ones into the index."""
     host.consume("ads", ad_messages.TOPIC, ad_messages.Ad, ads.handle)
     host.every("elements", ADS_SECONDS, elements.refresh)
-    host.every("ads-expiry", 15.0, ads.Expiry(host.db).sweep)
+    host.every("ads-expiry", 15.0, ads.AdExpiry(host.db).sweep)
 
 
 def _follow_queues(host: Host, feed: IndexSync, long_queues: LongQueueParsing) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 from services.pilot_submitter.script_answers import ScriptAnswers
 from wms.backoff import delays
 from wms.db.pilot import Link
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.mapping import HostMapping
 from wms.dispatch.mapping_script import ScriptedMapping
 from wms.dispatch.port import Dispatcher, Request
@@ -90,7 +90,7 @@ class CircuitBreaker:
         self._pauses, self._not_before = None, 0.0
 
 
-class EndpointTerms(NamedTuple):
+class EndpointSettings(NamedTuple):
     """The settings of one endpoint: what pilots request there, and how they reach the services.
 
     `kind` is the kind of dispatcher. `software` is a directory on the nodes whose entries name their runtime environments;
@@ -103,7 +103,7 @@ class EndpointTerms(NamedTuple):
     """Seconds after its start at which a pilot takes no more jobs; 0: as configured for all pilots."""
     sandboxes_url: str = ""
     sandboxes_authorities: str = ""
-    asks: DoorTerms | None = None
+    asks: HostRequestTerms | None = None
     """How requests are translated for the batch system; None: pilots request the cores and memory of the element's ad, and nothing else."""
     software: str = ""
     transfers: TransferSettings | None = None
@@ -124,7 +124,7 @@ class CeEndpoint:
         place: CeId,
         dispatcher: Dispatcher,
         clock: Callable[[], float],
-        terms: EndpointTerms,
+        terms: EndpointSettings,
         script: ScriptAnswers | None = None,
     ) -> None:
         """Build an endpoint for the computing element `place`; `clock` returns monotonic seconds.
@@ -301,7 +301,7 @@ class CeEndpoints:
         place = CeId(site, ce)
         door = self._doors.get(place)
         if door is None and kind == "local" and self._is_here(site):
-            door = self._doors[place] = CeEndpoint(place, self._local, self.clock, EndpointTerms())
+            door = self._doors[place] = CeEndpoint(place, self._local, self.clock, EndpointSettings())
         return door if door is not None and door.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:

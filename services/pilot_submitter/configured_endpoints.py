@@ -4,7 +4,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import (
     ArcSettings,
     Config,
@@ -21,7 +21,7 @@ from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
 from wms.dispatch.arc_rest import ArcEndpoint
 from wms.dispatch.bubblewrap import Bubblewrap
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.htcondor import CondorPool, HTCondorDispatcher
 from wms.dispatch.local import LocalDispatcher, agent_argv
 from wms.dispatch.lsf import LsfCluster, LsfDispatcher
@@ -75,7 +75,7 @@ def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[CeEn
         yield _door(lsf, _lsf(lsf, environment), terms)
 
 
-def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointTerms) -> CeEndpoint:
+def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointSettings) -> CeEndpoint:
     place = CeId(settings.site, settings.ce)
     return CeEndpoint(
         place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script)
@@ -100,8 +100,10 @@ def _script_answers(place: CeId, settings: MappingScriptSettings | None) -> Scri
     return ScriptAnswers(SandboxedScript(place, sandbox), time.monotonic)
 
 
-def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = "") -> EndpointTerms:
-    asks = DoorTerms(
+def _terms(
+    kind: Kind, settings: ElementSettings, *, constraint: str = "", gres: str = ""
+) -> EndpointSettings:
+    asks = HostRequestTerms(
         kind=kind,
         rules=settings.mapping,
         walltime_seconds=int(settings.lifetime_seconds + settings.drain_seconds),
@@ -110,7 +112,7 @@ def _terms(kind: Kind, settings: ElementSettings, *, constraint: str = "", gres:
         attributes=settings.attributes,
         script=_script(settings.mapping_script),
     )
-    return EndpointTerms(
+    return EndpointSettings(
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
         sandboxes_url=settings.sandboxes_url,

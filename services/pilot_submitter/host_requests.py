@@ -12,14 +12,14 @@ import structlog
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, CircuitBreaker
 from services.pilot_submitter.script_answers import ScriptAnswers, Version
 from wms.bounded_cache import BoundedCache
-from wms.db.pilot import NewPilot, Supply
+from wms.db.pilot import EqualPilots, NewPilot
 from wms.dispatch.forwarding import Forwarded, forward
 from wms.dispatch.mapping_script import why_avoided
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.ids import CeId
 from wms.matching.grouping import Requirements
-from wms.provisioning.demand import Avoided
+from wms.provisioning.demand import Avoidance
 from wms.provisioning.pilot_class import PilotClass
 from wms.site import ComputingElement
 
@@ -44,10 +44,10 @@ class HostRequests:
         self._unsure: set[Name] = set()
         self._trust = BoundedCache[Name, tuple[CircuitBreaker, str]](_KEPT)
 
-    def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoided | None:
+    def hosts(self, requirements: Requirements, element: ComputingElement) -> PilotClass | Avoidance | None:
         """Return the pilot class for jobs with these requirements at an element; None if pilots need no special requests.
 
-        Return `Avoided` with the reason if no pilots are to be sent for these jobs now.
+        Return `Avoidance` with the reason if no pilots are to be sent for these jobs now.
         """
         found = self._forward(requirements, element)
         if found is not None and found.avoided:
@@ -59,7 +59,9 @@ class HostRequests:
             self._unsure.add(name)
         self._requests[name] = found.request
         patience, why = self._trust.get(name, (None, ""))
-        return found.hosts if patience is None or patience.over else Avoided("BACKOFF", f"backing-off: {why}")
+        return (
+            found.hosts if patience is None or patience.over else Avoidance("BACKOFF", f"backing-off: {why}")
+        )
 
     def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
         """Return what a pilot requests of the batch system: what its class requests; else what is usual at the endpoint (`door`).
@@ -83,7 +85,7 @@ class HostRequests:
         """Record that a batch system refused a pilot for the reason `why`: its class pauses, and no other pilots do."""
         self._failed(_name(pilot), why)
 
-    def seen(self, supplies: Iterable[Supply]) -> None:
+    def seen(self, supplies: Iterable[EqualPilots]) -> None:
         """End the pauses of those classes of which a live pilot has found work; to be called when a plan begins.
 
         `supplies` are the groups of live pilots.
@@ -111,7 +113,7 @@ class HostRequests:
         door = self._doors.to(element.site, element.ce, element.dispatcher)
         return door.script if door else None
 
-    def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoided:
+    def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoidance:
         """Return the reason in `found` to send no pilots for these requirements to an element.
 
         If that is a missing answer of the site's mapping script, the question is queued on behalf of the jobs' owner.
@@ -119,7 +121,7 @@ class HostRequests:
         script = self._script(element)
         if script and found.question:
             script.want(found.question, (requirements.vo, requirements.owner))
-        return Avoided("BACKOFF", found.avoided)
+        return Avoidance("BACKOFF", found.avoided)
 
     def _looked_at(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
         door = self._doors.to(element.site, element.ce, element.dispatcher)

@@ -6,13 +6,13 @@ from functools import lru_cache
 import msgspec
 from msgspec.structs import replace
 
-from wms.db.pilot import Supply
+from wms.db.pilot import EqualPilots
 from wms.matching.shares import VoGroup
 from wms.provisioning.supply import PilotSupply
 from wms.site import Resource
 
 
-def planned_supply(supply: Supply, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
+def planned_supply(supply: EqualPilots, asked: Sequence[int], sharing: frozenset[VoGroup]) -> PilotSupply:
     """Return a group of equal living pilots (`supply`) as the planner counts them, with the resource that each offers now.
 
     `asked` are the CPU times in seconds that waiting jobs request, ascending. `sharing` are the groups whose private pilots run
@@ -46,7 +46,7 @@ def _shared(resource: Resource | None, sharing: frozenset[VoGroup]) -> Resource 
     return replace(resource, job_sharing=(resource.vo, resource.owner_group) in sharing)
 
 
-def _offered(supply: Supply, asked: Sequence[int], free: int) -> Resource | None:
+def _offered(supply: EqualPilots, asked: Sequence[int], free: int) -> Resource | None:
     """Return the resource that each of these running pilots has left, with `free` slots; None if what they were sent with is unknown.
 
     Its CPU time is the longest in `asked` (CPU times that waiting jobs request) that still fits.

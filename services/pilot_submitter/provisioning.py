@@ -33,9 +33,9 @@ from wms.db import (
     share,
     task_queue,
 )
-from wms.db.ce_endpoint import DoorRow
+from wms.db.ce_endpoint import EndpointRow
 from wms.db.database import Database, Transaction
-from wms.db.pilot import NewPilot, Supply
+from wms.db.pilot import EqualPilots, NewPilot
 from wms.db.share import SourcedShare
 from wms.dispatch.port import PilotSighting
 from wms.ids import CeId, PilotId, TaskQueueId
@@ -43,10 +43,10 @@ from wms.matching.binding import is_bound
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitSet
 from wms.matching.shares import VoGroup
-from wms.provisioning.demand import Avoided, QueuedWork
+from wms.provisioning.demand import Avoidance, QueuedWork
 from wms.provisioning.health import State
 from wms.provisioning.limit_headroom import LimitHeadroom, concerned
-from wms.provisioning.plan import Caps, Choice, Plan, PlannedPilots, plan
+from wms.provisioning.plan import Choice, PilotCaps, Plan, PlannedPilots, plan
 from wms.provisioning.plan_report import ElementDecision
 from wms.provisioning.planning_turns import PlanningTurns
 from wms.provisioning.private import Allocation, OrderedPilot, allocate
@@ -77,7 +77,7 @@ class Provisioning:
         db: Database,
         doors: CeEndpoints,
         maker: PilotFactory,
-        caps: Caps,
+        caps: PilotCaps,
         following: PilotTracking,
         *,
         choice: Choice = "room",
@@ -168,7 +168,7 @@ class Provisioning:
         tx: Transaction,
         elements: Sequence[ComputingElement],
         pilots: Sequence[PilotSupply],
-        avoided: Mapping[CeId, Avoided],
+        avoided: Mapping[CeId, Avoidance],
     ) -> Allocation:
         """Return the private pilots to send for users' orders, none of them to `avoided` elements; store why other orders must wait."""
         open_ = await pilot_order.open_orders(tx)
@@ -231,7 +231,7 @@ class Provisioning:
 
     async def _avoided(
         self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
-    ) -> dict[CeId, Avoided]:
+    ) -> dict[CeId, Avoidance]:
         """Return why elements get no pilots, or only those for canaries (test jobs). `left` is how many more pilots each ad allows."""
         known = await ce_state.read(tx)
         tried = {CeId(each.site, each.ce) for each in await canary.unfinished(tx)}
@@ -239,11 +239,11 @@ class Provisioning:
         for place, element in elements.items():
             health, door = ce_state.of(known, *place), self._door(element)
             if door is not None and not door.open:
-                found[place] = Avoided("BACKOFF", f"backing-off: {door.why_shut}")
+                found[place] = Avoidance("BACKOFF", f"backing-off: {door.why_shut}")
             elif health.avoided:
-                found[place] = Avoided(_CODES[health.state], health.text(), place in tried)
+                found[place] = Avoidance(_CODES[health.state], health.text(), place in tried)
             elif left.get(place, 1) <= 0:
-                found[place] = Avoided("LIMIT", "its ad lets no more pilots come")
+                found[place] = Avoidance("LIMIT", "its ad lets no more pilots come")
         return found
 
     async def _write(self, tx: Transaction, decided: Plan) -> None:
@@ -261,7 +261,7 @@ class Provisioning:
         revisions = self._doors.script_revisions()
         if revisions != self._doors_written:
             rows = [
-                DoorRow(*door.place, ",".join(sorted(mapping.forwarded)), door.asks_as_json())
+                EndpointRow(*door.place, ",".join(sorted(mapping.forwarded)), door.asks_as_json())
                 for door, mapping in self._doors.asking()
             ]
             await ce_endpoint.write(tx, rows)
@@ -360,7 +360,7 @@ async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
 
 
 def _bounded(
-    elements: Mapping[CeId, ComputingElement], alive: Iterable[Supply], left: Mapping[CeId, int]
+    elements: Mapping[CeId, ComputingElement], alive: Iterable[EqualPilots], left: Mapping[CeId, int]
 ) -> list[ComputingElement]:
     """Return the elements with their limits on pilots lowered to those alive and those that their ads still allow (`left`)."""
     there: Counter[CeId] = Counter()
@@ -391,7 +391,7 @@ async def _leeway(tx: Transaction, waiting: Sequence[QueuedWork], places: Iterab
     return LimitHeadroom(limits, await limit.counts(tx, keys))
 
 
-def _private_groups(said: Mapping[VoGroup, SourcedShare], alive: Iterable[Supply]) -> PrivateGroups:
+def _private_groups(said: Mapping[VoGroup, SourcedShare], alive: Iterable[EqualPilots]) -> PrivateGroups:
     return PrivateGroups(
         senders=frozenset(group for group, each in said.items() if each.share.private_pilots),
         sharing=frozenset(group for group, each in said.items() if each.share.job_sharing),

@@ -20,7 +20,7 @@ from services.pilot_submitter.stray_pilots import StrayPilots
 from services.pilot_submitter.token_renewal import TokenRenewer
 from wms.auth.keys import load_key
 from wms.messages import broker, pilot_exchange
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.host import Host
 
 SLOW_ELEMENT_SECONDS = 1_800.0
@@ -41,7 +41,7 @@ async def build(host: Host, config: Config) -> None:
         silent_seconds=config.pilots.silent_seconds,
         given_up_seconds=config.pilots.given_up_seconds,
     )
-    most = Caps(pilots=config.pilots.most)
+    most = PilotCaps(pilots=config.pilots.most)
     provisioning = Provisioning(host.db, endpoints, factory, most, tracking, choice=config.pilots.choice)
     _send_and_follow(host, config, provisioning, tracking)
     host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)

@@ -14,7 +14,7 @@ from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, Circu
 from services.pilot_submitter.pilot_tracking import LINGERING_SECONDS
 from wms.db import pilot
 from wms.db.database import Database
-from wms.db.pilot import Listed
+from wms.db.pilot import ListedStray
 from wms.ids import CeId, PilotId
 
 log = structlog.get_logger()
@@ -71,7 +71,7 @@ class StrayPilots:
         )
         await door.ask(door.dispatcher.cancel(due))
 
-    async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[Listed]:
+    async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[ListedStray]:
         """Return the stray pilots among those that the element at `door` lists (`names`).
 
         The database is read after the list was made, so that no pilot just sent looks unknown.
@@ -82,12 +82,12 @@ class StrayPilots:
             found = await pilot.over(tx, sorted(names))
         return [each for each in found if self._is_ours(each, door)]
 
-    def _is_ours(self, each: Listed, door: CeEndpoint) -> bool:
+    def _is_ours(self, each: ListedStray, door: CeEndpoint) -> bool:
         if each.age is None:
             return each.pilot_id.startswith(pilot.prefix(self._mark))
         return CeId(each.site, each.ce) == door.place
 
-    def _note(self, door: CeEndpoint, over: Sequence[Listed]) -> "dict[PilotId, _Left]":
+    def _note(self, door: CeEndpoint, over: Sequence[ListedStray]) -> "dict[PilotId, _Left]":
         """Remember the stray pilots `over` of an endpoint, and forget those that are no longer listed.
 
         Return, by id, those that have been stray for `lingering_seconds`.

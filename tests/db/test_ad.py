@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from wms.db import ad, ce_endpoint
-from wms.db.ce_endpoint import DoorRow
+from wms.db.ce_endpoint import EndpointRow
 from wms.db.database import Transaction
 from wms.ids import CeId
 from wms.messages.ads import Advertise, Withdraw
@@ -115,7 +115,7 @@ async def test_an_ad_that_cannot_be_read_any_more_wants_nothing_or_is_passed_ove
 async def test_elements_show_how_long_pilots_live_and_what_is_forwarded(tx: Transaction) -> None:
     await ad.store(tx, [advertise(), advertise(ce="other")])
     await ad.set_pilot_lifetimes(tx, {HERE: 3_600.0, CeId("B", "gone"): 60.0})
-    await ce_endpoint.write(tx, [DoorRow("A", "ce", "disks", "{}")])
+    await ce_endpoint.write(tx, [EndpointRow("A", "ce", "disks", "{}")])
     found = {each.ce: each for each in await ad.fresh(tx)}
     assert 3_000 < found["ce"].max_cpu_time < 3_600, "a pilot needs some of it to begin"
     assert found["other"].max_cpu_time == 10**6

@@ -1,12 +1,12 @@
 """How computing elements are reached, as who sends pilots writes it down."""
 
 from wms.db import ce_endpoint
-from wms.db.ce_endpoint import DoorRow
+from wms.db.ce_endpoint import EndpointRow
 from wms.db.database import Transaction
 from wms.ids import CeId
 
-ONE = DoorRow("A", "one", "glueminram,disks", '{"kind": "slurm"}')
-TWO = DoorRow("B", "two", "", "{}")
+ONE = EndpointRow("A", "one", "glueminram,disks", '{"kind": "slurm"}')
+TWO = EndpointRow("B", "two", "", "{}")
 
 
 async def test_what_is_written_is_read_by_element(tx: Transaction) -> None:

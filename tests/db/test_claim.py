@@ -4,19 +4,19 @@ import asyncio
 
 from tests.services.world import World
 from wms.db import claim as db_claim
-from wms.db.claim import Claim, Claimed
+from wms.db.claim import ClaimedJob, JobClaim
 from wms.db.database import Transaction
 from wms.ids import JobId, PilotId, RequestId, TaskQueueId
 
 
-async def claims(the_world: World, *job_ids: JobId, request: str = "r") -> list[Claim]:
+async def claims(the_world: World, *job_ids: JobId, request: str = "r") -> list[JobClaim]:
     queues = {job_id: TaskQueueId((await the_world.job(job_id))["tq_id"]) for job_id in job_ids}
     return [
-        Claim(job_id, PilotId("p-1"), RequestId(request), "A", "ce", queues[job_id]) for job_id in job_ids
+        JobClaim(job_id, PilotId("p-1"), RequestId(request), "A", "ce", queues[job_id]) for job_id in job_ids
     ]
 
 
-async def claim(tx: Transaction, wanted: list[Claim]) -> list[Claimed] | None:
+async def claim(tx: Transaction, wanted: list[JobClaim]) -> list[ClaimedJob] | None:
     return await db_claim.claim(
         tx, wanted, 60.0, await tx.fetchval("select last_value from limit_generation")
     )

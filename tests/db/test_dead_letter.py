@@ -8,9 +8,9 @@ import pytest
 from wms.db import dead_letter
 from wms.db.database import Database, Transaction
 from wms.db.dead_letter import UNVERIFIED_BYTES, DeadLetter, LetterPage, LetterRoom
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 
-FEED = Feed("cluster", "job-manager", "wms.job.commands")
+FEED = ConsumedTopic("cluster", "job-manager", "wms.job.commands")
 ANN = json.dumps({"owner": "ann"})
 
 
@@ -19,7 +19,7 @@ def letter(offset: int, principal: str | None = ANN, **more: Any) -> DeadLetter:
     return DeadLetter(offset=offset, principal=principal, **(given | more))
 
 
-async def bury(tx: Transaction, *letters: DeadLetter, feed: Feed = FEED) -> list[int]:
+async def bury(tx: Transaction, *letters: DeadLetter, feed: ConsumedTopic = FEED) -> list[int]:
     for each in letters:
         await dead_letter.bury(tx, feed, each)
     return await numbers(tx)
@@ -31,7 +31,7 @@ async def numbers(tx: Transaction, **wanted: Any) -> list[int]:
 
 async def test_a_message_is_kept_once_however_often_it_is_buried(tx: Transaction) -> None:
     assert len(await bury(tx, letter(1), letter(1), letter(2))) == 2
-    assert len(await bury(tx, letter(1), feed=Feed("other", FEED.consumer, FEED.topic))) == 3
+    assert len(await bury(tx, letter(1), feed=ConsumedTopic("other", FEED.consumer, FEED.topic))) == 3
 
 
 async def test_of_an_unknown_sender_the_beginning_is_kept_and_of_a_known_one_all(tx: Transaction) -> None:
@@ -44,7 +44,7 @@ async def test_of_an_unknown_sender_the_beginning_is_kept_and_of_a_known_one_all
 
 async def test_pages_are_newest_first_and_by_consumer(tx: Transaction) -> None:
     ids = await bury(tx, *map(letter, range(3)))
-    (mine,) = set(await bury(tx, letter(9), feed=Feed("cluster", "matcher", "t"))) - set(ids)
+    (mine,) = set(await bury(tx, letter(9), feed=ConsumedTopic("cluster", "matcher", "t"))) - set(ids)
     assert ids == sorted(ids, reverse=True)
     assert await numbers(tx, limit=2) == [mine, ids[0]]
     assert await numbers(tx, before=ids[0]) == ids[1:]

@@ -5,19 +5,19 @@ import msgspec
 from tests.services.world import World
 from wms.db import description, job
 from wms.db.block import expand
-from wms.db.description import Requeued, Stored
+from wms.db.description import Requeued, StoredDescription
 from wms.ids import JobId, TaskQueueId
 from wms.job.reasons import Code
 
 CHANGED = '{"executable":"/bin/false"}'
 
 
-async def stored(the_world: World, *job_ids: JobId) -> list[Stored]:
+async def stored(the_world: World, *job_ids: JobId) -> list[StoredDescription]:
     async with the_world.db.transaction() as tx:
         return await description.of_jobs(tx, job_ids)
 
 
-async def replace(the_world: World, *found: Stored) -> None:
+async def replace(the_world: World, *found: StoredDescription) -> None:
     async with the_world.db.transaction() as tx:
         queue = TaskQueueId(await tx.fetchval("select min(tq_id) from task_queue"))
         await description.replace(tx, [Requeued(each, CHANGED, queue, 7.0, 9) for each in found])

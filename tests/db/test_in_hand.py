@@ -4,10 +4,10 @@ import pytest
 
 from wms.db import in_hand
 from wms.db.database import Database, Transaction
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.ids import InstanceId
 
-FEED = Feed("cluster", "job-manager", "wms.job.commands")
+FEED = ConsumedTopic("cluster", "job-manager", "wms.job.commands")
 DEAD, ALIVE, ME = InstanceId("dead"), InstanceId("alive"), InstanceId("me")
 BEAT = "insert into service_instance (instance_id, service, consumers, host, pid, version, heartbeat_at)"
 
@@ -20,7 +20,7 @@ async def beat(tx: Transaction, instance: str, seconds_ago: float) -> None:
     )
 
 
-async def left(tx: Transaction, feed: Feed = FEED) -> dict[int, tuple[int, int]]:
+async def left(tx: Transaction, feed: ConsumedTopic = FEED) -> dict[int, tuple[int, int]]:
     return await in_hand.left(tx, feed, [0, 1, 2, 3], ME)
 
 
@@ -32,7 +32,7 @@ async def test_what_an_instance_left_is_what_it_noted_before_it_died(tx: Transac
     await in_hand.note(tx, FEED, {3: (1, 2)}, ME)
     assert await left(tx) == {0: (10, 19), 1: (5, 5)}
     assert await in_hand.left(tx, FEED, [1], ME) == {1: (5, 5)}
-    assert await left(tx, Feed("another cluster", FEED.consumer, FEED.topic)) == {}
+    assert await left(tx, ConsumedTopic("another cluster", FEED.consumer, FEED.topic)) == {}
 
 
 async def test_who_never_beat_is_dead_too(tx: Transaction) -> None:
@@ -60,7 +60,7 @@ async def test_an_instance_takes_back_its_own_notes_alone(tx: Transaction) -> No
 async def test_notes_of_several_feeds_are_written_by_a_connection_of_their_own(
     database: str, db: Database
 ) -> None:
-    other = Feed("cluster", "matcher", "wms.match.requests")
+    other = ConsumedTopic("cluster", "matcher", "wms.match.requests")
     await in_hand.note_alone(database, {FEED: {0: (1, 2)}, other: {1: (3, 4)}}, DEAD, within=10)
     async with db.transaction() as tx:
         assert await left(tx) == {0: (1, 2)}

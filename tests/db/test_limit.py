@@ -12,7 +12,7 @@ from tests.services.world import World
 from tests.waiting import eventually
 from wms.db import limit
 from wms.db.database import Database, Transaction
-from wms.db.limit import Allowed
+from wms.db.limit import AdAllowance
 from wms.ids import CeId, JobId
 from wms.matching.limits import Count, LimitKey, LimitRule, all_jobs
 from wms.messages import queue_changes
@@ -168,17 +168,17 @@ async def level(tx: Transaction) -> Count:
 
 
 async def test_an_ad_lets_so_many_come_until_the_next(tx: Transaction) -> None:
-    await limit.advertise(tx, {HERE: Allowed(5, 900.0), CeId("A", "free"): Allowed(None, 900.0)})
+    await limit.advertise(tx, {HERE: AdAllowance(5, 900.0), CeId("A", "free"): AdAllowance(None, 900.0)})
     assert (await limit.advertising(tx)).places == {HERE}
     await take(tx, {all_jobs("A", "ce"): 2})
     assert ((await level(tx)).allowed, (await level(tx)).matched) == (5, 2)
     later = await tx.now() + timedelta(seconds=1)
-    await limit.advertise(tx, {HERE: Allowed(3, 900.0, observed_at=later)})
+    await limit.advertise(tx, {HERE: AdAllowance(3, 900.0, observed_at=later)})
     assert ((await level(tx)).allowed, (await level(tx)).matched) == (3, 0)
 
 
 async def test_an_element_that_went_away_lets_nothing_more_come(tx: Transaction) -> None:
-    await limit.advertise(tx, {HERE: Allowed(5, 900.0)})
+    await limit.advertise(tx, {HERE: AdAllowance(5, 900.0)})
     await limit.end_ads(tx, [HERE])
     await limit.end_ads(tx, [])
     assert (await level(tx)).allowed == 0
@@ -186,15 +186,15 @@ async def test_an_element_that_went_away_lets_nothing_more_come(tx: Transaction)
 
 async def test_an_element_that_begins_to_state_a_limit_is_a_new_generation(tx: Transaction) -> None:
     before = (await limit.advertising(tx)).generation
-    await limit.advertise(tx, {HERE: Allowed(5, 900.0)})
+    await limit.advertise(tx, {HERE: AdAllowance(5, 900.0)})
     begun = (await limit.advertising(tx)).generation
     assert begun > before
-    await limit.advertise(tx, {HERE: Allowed(4, 900.0)})
+    await limit.advertise(tx, {HERE: AdAllowance(4, 900.0)})
     assert (await limit.advertising(tx)).generation == begun
 
 
 async def test_pilots_are_counted_up_to_what_the_ad_leaves(tx: Transaction) -> None:
-    await limit.advertise(tx, {HERE: Allowed(5, 900.0)})
+    await limit.advertise(tx, {HERE: AdAllowance(5, 900.0)})
     assert (await limit.pilots_left(tx)) == {HERE: 5}
     assert await limit.count_pilots(tx, {HERE: 3, CeId("A", "free"): 9}) == {HERE: 3}
     assert (await limit.pilots_left(tx)) == {HERE: 2}

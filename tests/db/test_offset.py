@@ -8,9 +8,9 @@ import pytest
 from tests.waiting import eventually
 from wms.db import offset
 from wms.db.database import Database, Transaction
-from wms.db.offset import Feed, PartitionLost
+from wms.db.offset import ConsumedTopic, PartitionLost
 
-FEED = Feed("cluster", "job-manager", "wms.job.commands")
+FEED = ConsumedTopic("cluster", "job-manager", "wms.job.commands")
 
 
 async def test_a_partition_begins_at_nothing_and_stays_where_it_was(tx: Transaction) -> None:
@@ -24,7 +24,7 @@ async def test_a_partition_begins_at_nothing_and_stays_where_it_was(tx: Transact
 async def test_another_cluster_begins_at_the_beginning(tx: Transaction) -> None:
     await offset.begin(tx, FEED, [0])
     await offset.advance(tx, FEED, {0: (0, 7)})
-    assert await offset.begin(tx, Feed("new", FEED.consumer, FEED.topic), [0]) == {0: 0}
+    assert await offset.begin(tx, ConsumedTopic("new", FEED.consumer, FEED.topic), [0]) == {0: 0}
     assert [(row["partition"], row["next_offset"]) for row in await offset.of_cluster(tx, "cluster")] == [
         (0, 7)
     ]

@@ -8,11 +8,11 @@ import asyncpg
 from wms.db import parked
 from wms.db.database import Transaction
 from wms.db.dead_letter import DeadLetter
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.parked import Head
 from wms.ids import InstanceId
 
-FEED = Feed("cluster", "job-manager", "wms.job.commands")
+FEED = ConsumedTopic("cluster", "job-manager", "wms.job.commands")
 ME, OTHER = InstanceId("me"), InstanceId("other")
 ALL = Head(limit=100, size=10**6)
 

@@ -2,10 +2,10 @@
 
 from wms.db import skip_order
 from wms.db.database import Transaction
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.skip_order import SkipRequest
 
-WANTED = SkipRequest(operator="oz", feed=Feed("k", "c", "t"), partition=1, offset=7, reason="slow")
+WANTED = SkipRequest(operator="oz", feed=ConsumedTopic("k", "c", "t"), partition=1, offset=7, reason="slow")
 
 
 async def test_an_order_is_one_job_managers_until_its_claim_ends(tx: Transaction) -> None:

@@ -11,7 +11,7 @@ import msgspec
 
 from wms.bus.probe import UNSERVED_AFTER_SECONDS
 from wms.cli import health
-from wms.cli.options import Common
+from wms.cli.options import CommonOptions
 from wms.db.database import GONE
 from wms.runtime.service_health import Heartbeat, PartitionLine, partitions
 
@@ -24,7 +24,7 @@ Window = tuple[float, float]
 
 async def not_served(root: Path) -> list[str]:
     """Return everything that `wms status` finds wrong."""
-    found = await health.look(Common(data=root))
+    found = await health.look(CommonOptions(data=root))
     return [f"{part.name}: {'; '.join(part.problems) or part.note}" for part in found.parts if not part.up]
 
 

@@ -16,7 +16,7 @@ from tests.waiting import eventually
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.auth.orders import ORDERS_KEY, OrderKeys
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.auth.token import Claims
 from wms.bus.topics import find
 from wms.client import Client, JobDescription
@@ -91,7 +91,7 @@ def offer(name: str, job_id: int, **changed: Any) -> Reserve:
 def signed(target: Target, topic: str, messages: Sequence[msgspec.Struct | bytes]) -> list[bytes]:
     """Return messages as a service signs them: what a broker sends that was deceived."""
     keys = OrderKeys.from_file(target.system.layout.keys / ORDERS_KEY)
-    notices = Notices(keys, clock.timestamp)
+    notices = ServiceSignatures(keys, clock.timestamp)
     return [notices.sign(topic, each if isinstance(each, bytes) else encode(each)) for each in messages]
 
 
@@ -152,7 +152,7 @@ async def test_what_no_service_signed_neither_reserves_nor_confirms_nor_cancels(
         offer("forged", held.job_id, vo=VO, owner=Innocent.owner),
     ]
     decisions = [decided(held, AgreementState.DENIED), decided(held, AgreementState.CONFIRMED)]
-    stranger = Notices(STRANGER, clock.timestamp)
+    stranger = ServiceSignatures(STRANGER, clock.timestamp)
     async with unchanged(target, database, held):
         for topic, messages in ((OFFERS_TOPIC, orders), (DECISIONS_TOPIC, decisions)):
             plain = [encode(each) for each in messages] * 4

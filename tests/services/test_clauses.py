@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.matcher.ads import Elements
+from services.matcher.ads import AdSync
 from tests.services.test_two_sided import advertise, why
 from tests.services.world import World, pilot
 from wms.ids import JobId
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 
 async def given(world: World, site: str = "A", slots: int = 1, **offered: Any) -> list[JobId]:
-    await Elements(world.db, world.index).refresh()
+    await AdSync(world.db, world.index).refresh()
     return [job_id for job_id, _ in await world.match(pilot(f"p-{site}", site=site), slots, **offered)]
 
 

@@ -52,7 +52,7 @@ from wms.glue.quantity import known
 from wms.messages import replies
 from wms.messages.ads import Advertise
 from wms.messages.queries import ListSites
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.runtime.machine import Machine
 
@@ -244,7 +244,7 @@ class Site:
         )
         key = load_key(self.place / "keys" / "pilots.pem")
         maker = PilotFactory(config, key, OrderKeys([b"k" * 32]))
-        await Provisioning(self.world.db, self.doors, maker, Caps(), self.following).provide()
+        await Provisioning(self.world.db, self.doors, maker, PilotCaps(), self.following).provide()
         await self.following.follow()
         return await self.dispatcher.alive()
 

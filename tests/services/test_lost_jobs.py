@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from tests.services.world import World, user
 from wms.cli.timeline import told
@@ -31,7 +31,7 @@ class FakeMiddleware:
 
 async def follow(world: World, **said: Any) -> None:
     """Let the pilot submitter hear what an element says of its pilot."""
-    door = CeEndpoint(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointTerms(kind="local"))  # type: ignore[arg-type] # no more is asked of it
+    door = CeEndpoint(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointSettings(kind="local"))  # type: ignore[arg-type] # no more is asked of it
     doors = CeEndpoints(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
     await PilotTracking(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
 

@@ -30,14 +30,14 @@ from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import claim as db_claim
 from wms.db import limit
-from wms.db.claim import Claim
+from wms.db.claim import JobClaim
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import CeId, PilotId, RequestId
 from wms.matching.limits import LimitKey, LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
 from wms.messages.queries import ListSites, WhyJob
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
 
@@ -215,7 +215,7 @@ async def test_an_ad_waits_for_the_claims_that_do_not_know_it(the_world: World) 
     async with the_world.db.transaction() as tx:
         known = await limit.advertising(tx)
         (waiting, *_) = await tx.fetch("select job_id, tq_id from job where state = 'Waiting'")
-        claim = Claim(waiting["job_id"], PilotId("p-1"), RequestId("r-late"), "A", "ce", waiting["tq_id"])
+        claim = JobClaim(waiting["job_id"], PilotId("p-1"), RequestId("r-late"), "A", "ce", waiting["tq_id"])
         assert await db_claim.claim(tx, [claim], 30.0, known.generation)
         advertising = asyncio.create_task(advertise(the_world, said(300, max_jobs=1)))
         await eventually(lambda: waits_for_a_lock(the_world))
@@ -412,7 +412,7 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
     )
     doors = CeEndpoints(taker, time.monotonic, local_sites=["*"])
     maker = PilotFactory(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
-    return Provisioning(world.db, doors, maker, Caps(), PilotTracking(world.db, doors))
+    return Provisioning(world.db, doors, maker, PilotCaps(), PilotTracking(world.db, doors))
 
 
 async def test_submitters_send_no_more_pilots_than_the_ad_lets_come(the_world: World, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from tests.services.world import World, pilot, user
 from wms.auth.principal import Principal
 from wms.bus.consumer import Delivery
 from wms.db import ce_endpoint
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.ids import CommandId
 from wms.messages import replies
 from wms.messages.ads import Advertise
@@ -40,7 +40,7 @@ async def advertise(world: World, *, disk_mb: int = 0, **said: Any) -> None:
 
 async def match(world: World, site: str = "A", node: dict[str, Any] | None = None) -> list[int]:
     """What a pilot at a site is given, by the ads that are known now and what it tells of its node."""
-    await ads.Elements(world.db, world.index).refresh()
+    await ads.AdSync(world.db, world.index).refresh()
     told = tuple(sorted((node or {}).items()))
     return [job_id for job_id, _ in await world.match(pilot(f"p-{site}", site=site), node=told)]
 
@@ -80,11 +80,11 @@ PICKY = f'other.Disks > 2 && other.GlueHostMainMemoryRAMSize >= 8000 && member("
 
 async def forwarding(world: World) -> None:
     """Write down a door through which hosts are asked for, as the pilot submitter does."""
-    asks = DoorTerms(kind="slurm", rules={SOFTWARE: "--constraint={value}"})
+    asks = HostRequestTerms(kind="slurm", rules={SOFTWARE: "--constraint={value}"})
     forwards = ",".join(sorted(asks.mapping().forwarded))
     async with world.db.transaction() as tx:
         await ce_endpoint.write(
-            tx, [ce_endpoint.DoorRow("A", "ce", forwards, msgspec.json.encode(asks).decode())]
+            tx, [ce_endpoint.EndpointRow("A", "ce", forwards, msgspec.json.encode(asks).decode())]
         )
 
 

@@ -30,13 +30,13 @@ from services.matcher.policy_refresh import PolicyRefresh
 from services.matcher.queue_stats import QueueStatsWriter
 from wms.auth.orders import OrderKeys
 from wms.auth.principal import Principal
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db.database import Database, Parcel
 from wms.ids import AttemptId, CommandId, JobId, PilotId, ReportId, RequestId
 from wms.job.reasons import Code
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.messages import events, replies, site_inbox
 from wms.messages.commands import Command, Control, Selector, Submit
@@ -47,7 +47,7 @@ from wms.runtime import clock
 from wms.site import Resource, Told
 
 ORDERS = OrderKeys([b"w" * 32])
-NOTICES = Notices(ORDERS, clock.timestamp)
+NOTICES = ServiceSignatures(ORDERS, clock.timestamp)
 R = TypeVar("R")
 
 _FACT: msgspec.json.Decoder[Any] = msgspec.json.Decoder(events.Fact)
@@ -91,7 +91,7 @@ class World:
     def __init__(self, db: Database, url: str) -> None:
         self.db = db
         self.url = url
-        self.terms = LeaseTerms()
+        self.terms = LeaseDurations()
         # Its clock moves on whenever it is read: ads are looked at for each submission.
         clock = itertools.count().__next__
         self.admission = WaitingQuota(db)

@@ -8,7 +8,7 @@ import pytest
 import pytest_asyncio
 
 from deploy.testbed.testbed import Testbed
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.stray_pilots import StrayPilots
 from tests.contract.dispatch.grounds import WAITS, order
 from tests.middleware import Sites
@@ -39,7 +39,7 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
     cluster = Cluster(configuration=str(testbed.slurm("beta")))
     dispatcher = SlurmDispatcher(cluster, tmp_path / "pilots", SHELL, ENVIRONMENT)
     now = [1_000.0]
-    door = CeEndpoint(CeId("beta", "main"), dispatcher, lambda: now[0], EndpointTerms(kind="slurm"))
+    door = CeEndpoint(CeId("beta", "main"), dispatcher, lambda: now[0], EndpointSettings(kind="slurm"))
     doors = CeEndpoints(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
     clearing = StrayPilots(the_world.db, doors)
     async with the_world.db.transaction() as tx:

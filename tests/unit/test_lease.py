@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wms.ids import Epoch, JobId, PilotId
-from wms.lease import DRIFT, STEP_SECONDS, Lease, Steps, holds, renewal_seconds, stop_at
+from wms.lease import DRIFT, STEP_SECONDS, ClockStepDetector, Lease, holds, renewal_seconds, stop_at
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 ONE = PilotId("p-1")
@@ -55,12 +55,12 @@ def test_two_renewals_may_get_lost() -> None:
     assert 2 * renewal_seconds(lease) < stop_at(0.0, lease, 10.0)
 
 
-def seen(steps: Steps, database: float, monotonic: float) -> float:
+def seen(steps: ClockStepDetector, database: float, monotonic: float) -> float:
     return steps.since(NOW + timedelta(seconds=database), monotonic)
 
 
 def test_a_clock_that_was_set_is_told_from_time_that_passed() -> None:
-    steps = Steps()
+    steps = ClockStepDetector()
     assert seen(steps, 0, 100) == 0.0, "nothing to compare with"
     assert seen(steps, 60, 160) == 0.0
     assert seen(steps, 3_670, 170) == pytest.approx(3_600)
@@ -69,7 +69,7 @@ def test_a_clock_that_was_set_is_told_from_time_that_passed() -> None:
 
 
 def test_clocks_that_disagree_by_little_were_not_set() -> None:
-    steps = Steps()
+    steps = ClockStepDetector()
     seen(steps, 0, 0)
     assert seen(steps, 10 + STEP_SECONDS, 10) == 0.0
     assert seen(steps, 20 + 2 * STEP_SECONDS + 0.1, 20) != 0.0

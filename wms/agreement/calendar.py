@@ -41,7 +41,7 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
         return replace(self, start_at=start_at, ends_at=start_at + self.duration)
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
+class CpuRequest(msgspec.Struct, frozen=True, kw_only=True):
     """A request for CPUs of an element for a duration; the reservation may start at any time from `first` to `last`."""
 
     cpus: int
@@ -56,7 +56,7 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True):
         return Booking(agreement_id=agreement_id, cpus=self.cpus, start_at=start_at, ends_at=ends_at)
 
 
-class Room(msgspec.Struct, frozen=True, kw_only=True):
+class FreeStart(msgspec.Struct, frozen=True, kw_only=True):
     """A start at which the CPUs of a request are free, once the bookings in `moved` have the new times stated there."""
 
     start_at: datetime
@@ -95,7 +95,7 @@ class SlotCalendar:
         """Return the largest number of CPUs that are reserved at the same time; 0 without bookings."""
         return max(self._used, default=0)
 
-    def earliest(self, wish: Wish) -> datetime | None:
+    def earliest(self, wish: CpuRequest) -> datetime | None:
         """Return the earliest start in the wish's window from which its CPUs are free for its duration; None if there is none."""
         if wish.cpus > self.cpus or wish.first > wish.last:
             return None
@@ -109,13 +109,13 @@ class SlotCalendar:
             step += 1
         return start
 
-    def room(self, wish: Wish) -> Room | None:
+    def room(self, wish: CpuRequest) -> FreeStart | None:
         """Return the earliest start for a request, with the flexible bookings to move if it has no start otherwise.
 
         Return None if no start is found. The calendar is unchanged.
         """
         if (start := self.earliest(wish)) is not None:
-            return Room(start_at=start)
+            return FreeStart(start_at=start)
         return next((room for at in self._starts(wish) if (room := self._moving_at(wish, at))), None)
 
     def sooner(self, agreement_id: AgreementId, now: datetime) -> Booking | None:
@@ -154,12 +154,12 @@ class SlotCalendar:
         # The last step has no CPUs reserved, so that nobody asks for its end.
         return self._times[step + 1]
 
-    def _starts(self, wish: Wish) -> list[datetime]:
+    def _starts(self, wish: CpuRequest) -> list[datetime]:
         """Return up to `TRIED_STARTS` starts at which flexible bookings might be moved to make room, the earliest first."""
         changes = {at for at in self._times if wish.first < at <= wish.last}
         return sorted({wish.first, *changes})[:TRIED_STARTS]
 
-    def _moving_at(self, wish: Wish, start: datetime) -> Room | None:
+    def _moving_at(self, wish: CpuRequest, start: datetime) -> FreeStart | None:
         """Return the room for a request at exactly this start, if all flexible bookings in the way fit at other times.
 
         Return None if they do not, or are more than `MOVED_AT_MOST`. The calendar is unchanged.
@@ -186,7 +186,7 @@ class SlotCalendar:
 
     def _replaced(
         self, booking: Booking, others: Iterable[Booking], moved: list[Booking], now: datetime
-    ) -> Room | None:
+    ) -> FreeStart | None:
         """Book `booking`, then each of `others` at the earliest free start in its window. All that are booked are appended to `moved`.
 
         Return the room, or None if one of them does not fit.
@@ -202,17 +202,17 @@ class SlotCalendar:
             moved.append(there)
         known = {each.agreement_id: each.start_at for each in others}
         changed = (each for each in moved[1:] if each.start_at != known[each.agreement_id])
-        return Room(start_at=booking.start_at, moved=tuple(changed))
+        return FreeStart(start_at=booking.start_at, moved=tuple(changed))
 
 
 _ASIDE: Final = AgreementId("")
 """The id of a booking that is made only to try whether it fits, and is dropped again."""
 
 
-def _again(booking: Booking, now: datetime) -> Wish:
+def _again(booking: Booking, now: datetime) -> CpuRequest:
     """Return the request by which a flexible booking is booked anew: within its window, and not before `now`."""
     first, last = booking.window or (booking.start_at, booking.start_at)
-    return Wish(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
+    return CpuRequest(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
 
 
 def _last_start(booking: Booking) -> datetime:

@@ -5,7 +5,7 @@ from datetime import datetime
 
 import msgspec
 
-from wms.agreement.calendar import Booking, SlotCalendar, Wish
+from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
 from wms.agreement.quota import ReservedAmount, VoQuota, over_quota
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.template import AgreementTemplate
@@ -45,9 +45,9 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
         """Return the most that a VO may have reserved at the site: its own quota, else that of `*`, else the default."""
         return self.quotas.get(vo, self.quotas.get("*", VoQuota()))
 
-    def wish(self, terms: AgreementTerms, now: datetime) -> Wish:
+    def wish(self, terms: AgreementTerms, now: datetime) -> CpuRequest:
         """Return an offer's CPUs, duration and window of starts at the time `now`, in the form that a calendar takes."""
-        return Wish(
+        return CpuRequest(
             cpus=terms.cpus,
             duration=terms.duration,
             first=terms.first_start(now),
@@ -76,7 +76,7 @@ def decide(
     return Granted(start_at=booking.start_at, ends_at=booking.ends_at, moved=room.moved)
 
 
-def no_room(wish: Wish, cpus: int) -> Refusal:
+def no_room(wish: CpuRequest, cpus: int) -> Refusal:
     """Return the refusal of a request for which the calendar has no start. `cpus` is the number of CPUs of the element."""
     seconds = wish.duration.total_seconds()
     text = f"{wish.cpus} of {cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"

@@ -39,7 +39,7 @@ class SignedNotice(msgspec.Struct, frozen=True, kw_only=True, gc=False):
 _ENVELOPES: Final = Envelopes(SignedNotice, "NOTICE_FORGED")
 
 
-class Notices:
+class ServiceSignatures:
     """Signs and verifies notices, the messages between services. `keys` has the services' secrets.
 
     `now` is a function that returns the time in seconds since 1970.

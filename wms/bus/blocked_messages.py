@@ -17,7 +17,7 @@ from wms.bus.kafka import Kafka, Message
 from wms.db import dead_letter, offset, operator_order
 from wms.db.database import Database, Transaction
 from wms.db.dead_letter import DeadLetter
-from wms.db.offset import Feed, PartitionLost
+from wms.db.offset import ConsumedTopic, PartitionLost
 from wms.errors import Rejected, Unavailable
 
 READ_SECONDS = 5.0
@@ -154,7 +154,7 @@ async def set_aside(
     with the transaction, for further work in it. Raise Rejected if the message is not the next one of its partition, or does not exist. Raise
     Unavailable if a consumer is handling the message.
     """
-    feed = Feed(kafka.cluster_id, blocked.consumer, blocked.topic)
+    feed = ConsumedTopic(kafka.cluster_id, blocked.consumer, blocked.topic)
     async with db.transaction() as tx:
         check_next(blocked, await offset.find(tx, feed, blocked.partition))
     found = await first_messages(kafka, blocked.topic, {blocked.partition: blocked.offset})

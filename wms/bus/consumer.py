@@ -34,7 +34,7 @@ from wms.bus.turns import Turns
 from wms.db import in_hand, offset, parked
 from wms.db.database import GONE, RETRIED, Database
 from wms.db.in_hand import Span
-from wms.db.offset import Feed, PartitionLost
+from wms.db.offset import ConsumedTopic, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec
 
@@ -88,7 +88,7 @@ class Consumer(Generic[M]):
         self._kafka = kafka
         self._membership = membership
         self._admit = admit
-        self._feed = Feed(kafka.cluster_id, name, topic.name)
+        self._feed = ConsumedTopic(kafka.cluster_id, name, topic.name)
         self._handling = Handling(
             self._feed,
             codec,
@@ -186,7 +186,7 @@ class Consumer(Generic[M]):
         return dict(self._in_hand)
 
     @property
-    def feed(self) -> Feed:
+    def feed(self) -> ConsumedTopic:
         """The cluster, consumer name and topic, under which offsets are stored."""
         return self._feed
 

@@ -16,7 +16,7 @@ from wms.bus.kafka import Message
 from wms.bus.message_preparation import MessagePreparation
 from wms.db import dead_letter, offset, parked
 from wms.db.database import GONE, RETRIED, Database, StatementTimeout, Transaction
-from wms.db.offset import Feed, PartitionLost
+from wms.db.offset import ConsumedTopic, PartitionLost
 from wms.errors import Rejected, Unavailable
 from wms.messages.wire import Codec, envelope
 
@@ -30,7 +30,7 @@ class Handling(Generic[M]):
 
     def __init__(
         self,
-        feed: Feed,
+        feed: ConsumedTopic,
         codec: Codec[M],
         handle: Handler[M],
         *,

@@ -14,7 +14,7 @@ import structlog
 
 from wms import faultpoint
 from wms.auth.orders import OrderKeys
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.db import outbox
@@ -42,7 +42,11 @@ class Relay:
     name = "relay"
 
     def __init__(
-        self, db: Database, kafka: Kafka, orders: OrderKeys | None = None, notices: Notices | None = None
+        self,
+        db: Database,
+        kafka: Kafka,
+        orders: OrderKeys | None = None,
+        notices: ServiceSignatures | None = None,
     ) -> None:
         """Register with `db`, whose transactions pass their messages to the relay from now on.
 

@@ -2,7 +2,7 @@
 
 from typing import Any, TypeVar
 
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.messages.wire import PAYLOAD_LIMIT, Codec
 
 M = TypeVar("M")
@@ -14,7 +14,7 @@ class SignedCodec(Codec[M]):
     With `again` it also accepts messages that are old or were accepted before.
     """
 
-    def __init__(self, union: Any, topic: str, notices: Notices, *, again: bool = False) -> None:
+    def __init__(self, union: Any, topic: str, notices: ServiceSignatures, *, again: bool = False) -> None:
         super().__init__(union)
         self._topic = topic
         self._verified = notices.authentic if again else notices.verified

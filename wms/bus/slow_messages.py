@@ -10,7 +10,7 @@ import structlog
 from wms.db import in_hand, parked
 from wms.db.database import GONE, RETRIED, Database
 from wms.db.in_hand import Span
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.ids import InstanceId
 
 log = structlog.get_logger()
@@ -24,7 +24,7 @@ NOTED_AFTER_SECONDS = 1.0
 class SlowMessageNotes:
     """Writes to the database which messages one consumer of this instance is handling, if that takes long."""
 
-    def __init__(self, db: Database, feed: Feed, instance_id: InstanceId) -> None:
+    def __init__(self, db: Database, feed: ConsumedTopic, instance_id: InstanceId) -> None:
         self._db = db
         self._feed = feed
         self.instance_id = instance_id

@@ -12,7 +12,7 @@ from wms.classad.tree import (
     Binary,
     Call,
     Chain,
-    Choice,
+    Conditional,
     ListOf,
     Literal,
     Node,
@@ -36,7 +36,7 @@ def fold(tree: Node) -> Node:
     folded = with_children(tree, fold)
     if isinstance(folded, Chain):
         return _chain(folded)
-    if isinstance(folded, Choice):
+    if isinstance(folded, Conditional):
         return _choice(folded)
     return _evaluated(folded)
 
@@ -50,7 +50,7 @@ def is_truth(node: Node) -> bool:
             return node.operator in _TRUTHS
         case Call():
             return FUNCTIONS[node.function.lower()].gives == "truth"
-        case Choice():
+        case Conditional():
             return node.yes is not None and is_truth(node.yes) and is_truth(node.no)
         case _:
             return isinstance(node, Chain)
@@ -89,7 +89,7 @@ def _evaluated(node: Node) -> Node:
     return as_node(engine.nothing().evaluate(write(node, halved=True))) or node
 
 
-def _choice(node: Choice) -> Node:
+def _choice(node: Conditional) -> Node:
     if not constant(node.condition):
         return node.condition if _is_itself(node) else node
     if not isinstance(node.condition, Literal):
@@ -106,13 +106,13 @@ def _choice(node: Choice) -> Node:
     )
 
 
-def _is_itself(node: Choice) -> bool:
+def _is_itself(node: Conditional) -> bool:
     """Return whether a choice is `condition ? true : false`, so that it equals its condition.
 
     The condition must be a boolean, undefined or error.
     """
     match node:
-        case Choice(condition=condition, yes=Literal(value=yes), no=Literal(value=no)):
+        case Conditional(condition=condition, yes=Literal(value=yes), no=Literal(value=no)):
             return yes is True and no is False and is_truth(condition)
         case _:
             return False

@@ -15,15 +15,15 @@ from wms.classad.tokens import Token, checked, tokens, where
 from wms.classad.tree import (
     Binary,
     Call,
-    Choice,
-    Index,
+    Conditional,
     ListOf,
     Literal,
+    MemberAccess,
     NameScope,
     Node,
     Record,
     Reference,
-    Select,
+    Subscript,
     Unary,
     chain,
     children,
@@ -123,7 +123,7 @@ class _Reader:
         if self._sign("?"):
             yes = self.expression()
             self.expect(":")
-            condition = Choice(condition, yes, self.expression())
+            condition = Conditional(condition, yes, self.expression())
         self._depth -= 1
         return condition
 
@@ -214,7 +214,7 @@ class _Reader:
             grown += 1
             if grown > DEPTH:
                 self._fail(f"more than {DEPTH} operators in a row", "TOO_DEEP")
-            node = Choice(node, None, self._second())
+            node = Conditional(node, None, self._second())
         return node
 
     def _second(self) -> Node:
@@ -237,9 +237,9 @@ class _Reader:
             if grown > DEPTH:
                 self._fail(f"more than {DEPTH} attributes and elements of each other", "TOO_DEEP")
             if self._take().text == ".":
-                node = Select(node, self._attribute_name())
+                node = MemberAccess(node, self._attribute_name())
             else:
-                node = Index(node, self.expression())
+                node = Subscript(node, self.expression())
                 self.expect("]")
         return node
 

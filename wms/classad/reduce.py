@@ -13,7 +13,17 @@ from wms.classad.expression import Expression
 from wms.classad.folding import fold, truth
 from wms.classad.match import NOTHING
 from wms.classad.parsing import nodes
-from wms.classad.tree import Binary, Chain, Choice, Literal, NameScope, Node, Reference, Unary, with_children
+from wms.classad.tree import (
+    Binary,
+    Chain,
+    Conditional,
+    Literal,
+    NameScope,
+    Node,
+    Reference,
+    Unary,
+    with_children,
+)
 from wms.classad.value import UNDEFINED, Special
 from wms.errors import Rejected
 
@@ -131,7 +141,7 @@ def _never(node: Node) -> bool:
             return truth(node.value) is not True
         case Chain():
             return (any if node.operator == "&&" else all)(_never(term) for term in node.terms)
-        case Choice():
+        case Conditional():
             return _never(node.condition if node.yes is None else node.yes) and _never(node.no)
         case _:
             return _has_no_value(node)

@@ -8,7 +8,7 @@ so that it has the same meaning.
 
 import re
 
-from wms.classad.tree import Call, Chain, Choice, Literal, Node, Unary
+from wms.classad.tree import Call, Chain, Conditional, Literal, Node, Unary
 from wms.classad.value import ERROR, UNDEFINED, Scalar
 
 MEMBERSHIP = frozenset({"stringListMember", "stringListIMember"})
@@ -27,10 +27,10 @@ def library_form(call: Call) -> Node:
     item, items = call.arguments[:2]
     delimiters = _delimiters(call)
     both_undefined = Chain("&&", (_call("isUndefined", item), _call("isUndefined", items)))
-    item, items = Choice(item, None, _EMPTY), Choice(items, None, _EMPTY)
+    item, items = Conditional(item, None, _EMPTY), Conditional(items, None, _EMPTY)
     are_texts = Chain("&&", (_call("isString", item), _call("isString", items)))
     found = _found(item, items, delimiters, any_case=call.function == "stringListIMember")
-    return Choice(both_undefined, Literal(UNDEFINED), Choice(are_texts, found, Literal(ERROR)))
+    return Conditional(both_undefined, Literal(UNDEFINED), Conditional(are_texts, found, Literal(ERROR)))
 
 
 def _found(item: Node, items: Node, delimiters: str, *, any_case: bool) -> Node:

@@ -64,7 +64,7 @@ class Chain(Struct, frozen=True):
     terms: "tuple[Node, ...]"
 
 
-class Choice(Struct, frozen=True):
+class Conditional(Struct, frozen=True):
     """The operator `condition ? yes : no`.
 
     If `yes` is None it is `condition ?: no`: the value of the condition if that is defined, else of `no`.
@@ -82,14 +82,14 @@ class Call(Struct, frozen=True):
     arguments: "tuple[Node, ...]"
 
 
-class Select(Struct, frozen=True):
+class MemberAccess(Struct, frozen=True):
     """An attribute of a record: `record.name`."""
 
     record: "Node"
     name: str
 
 
-class Index(Struct, frozen=True):
+class Subscript(Struct, frozen=True):
     """An element of a list by its number, or an attribute of a record by its name: `container[index]`."""
 
     container: "Node"
@@ -109,7 +109,17 @@ class Record(Struct, frozen=True):
 
 
 Node: TypeAlias = (
-    Literal | Reference | Unary | Binary | Chain | Choice | Call | Select | Index | ListOf | Record
+    Literal
+    | Reference
+    | Unary
+    | Binary
+    | Chain
+    | Conditional
+    | Call
+    | MemberAccess
+    | Subscript
+    | ListOf
+    | Record
 )
 
 
@@ -124,13 +134,13 @@ def children(node: Node) -> tuple[Node, ...]:  # noqa: C901 - a case a kind of n
             parts = (node.left, node.right)
         case Chain():
             parts = node.terms
-        case Choice():
+        case Conditional():
             parts = (node.condition, node.no) if node.yes is None else (node.condition, node.yes, node.no)
         case Call():
             parts = node.arguments
-        case Select():
+        case MemberAccess():
             parts = (node.record,)
-        case Index():
+        case Subscript():
             parts = (node.container, node.index)
         case ListOf():
             parts = node.items
@@ -150,15 +160,15 @@ def with_children(node: Node, change: Callable[[Node], Node]) -> Node:  # noqa: 
             changed = Binary(node.operator, change(node.left), change(node.right))
         case Chain():
             changed = chain(node.operator, [change(each) for each in node.terms])
-        case Choice():
+        case Conditional():
             yes = None if node.yes is None else change(node.yes)
-            changed = Choice(change(node.condition), yes, change(node.no))
+            changed = Conditional(change(node.condition), yes, change(node.no))
         case Call():
             changed = Call(node.function, tuple(change(each) for each in node.arguments))
-        case Select():
-            changed = Select(change(node.record), node.name)
-        case Index():
-            changed = Index(change(node.container), change(node.index))
+        case MemberAccess():
+            changed = MemberAccess(change(node.record), node.name)
+        case Subscript():
+            changed = Subscript(change(node.container), change(node.index))
         case ListOf():
             changed = ListOf(tuple(change(each) for each in node.items))
         case Record():

@@ -8,15 +8,15 @@ from wms.classad.tree import (
     Binary,
     Call,
     Chain,
-    Choice,
-    Index,
+    Conditional,
     ListOf,
     Literal,
+    MemberAccess,
     NameScope,
     Node,
     Record,
     Reference,
-    Select,
+    Subscript,
     Unary,
 )
 from wms.classad.value import Scalar, Special
@@ -70,7 +70,7 @@ class _Writer:
                 return f"{self(node.left, level)} {node.operator} {self(node.right, level + 1)}", level
             case Chain():
                 return self._chain(node.operator, node.terms), LEVELS[node.operator]
-            case Choice():
+            case Conditional():
                 return self._choice(node), _CHOICE
             case _:
                 return self._closed(node), _POSTFIX
@@ -83,11 +83,11 @@ class _Writer:
             case Call():
                 name = node.function.lower() if self._lower else node.function
                 return f"{name}({self._listed(node.arguments)})"
-            case Select():
+            case MemberAccess():
                 # A number's full stop would be part of it.
                 least = _POSTFIX + isinstance(node.record, Literal)
                 return f"{self(node.record, least)}.{self._name(node.name)}"
-            case Index():
+            case Subscript():
                 return f"{self(node.container, _POSTFIX)}[{self(node.index)}]"
             case ListOf():
                 return f"{{{self._listed(node.items)}}}"
@@ -108,7 +108,7 @@ class _Writer:
             )
         return f" {operator} ".join(self(each, LEVELS[operator] + 1) for each in terms)
 
-    def _choice(self, node: Choice) -> str:
+    def _choice(self, node: Conditional) -> str:
         if node.yes is None:
             # It binds closer than all others, which nobody expects: brackets say what is meant.
             return f"{self(node.condition, _POSTFIX)} ?: {self(node.no, _POSTFIX)}"

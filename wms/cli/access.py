@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration, Flag, Moment, Most, Within
+from wms.cli.options import USUAL, CommonOptions, Duration, Flag, Moment, Most, WithinBounds
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
@@ -29,11 +29,11 @@ REVOCATIONS = (
     TableColumn("UNTIL", 1),
     TableColumn("WHY", 3, "wrap", 20),
 )
-JobId = Annotated[int | None, Parameter(validator=Within(0, 2**62), show_default=False)]
+JobId = Annotated[int | None, Parameter(validator=WithinBounds(0, 2**62), show_default=False)]
 Term = Annotated[Duration | None, Parameter(show_default=False)]
 
 
-def whoami(*, common: Common = USUAL) -> int:
+def whoami(*, common: CommonOptions = USUAL) -> int:
     """Show who you are to the system.
 
     RIGHTS come from your token, or from the system's rules for its issuer. ACTIONS are shown if the token's scopes limit it: it permits these actions alone.
@@ -79,7 +79,7 @@ def audit_trail(
     refused: Flag = False,
     since: Moment | None = None,
     limit: Most = 50,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """List orders and refusals, the newest first: who ordered what, on what, and the answer.
 
@@ -121,7 +121,7 @@ def audit_trail(
     return with_client(common, work)
 
 
-def _show_trail(lines: "list[AuditLine]", common: Common) -> None:
+def _show_trail(lines: "list[AuditLine]", common: CommonOptions) -> None:
     if common.json:
         for each in lines:
             show_json(each)
@@ -153,7 +153,7 @@ def revoke(
     reason: str = "",
     duration: Annotated[Term, Parameter(name="--for")] = None,
     lift: Flag = False,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Have all services refuse a token, a subject or a pilot; or list what is revoked.
 
@@ -195,7 +195,7 @@ def _check_value(kind: str, value: str) -> None:
         raise Rejected("BAD_OPTION", f"no {kind} is named", "`wms revoke --help` has examples")
 
 
-def _show_revocations(found: "tuple[RevocationLine, ...]", common: Common) -> None:
+def _show_revocations(found: "tuple[RevocationLine, ...]", common: CommonOptions) -> None:
     if common.json:
         show_json(found)
     else:

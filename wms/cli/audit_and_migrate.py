@@ -4,14 +4,14 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Flag, Within
+from wms.cli.options import USUAL, CommonOptions, Flag, WithinBounds
 from wms.cli.printing import show, show_json
 from wms.cli.session import OK, SOME_FAILED, postgres_url, quiet, run_async
 
-OffersOpen = Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))]
+OffersOpen = Annotated[int | None, Parameter(validator=WithinBounds(0, 1_000_000_000))]
 
 
-def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Common = USUAL) -> int:
+def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: CommonOptions = USUAL) -> int:
     """Check the system's invariants in its database.
 
     The checks find lost jobs, jobs that two pilots had at a time, and histories that disagree with states. They share no code with the services. The exit code is 1 if a check finds something.
@@ -44,7 +44,7 @@ def audit(*, verbose: Flag = False, offers_open: OffersOpen = None, common: Comm
     return OK if report.ok else SOME_FAILED
 
 
-def migrate(*, check: Flag = False, common: Common = USUAL) -> int:
+def migrate(*, check: Flag = False, common: CommonOptions = USUAL) -> int:
     """Bring the database's schema up to this version.
 
     The command is safe at any time, even if several run at once.

@@ -11,7 +11,7 @@ from urllib.parse import quote
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Patience
+from wms.cli.options import USUAL, CommonOptions, Patience
 from wms.cli.printing import note, show, show_json
 from wms.cli.session import OK, UNAVAILABLE
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def open_dashboard(
-    *, keep: Annotated[Patience, Parameter(show_default=lambda _: "15s")] = 15, common: Common = USUAL
+    *, keep: Annotated[Patience, Parameter(show_default=lambda _: "15s")] = 15, common: CommonOptions = USUAL
 ) -> int:
     """Open the dashboard in the browser, signed in with your token.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from wms.cli.blocked_messages import BLOCKED, line_of, unhandled_row
-from wms.cli.options import USUAL, Common, Flag, Within
+from wms.cli.options import USUAL, CommonOptions, Flag, WithinBounds
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import span
 from wms.cli.session import (
@@ -45,12 +45,12 @@ def dead_letters(
     ] = "list",
     *words: str,
     consumer: str = "",
-    before: Annotated[int | None, Parameter(validator=Within(1, 2**62))] = None,
+    before: Annotated[int | None, Parameter(validator=WithinBounds(1, 2**62))] = None,
     replayed: Flag = False,
-    limit: Annotated[int, Parameter(validator=Within(1, PAGE_LIMIT))] = 50,
+    limit: Annotated[int, Parameter(validator=WithinBounds(1, PAGE_LIMIT))] = 50,
     reason: str = "",
     force: Flag = False,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """List, show, replay or drop messages that could not be handled; skip one that blocks a partition.
 
@@ -116,7 +116,7 @@ def numbers(words: Sequence[str]) -> list[int]:
 # --- letters ------------------------------------------------------------------------------------------
 
 
-def _list(common: Common, consumer: str, before: int | None, limit: int, *, replayed: bool) -> int:
+def _list(common: CommonOptions, consumer: str, before: int | None, limit: int, *, replayed: bool) -> int:
     from wms.db.dead_letter import LetterPage, page
 
     wanted = LetterPage(
@@ -134,7 +134,7 @@ def _list(common: Common, consumer: str, before: int | None, limit: int, *, repl
     return with_database(common, work)
 
 
-def _show_list(found: Sequence[Any], common: Common) -> None:
+def _show_list(found: Sequence[Any], common: CommonOptions) -> None:
     if common.json:
         for each in found:
             show_json(_line(each))
@@ -165,7 +165,7 @@ def _state(each: Any) -> str:
     return "replayed" if each["replayed_at"] else "asked" if each["replay_requested_at"] else "dead"
 
 
-def _by_number(common: Common, what: What, ids: list[int], reason: str) -> int:
+def _by_number(common: CommonOptions, what: What, ids: list[int], reason: str) -> int:
     if what == "drop" and not reason.strip():
         raise Rejected("NO_REASON", "to drop letters needs a reason", "give --reason")
 
@@ -181,7 +181,7 @@ def _by_number(common: Common, what: What, ids: list[int], reason: str) -> int:
     return with_database(common, work)
 
 
-async def _show(db: "Database", ids: list[int], common: Common) -> int:
+async def _show(db: "Database", ids: list[int], common: CommonOptions) -> int:
     from wms.db.dead_letter import whole
 
     async with db.transaction() as tx:
@@ -217,7 +217,7 @@ def _whole(row: Any) -> dict[str, Any]:
     return letter
 
 
-async def _replay(db: "Database", ids: list[int], reason: str, common: Common) -> int:
+async def _replay(db: "Database", ids: list[int], reason: str, common: CommonOptions) -> int:
     from wms.db import dead_letter, operator_order
 
     async with db.transaction() as tx:
@@ -231,7 +231,7 @@ async def _replay(db: "Database", ids: list[int], reason: str, common: Common) -
     return _outcome(set(asked), ids)
 
 
-async def _drop(db: "Database", ids: list[int], reason: str, common: Common) -> int:
+async def _drop(db: "Database", ids: list[int], reason: str, common: CommonOptions) -> int:
     from wms.db import dead_letter, operator_order
 
     async with db.transaction() as tx:
@@ -252,7 +252,7 @@ def _outcome(done: set[int], ids: list[int]) -> int:
     return OK if not missing else SOME_FAILED if done else NOT_ALLOWED
 
 
-def _orders(common: Common, limit: int) -> int:
+def _orders(common: CommonOptions, limit: int) -> int:
     from wms.db.operator_order import latest
 
     async def work(db: "Database") -> int:
@@ -281,7 +281,7 @@ def _orders(common: Common, limit: int) -> int:
 # --- what blocks --------------------------------------------------------------------------------------
 
 
-def _skip(common: Common, words: Sequence[str], reason: str, *, force: bool) -> int:
+def _skip(common: CommonOptions, words: Sequence[str], reason: str, *, force: bool) -> int:
     from wms.bus.blocked_messages import SkipOrder, set_aside
 
     blocked = _named(words)
@@ -338,7 +338,7 @@ def _verify_with(settings: "ClientSettings") -> "Callable[[str], Principal | Non
     return verify
 
 
-def _blocked(common: Common) -> int:
+def _blocked(common: CommonOptions) -> int:
     from wms.bus.blocked_messages import blocking
 
     async def work(db: "Database", kafka: "Kafka", _: "ClientSettings") -> int:

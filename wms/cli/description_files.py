@@ -31,7 +31,7 @@ _COLUMNS = (
 )
 
 
-class Given(NamedTuple):
+class GivenDescriptions(NamedTuple):
     """The descriptions that a command line gives, with the input files that their documents name."""
 
     descriptions: list[JobDescription]
@@ -69,7 +69,7 @@ def translation_of(name: str, data: bytes) -> Translation:
         raise Rejected(fault.code, f"{name}: {fault.message}", fault.remedy, fault.details) from None
 
 
-def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
+def jobs_of_file(name: str, data: bytes, *, strict: bool) -> GivenDescriptions:
     """Return the jobs that a file describes, and print on standard error what its translation lost.
 
     Raise InvalidDescription if a job is invalid, or if `strict` is True and anything was lost. Raise Rejected if a file
@@ -80,7 +80,7 @@ def jobs_of_file(name: str, data: bytes, *, strict: bool) -> Given:
     if found.report.losses:
         note(f"{name}: {found.report.in_short()}; what is impossible is left out:")
         note_entries(found.report.losses)
-    return Given(jobs, [_beside(name, each) for each in found.local_files or [()] * len(jobs)])
+    return GivenDescriptions(jobs, [_beside(name, each) for each in found.local_files or [()] * len(jobs)])
 
 
 def _beside(name: str, files: Sequence[LocalFile]) -> dict[str, Path]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Group, Parameter
 
-from wms.cli.options import Common
+from wms.cli.options import CommonOptions
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import OK, UNAVAILABLE, quiet, run_async
@@ -31,7 +31,7 @@ SERVERS = ("OUTCOME", "KIND", "ELEMENTS>", "SERVER", "WHY")
 
 @Parameter(name="*", group=DISCOVERY)
 @dataclass(frozen=True, kw_only=True)
-class Sought:
+class DiscoveryOptions:
     """The options of a discovery: the elements to search for, and the index servers to query."""
 
     discover: Annotated[list[str], Parameter(negative=(), show_default=False)] = field(default_factory=list)
@@ -56,7 +56,7 @@ class Sought:
     """Print the elements in GLUE: as a document of GLUE 2.0, or each as a ClassAd in gLite's form, one a line."""
 
 
-def discover(sought: Sought, common: Common) -> int:
+def discover(sought: DiscoveryOptions, common: CommonOptions) -> int:
     """Query the index servers, show the computing elements that they list, and return the exit code: not 0 if no server answered."""
     quiet()
     found = run_async(_find(sought, float(common.timeout)))
@@ -90,7 +90,7 @@ def _show_glue(elements: "Sequence[FoundElement]", form: Literal["xml", "classad
         show(write_classad(GlueAd(element=each.glue, updated_at=now, lifetime_seconds=LIFETIME_SECONDS)))
 
 
-async def _find(sought: Sought, seconds: float) -> "Found":
+async def _find(sought: DiscoveryOptions, seconds: float) -> "Found":
     from wms.discovery.discovery import Discovery, DiscoveryLimits
     from wms.discovery.file import FileSource
     from wms.discovery.http import Web
@@ -112,7 +112,7 @@ async def _find(sought: Sought, seconds: float) -> "Found":
             await topic.close()
 
 
-def _topic(sought: Sought) -> "AdTopic | None":
+def _topic(sought: DiscoveryOptions) -> "AdTopic | None":
     if sought.jwks is None:
         return None
     from wms.auth.token import Verifier
@@ -129,7 +129,7 @@ def _root(text: str) -> "Address":
     return address(text if ":" in text else Path(text).absolute().as_uri(), "index")
 
 
-def _asker(sought: Sought) -> "list[Asker]":
+def _asker(sought: DiscoveryOptions) -> "list[Asker]":
     from wms.discovery.admission import Asker
 
     wanted = Asker(vo=sought.for_vo, group=sought.for_group)

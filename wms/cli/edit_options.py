@@ -18,7 +18,7 @@ CHANGES = Group("What changes", sort_key=5)
 
 @Parameter(name="*", group=CHANGES)
 @dataclass(frozen=True, kw_only=True)
-class Changes:
+class EditOptions:
     """The options that change jobs' requirements. A requirement whose option is not given stays as it is."""
 
     cpu_time: Duration | None = sets("cpu_time")
@@ -115,7 +115,7 @@ class Changes:
 
     def is_empty(self) -> bool:
         """Return whether none of these options is given."""
-        return self == Changes()
+        return self == EditOptions()
 
 
 def _unset(words: Sequence[str], changed: set[str]) -> dict[str, Any]:
@@ -147,15 +147,15 @@ def field_of(option: str) -> str:
     """Return the description's field that an option of `wms edit` or `wms submit` sets. `option` has no leading dashes."""
     name = option.replace("-", "_")
     return next(
-        (field for field, each in (*options_of(Changes).items(), *OPTIONS.items()) if each == name), name
+        (field for field, each in (*options_of(EditOptions).items(), *OPTIONS.items()) if each == name), name
     )
 
 
-async def with_files(client: "Client", changes: Changes, fields: dict[str, Any]) -> dict[str, Any]:
+async def with_files(client: "Client", changes: EditOptions, fields: dict[str, Any]) -> dict[str, Any]:
     """Upload the files of --input as one archive. Return `fields` with `input_sandbox` set to the archive, unchanged without such files."""
     if not changes.input:
         return fields
     return {**fields, "input_sandbox": [await client.upload(changes.input)]}
 
 
-NO_CHANGES = Changes()
+NO_CHANGES = EditOptions()

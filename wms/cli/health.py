@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from wms.cli.blocked_messages import BlockedMessageLine, in_words, unhandled
-from wms.cli.options import Common
+from wms.cli.options import CommonOptions
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, SOME_FAILED, quiet, run_async
@@ -85,7 +85,7 @@ class SystemHealth(msgspec.Struct, frozen=True, kw_only=True):
     """The messages that block their partitions, because a service cannot get past them."""
 
 
-def show_health(common: Common) -> int:
+def show_health(common: CommonOptions) -> int:
     """Print the health of the system. Return exit code 1 if a process is down or a partition is not served, else 0."""
     health = run_async(look(common))
     if common.json:
@@ -128,7 +128,7 @@ def _milliseconds(duration: float) -> str:
     return f"{duration:.0f}ms" if duration < 10_000 else span(duration / 1_000)
 
 
-async def look(common: Common) -> SystemHealth:
+async def look(common: CommonOptions) -> SystemHealth:
     """Query all servers and services concurrently, and return their health."""
     from wms.client.settings import data_directory, read_settings
     from wms.embedded.lock import holder

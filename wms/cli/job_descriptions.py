@@ -17,7 +17,7 @@ from wms.jobdesc.document import SIZE_LIMIT, read_entries
 from wms.jobdesc.problem import InvalidDescription
 
 if TYPE_CHECKING:
-    from wms.cli.description_files import Given
+    from wms.cli.description_files import GivenDescriptions
 
 LIST_LIMIT = 64 * 1024 * 1024
 SUFFIXES = (".toml", ".json", ".jsonl", ".ndjson")
@@ -83,7 +83,7 @@ def are_files(words: Sequence[str]) -> bool:
     return words[0] in STDIN or named or is_recognised(words[0])
 
 
-def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "Given":
+def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = False) -> "GivenDescriptions":
     """Return the descriptions that words and options give. `flags` are the fields that options set, which override those in files.
 
     If `strict` is True, everything lost in a translation is a problem. Raise Rejected, with every problem of all descriptions, if
@@ -95,12 +95,14 @@ def described(words: Sequence[str], flags: Mapping[str, Any], *, strict: bool = 
             "there is nothing to submit",
             "say what to run: `wms submit -- ./prog arguments`, or a file: `wms submit jobs.toml`, or - for stdin",
         )
-    from wms.cli.description_files import Given
+    from wms.cli.description_files import GivenDescriptions
 
     if not are_files(words):
-        return Given(_from_flags({"executable": words[0], "arguments": list(words[1:]), **flags}), [{}])
+        return GivenDescriptions(
+            _from_flags({"executable": words[0], "arguments": list(words[1:]), **flags}), [{}]
+        )
     given = [_from_file(file, strict=strict) for file in words]
-    return Given(
+    return GivenDescriptions(
         [over(each, flags) for document in given for each in document.descriptions],
         [files for document in given for files in document.files],
     )
@@ -228,7 +230,7 @@ def over(description: JobDescription, flags: Mapping[str, Any]) -> JobDescriptio
     return changed
 
 
-def _from_file(name: str, *, strict: bool) -> "Given":
+def _from_file(name: str, *, strict: bool) -> "GivenDescriptions":
     from wms.cli.description_files import jobs_of_file
 
     return jobs_of_file(name, bytes_of(name), strict=strict)

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.edit_options import NO_CHANGES, Changes, with_files
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
+from wms.cli.edit_options import NO_CHANGES, EditOptions, with_files
+from wms.cli.options import NO_CHOICE, USUAL, CommonOptions, Flag, Jobs, SelectionOptions
 from wms.cli.printing import jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
 from wms.cli.waiting import in_words
@@ -42,7 +42,11 @@ DONE = {
 
 
 def kill(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+    *ids: Jobs,
+    chosen: SelectionOptions = NO_CHOICE,
+    reason: Reason = "",
+    order_id: Id = None,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Kill jobs.
 
@@ -59,11 +63,11 @@ def kill(
 
 def hold(
     *ids: Jobs,
-    chosen: Chosen = NO_CHOICE,
+    chosen: SelectionOptions = NO_CHOICE,
     reason: Reason = "",
     running: Flag = False,
     order_id: Id = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Hold waiting jobs until they are released.
 
@@ -81,7 +85,11 @@ def hold(
 
 
 def release(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+    *ids: Jobs,
+    chosen: SelectionOptions = NO_CHOICE,
+    reason: Reason = "",
+    order_id: Id = None,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Release held jobs, so that they wait for a pilot again.
 
@@ -94,11 +102,11 @@ def release(
 
 def edit(
     *ids: Jobs,
-    changes: Changes = NO_CHANGES,
-    chosen: Chosen = NO_CHOICE,
+    changes: EditOptions = NO_CHANGES,
+    chosen: SelectionOptions = NO_CHOICE,
     reason: Reason = "",
     order_id: Id = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Change the requirements of jobs that wait or are held.
 
@@ -114,11 +122,11 @@ def edit(
 
 def reschedule(
     *ids: Jobs,
-    changes: Changes = NO_CHANGES,
-    chosen: Chosen = NO_CHOICE,
+    changes: EditOptions = NO_CHANGES,
+    chosen: SelectionOptions = NO_CHOICE,
     reason: Reason = "",
     order_id: Id = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Run jobs again from the beginning, with changed requirements if some are given.
 
@@ -133,7 +141,11 @@ def reschedule(
 
 
 def remove(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, reason: Reason = "", order_id: Id = None, common: Common = USUAL
+    *ids: Jobs,
+    chosen: SelectionOptions = NO_CHOICE,
+    reason: Reason = "",
+    order_id: Id = None,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Delete jobs.
 
@@ -149,11 +161,11 @@ def remove(
 def _order(  # noqa: PLR0917 - one form for all verbs
     action: Action,
     ids: Sequence[str],
-    chosen: Chosen,
+    chosen: SelectionOptions,
     reason: str,
     order_id: str | None,
-    common: Common,
-    changes: Changes = NO_CHANGES,
+    common: CommonOptions,
+    changes: EditOptions = NO_CHANGES,
 ) -> int:
     selector = chosen.selector(ids)
     fields = _fields(action, changes)
@@ -166,7 +178,7 @@ def _order(  # noqa: PLR0917 - one form for all verbs
     return with_client(common, work)
 
 
-def _fields(action: Action, changes: Changes) -> dict[str, Any]:
+def _fields(action: Action, changes: EditOptions) -> dict[str, Any]:
     """Return the changed fields of a description by name, checked before any file is uploaded.
 
     Raise Rejected if a change is invalid, or if `edit` has no change.
@@ -189,7 +201,7 @@ def _fields(action: Action, changes: Changes) -> dict[str, Any]:
         raise by_flags(invalid) from None
 
 
-def _tell(action: Action, done: "Controlled", common: Common) -> int:
+def _tell(action: Action, done: "Controlled", common: CommonOptions) -> int:
     """Print the result of an order, and return the exit code: 0 only if jobs were changed and none was left unchanged."""
     if common.json:
         show_json(done)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Flag
+from wms.cli.options import USUAL, CommonOptions, Flag
 from wms.cli.printing import note, show, show_json, show_pretty_json, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, with_client
@@ -68,7 +68,11 @@ PARTS = ("stage_in", "waiting", "execution", "stage_out")
 
 
 def show_job(
-    job: Annotated[int, Parameter(help="The job's id")], /, *, ranking: Flag = False, common: Common = USUAL
+    job: Annotated[int, Parameter(help="The job's id")],
+    /,
+    *,
+    ranking: Flag = False,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Show the record of a job, and the ranking that led to its place.
 
@@ -89,7 +93,7 @@ def show_job(
     return with_client(common, lambda client: _record(client, job, common))
 
 
-async def _record(client: "Client", job_id: int, common: Common) -> int:
+async def _record(client: "Client", job_id: int, common: CommonOptions) -> int:
     detail = await client.show(job_id)
     if common.json:
         show_json(detail)
@@ -113,7 +117,7 @@ def staging_words(said: "StagingReport") -> str:
     return f"{said.part.replace('_', '-')}: {said.files_done} of {said.files} files, {amount(said.bytes_done)}{total}"
 
 
-async def _ranking(client: "Client", job_id: int, common: Common) -> int:
+async def _ranking(client: "Client", job_id: int, common: CommonOptions) -> int:
     found = await client.ranking(job_id)
     if common.json:
         show_json(found)
@@ -179,7 +183,7 @@ def _agreement_row(each: "AgreementLine") -> tuple[object, ...]:
     return each.agreement_id, each.site, each.state, start, each.reservation or "-", why
 
 
-def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: Common = USUAL) -> int:
+def predictions(*, by: Literal["site", "predictor", "both"] = "both", common: CommonOptions = USUAL) -> int:
     """Show how true the broker's predictions were.
 
     IN 90 % is the percentage of predictions whose interval contained the actual time, and should be near 90; RATIO is the median of the actual time divided by the predicted time. With --json each line is one object.

@@ -3,7 +3,17 @@
 from typing import TYPE_CHECKING, Any, Literal
 
 from wms.cli.job_table import TableView, look, show_jobs
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs, Many, Most, Patience
+from wms.cli.options import (
+    NO_CHOICE,
+    USUAL,
+    CommonOptions,
+    Flag,
+    Jobs,
+    Many,
+    Most,
+    Patience,
+    SelectionOptions,
+)
 from wms.cli.printing import note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED, with_client
 from wms.cli.waiting import in_words, none_found, wait_for
@@ -20,14 +30,14 @@ FEW = 20
 
 def jobs(
     *ids: Jobs,
-    chosen: Chosen = NO_CHOICE,
+    chosen: SelectionOptions = NO_CHOICE,
     each: Flag = False,
     limit: Most = 50,
     oldest: Flag = False,
     sort: str = "",
     columns: Many | None = None,
     format: Literal["table", "ids", "json"] = "table",  # noqa: A002 - the option's name
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """List jobs, the newest first.
 
@@ -137,7 +147,7 @@ async def _total(
 
 
 def _show_all(
-    found: "Sequence[JobLine | SweepLine]", how: TableView, common: Common, *, as_ids: bool
+    found: "Sequence[JobLine | SweepLine]", how: TableView, common: CommonOptions, *, as_ids: bool
 ) -> None:
     if common.json:
         for each in found:
@@ -166,7 +176,7 @@ def _record(line: "JobLine | SweepLine") -> "dict[str, Any]":
     return {"kind": "sweep" if isinstance(line, SweepLine) else "job", **to_builtins(line)}
 
 
-def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> int:
+def status(*ids: Jobs, chosen: SelectionOptions = NO_CHOICE, common: CommonOptions = USUAL) -> int:
     """Show the states of jobs, or the health of the system.
 
     With jobs, it shows how many are in each state. Without jobs, it shows each server and service with its lag and its health. The exit code is 1 if some of the jobs failed or were killed, or if a part of the system is down.
@@ -184,7 +194,7 @@ def status(*ids: Jobs, chosen: Chosen = NO_CHOICE, common: Common = USUAL) -> in
     return with_client(common, lambda client: _status(client, selector, common))
 
 
-async def _status(client: "Client", selector: "Selector", common: Common) -> int:
+async def _status(client: "Client", selector: "Selector", common: CommonOptions) -> int:
     counts = await client.counts(selector)
     bad = SOME_FAILED if {"Failed", "Killed"} & set(counts) else OK
     if common.json:
@@ -201,9 +211,9 @@ async def _status(client: "Client", selector: "Selector", common: Common) -> int
 
 def wait(
     *ids: Jobs,
-    chosen: Chosen = NO_CHOICE,
+    chosen: SelectionOptions = NO_CHOICE,
     within: Patience | None = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Wait until jobs have ended.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common, Within
+from wms.cli.options import USUAL, CommonOptions, WithinBounds
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
@@ -47,7 +47,7 @@ Each of list, set, lift and reset has --help with more examples.""",
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Concerned:
+class CountedJobsOptions:
     """The options that say which jobs a limit counts: by place and by an attribute of the jobs."""
 
     site: str = ""
@@ -60,7 +60,7 @@ class Concerned:
     """Count the jobs with this value of owner, owner_group, vo, job_type, setup or tag: owner=alice; with owner=*, each owner has the limit by itself. Default: all jobs."""
 
 
-ALL_JOBS = Concerned()
+ALL_JOBS = CountedJobsOptions()
 OneKind = Annotated[
     Literal["running", "rate", "waiting"] | None,
     Parameter(help="The kind of the limit, if there are several."),
@@ -69,7 +69,7 @@ OneKind = Annotated[
 
 @limits.default
 @limits.command(name="list")
-def show_limits(*, common: Common = USUAL) -> int:
+def show_limits(*, common: CommonOptions = USUAL) -> int:
     """List the limits in force, and how much of each is used.
 
     For example:
@@ -82,12 +82,12 @@ def show_limits(*, common: Common = USUAL) -> int:
 @limits.command(name="set")
 def set_limit(
     *,
-    concerned: Concerned = ALL_JOBS,
-    max: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,  # noqa: A002 - the option's name
-    rate: Annotated[float | None, Parameter(validator=Within(0.001, 1e9, "0.001 to 1e9"))] = None,
-    burst: Annotated[int, Parameter(validator=Within(1, 1_000_000_000))] = 1,
-    waiting: Annotated[int | None, Parameter(validator=Within(0, 1_000_000_000))] = None,
-    common: Common = USUAL,
+    concerned: CountedJobsOptions = ALL_JOBS,
+    max: Annotated[int | None, Parameter(validator=WithinBounds(0, 1_000_000_000))] = None,  # noqa: A002 - the option's name
+    rate: Annotated[float | None, Parameter(validator=WithinBounds(0.001, 1e9, "0.001 to 1e9"))] = None,
+    burst: Annotated[int, Parameter(validator=WithinBounds(1, 1_000_000_000))] = 1,
+    waiting: Annotated[int | None, Parameter(validator=WithinBounds(0, 1_000_000_000))] = None,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Set a limit. It holds from now on and overrides the matchers' configuration.
 
@@ -119,7 +119,9 @@ def set_limit(
 
 
 @limits.command(name="lift")
-def lift_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
+def lift_limit(
+    *, concerned: CountedJobsOptions = ALL_JOBS, kind: OneKind = None, common: CommonOptions = USUAL
+) -> int:
     """Lift a limit. No limit of its kind holds for these jobs from now on, not even one of the matchers' configuration.
 
     For example:
@@ -130,7 +132,9 @@ def lift_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common:
 
 
 @limits.command(name="reset")
-def reset_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common: Common = USUAL) -> int:
+def reset_limit(
+    *, concerned: CountedJobsOptions = ALL_JOBS, kind: OneKind = None, common: CommonOptions = USUAL
+) -> int:
     """Remove what was set or lifted, so that the matchers' configuration holds again for these jobs.
 
     For example:
@@ -140,7 +144,7 @@ def reset_limit(*, concerned: Concerned = ALL_JOBS, kind: OneKind = None, common
     return _drop(concerned, kind, common, reset=True)
 
 
-def _drop(concerned: Concerned, kind: "Kind | None", common: Common, *, reset: bool) -> int:
+def _drop(concerned: CountedJobsOptions, kind: "Kind | None", common: CommonOptions, *, reset: bool) -> int:
     key = _key(concerned)
 
     async def work(client: "Client") -> int:
@@ -195,12 +199,12 @@ def _odd(what: str, name: str, known: set[str]) -> str:
     return f"warning: no {what} called {name} advertises itself now; {hint}"
 
 
-def _tell(said: str, common: Common) -> int:
+def _tell(said: str, common: CommonOptions) -> int:
     show_json({"said": said}) if common.json else show(said)
     return OK
 
 
-def _key(concerned: Concerned) -> "LimitKey":
+def _key(concerned: CountedJobsOptions) -> "LimitKey":
     from typing import get_args
 
     from wms.errors import Rejected
@@ -254,7 +258,7 @@ def _checked(key: "LimitKey", kind: "Kind", most: int | None, rate: float | None
     return limit
 
 
-async def _list(client: "Client", common: Common) -> int:
+async def _list(client: "Client", common: CommonOptions) -> int:
     found = await client.limits()
     if common.json:
         show_json(found)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import note, show, show_json
 from wms.cli.session import OK, quiet, run_async
 from wms.errors import Rejected
@@ -27,7 +27,7 @@ def login(
     audience: str = "",
     resource: str = "",
     authorities: str = "",
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Log in at an OpenID provider: confirm a code in the browser of any machine.
 
@@ -78,7 +78,7 @@ def login(
 
 
 def _make_profile(
-    common: Common, url: str, gateway: str, gateway_authorities: str, told: dict[str, str]
+    common: CommonOptions, url: str, gateway: str, gateway_authorities: str, told: dict[str, str]
 ) -> None:
     from wms.client.profiles import write_profile
     from wms.client.settings import GatewayAddress, LoginSettings
@@ -89,7 +89,7 @@ def _make_profile(
     write_profile(common.profile, address, LoginSettings(issuer=url, **told))
 
 
-def _remembered(common: Common) -> "Login":
+def _remembered(common: CommonOptions) -> "Login":
     """Return the login that the profile remembers. Raise Rejected if it has none."""
     from msgspec.structs import asdict
 
@@ -102,7 +102,7 @@ def _remembered(common: Common) -> "Login":
     return Login(**asdict(known))
 
 
-def logout(*, common: Common = USUAL) -> int:
+def logout(*, common: CommonOptions = USUAL) -> int:
     """Log out: have the token refused everywhere, the provider renew it no more, and delete it here.
 
     For example:
@@ -121,7 +121,7 @@ def logout(*, common: Common = USUAL) -> int:
     return OK
 
 
-async def _revoke(common: Common) -> None:
+async def _revoke(common: CommonOptions) -> None:
     """Have the system refuse the token from now on. If the system cannot be reached, warn that the token stays valid until it expires."""
     from wms.client import Client, read_settings
     from wms.errors import WmsError
@@ -134,7 +134,7 @@ async def _revoke(common: Common) -> None:
         note(f"the token is good until it ends: {error}")
 
 
-def _tell_end(ended: "Login", common: Common) -> None:
+def _tell_end(ended: "Login", common: CommonOptions) -> None:
     show_json({"issuer": ended.issuer}) if common.json else show(f"you are logged out of {ended.issuer}")
 
 
@@ -147,7 +147,7 @@ def tell(code: "DeviceCode") -> None:
         note(f"open {code.verification_uri} and enter the code {code.user_code}")
 
 
-def _token_file(common: Common) -> Path:
+def _token_file(common: CommonOptions) -> Path:
     from wms.client.settings import read_settings
 
     return Path(read_settings(common.data, token=common.token).auth.token_file)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Bytes, Common, Flag, Within
+from wms.cli.options import USUAL, Bytes, CommonOptions, Flag, WithinBounds
 from wms.cli.printing import note, show, show_json, show_output, show_table
 from wms.cli.quantities import amount, span
 from wms.cli.session import OK, SOME_FAILED, with_client
@@ -41,9 +41,9 @@ def logs(
     stderr: Flag = False,
     output_only: Flag = False,
     tail: Annotated[
-        Bytes, Parameter(show_default=lambda _: "16K", validator=Within(1, MOST, "1 to 64K"))
+        Bytes, Parameter(show_default=lambda _: "16K", validator=WithinBounds(1, MOST, "1 to 64K"))
     ] = 16_384,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Show the history of a job, and its output.
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import App, Parameter
 
 from wms import __version__
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import show, show_json
 from wms.cli.session import OK
 
@@ -23,7 +23,9 @@ _TITLE = re.compile(r"[A-Z][A-Za-z ]+:")
 
 
 def man(
-    *, to: Annotated[Path, Parameter(show_default=lambda _: "man1")] = Path("man1"), common: Common = USUAL
+    *,
+    to: Annotated[Path, Parameter(show_default=lambda _: "man1")] = Path("man1"),
+    common: CommonOptions = USUAL,
 ) -> int:
     """Write the manual pages of all commands.
 

@@ -21,7 +21,7 @@ def _by(parse: Callable[[str], int]) -> Callable[[Any, Sequence[Any]], int]:
     return lambda _, tokens: parse(tokens[0].value)
 
 
-class Within:
+class WithinBounds:
     """A validator that refuses option values outside of bounds, both included. `words` describes the bounds in the error message."""
 
     def __init__(self, low: float, high: float, words: str = "") -> None:
@@ -47,11 +47,13 @@ def _moment(_: Any, tokens: Sequence[Any]) -> datetime:
 
 Moment = Annotated[datetime, Parameter(converter=_moment)]
 """The type of a time, written as a date and time, or as a duration before now such as `2h`."""
-Patience = Annotated[int, Parameter(converter=_by(seconds), validator=Within(1, 365 * 86_400, "1s to 365d"))]
+Patience = Annotated[
+    int, Parameter(converter=_by(seconds), validator=WithinBounds(1, 365 * 86_400, "1s to 365d"))
+]
 """The type of a time to wait in seconds, written as `90`, `10m` or `1h30m`: 1 second to 365 days."""
-Slots = Annotated[int | None, Parameter(validator=Within(1, 10_000))]
+Slots = Annotated[int | None, Parameter(validator=WithinBounds(1, 10_000))]
 """The type of the number of jobs that may run at a time."""
-Most = Annotated[int, Parameter(validator=Within(0, 10_000_000))]
+Most = Annotated[int, Parameter(validator=WithinBounds(0, 10_000_000))]
 """The type of the number of items to show at most; 0 for all."""
 AnswerCache = Annotated[int, Parameter(converter=_by(mebibytes))]
 """The type of a size in MiB, written as `512M` or `2G`."""
@@ -63,7 +65,7 @@ Many = Annotated[list[str], Parameter(negative=())]
 
 @Parameter(name="*", group=COMMON)
 @dataclass(frozen=True, kw_only=True)
-class Common:
+class CommonOptions:
     """The options that every command has."""
 
     data: Annotated[Path | None, Parameter(env_var="WMS_DATA")] = None
@@ -92,7 +94,7 @@ class Common:
 
 @Parameter(name="*", group=SELECTION)
 @dataclass(frozen=True, kw_only=True)
-class Chosen:
+class SelectionOptions:
     """The options that select jobs. A job is selected if it meets all given options, and the given ids."""
 
     owner: str | None = None
@@ -153,6 +155,6 @@ class Chosen:
 Jobs = Annotated[str, Parameter(group=SELECTION, help="Ids and ranges: 7 100-200 1,5,9-12")]
 """The type of positional arguments that name jobs."""
 
-NO_CHOICE = Chosen()
-USUAL = Common()
+NO_CHOICE = SelectionOptions()
+USUAL = CommonOptions()
 """The common options with their default values, for commands that are given none of them."""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Flag, Jobs
+from wms.cli.options import NO_CHOICE, USUAL, CommonOptions, Flag, Jobs, SelectionOptions
 from wms.cli.output_layout import OutputLayout
 from wms.cli.printing import note, show, show_json
 from wms.cli.quantities import amount
@@ -22,12 +22,12 @@ AT_ONCE = 8
 
 def output(
     *ids: Jobs,
-    chosen: Chosen = NO_CHOICE,
+    chosen: SelectionOptions = NO_CHOICE,
     to: Annotated[Path, Parameter(name=("--to", "-o"), show_default=lambda _: "here")] = Path(),
     flat: Flag = False,
     pattern: str = "",
     overwrite: Flag = False,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Fetch the files that jobs kept.
 
@@ -67,7 +67,9 @@ def _pattern(pattern: str, *, flat: bool) -> str:
     return "{id}-{file}" if flat else pattern
 
 
-async def _fetch_all(client: "Client", selector: "Selector", layout: OutputLayout, common: Common) -> int:
+async def _fetch_all(
+    client: "Client", selector: "Selector", layout: OutputLayout, common: CommonOptions
+) -> int:
     import asyncio
 
     from wms.errors import Rejected
@@ -92,7 +94,7 @@ async def _fetch_all(client: "Client", selector: "Selector", layout: OutputLayou
     return SOME_FAILED if faults else OK
 
 
-def _tell(fetched: "list[Fetched]", faults: "list[Rejected]", common: Common) -> None:
+def _tell(fetched: "list[Fetched]", faults: "list[Rejected]", common: CommonOptions) -> None:
     for fault in faults:
         note(f"{fault.message}" + (f" ({fault.remedy})" if fault.remedy else ""))
     if common.json:

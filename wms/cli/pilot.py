@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common, Flag, Patience, Within
+from wms.cli.options import USUAL, CommonOptions, Flag, Patience, WithinBounds
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.quantities import since
 from wms.cli.session import OK, with_client
@@ -31,7 +31,8 @@ ORDERS = (
 )
 
 OrderId = Annotated[
-    int, Parameter(help="The number of an order; without one, all of yours.", validator=Within(1, 2**62))
+    int,
+    Parameter(help="The number of an order; without one, all of yours.", validator=WithinBounds(1, 2**62)),
 ]
 
 pilot = App(
@@ -52,12 +53,12 @@ Each of start, orders and stop has --help with more examples.""",
 @pilot.command(name="start")
 def start(
     *,
-    count: Annotated[int, Parameter(validator=Within(1, 100))] = 1,
+    count: Annotated[int, Parameter(validator=WithinBounds(1, 100))] = 1,
     site: str = "",
     ce: str = "",
     group_wide: Flag = False,
     within: Annotated[Patience, Parameter(show_default=lambda _: "1h")] = 3_600,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Order private pilots.
 
@@ -93,7 +94,7 @@ def start(
 
 
 @pilot.command(name="orders")
-def list_orders(*, common: Common = USUAL) -> int:
+def list_orders(*, common: CommonOptions = USUAL) -> int:
     """List the orders for private pilots, the newest first: how many were sent, and what keeps the rest back.
 
     For example:
@@ -113,7 +114,7 @@ def list_orders(*, common: Common = USUAL) -> int:
 
 
 @pilot.command(name="stop")
-def stop(*orders: OrderId, common: Common = USUAL) -> int:
+def stop(*orders: OrderId, common: CommonOptions = USUAL) -> int:
     """Withdraw orders. No more pilots are sent for them; pilots that were sent end when they find no jobs.
 
     For example:

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import note, show_json, show_table
 from wms.cli.session import OK
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from wms.client.profiles import Profile
 
 
-def profiles(*, common: Common = USUAL) -> int:
+def profiles(*, common: CommonOptions = USUAL) -> int:
     """List your profiles: the systems you use, each under a name.
 
     `wms login URL --profile NAME --gateway URL` makes one. Every command uses it with --profile NAME, or after `export WMS_PROFILE=NAME`; the one that is in use has a star. To forget a profile, log out and delete its directory.
@@ -35,7 +35,7 @@ def profiles(*, common: Common = USUAL) -> int:
     return OK
 
 
-def row(profile: "Profile", common: Common) -> tuple[str, ...]:
+def row(profile: "Profile", common: CommonOptions) -> tuple[str, ...]:
     """Return the table row that shows a profile. `common` says which profile is in use."""
     from datetime import UTC, datetime
 

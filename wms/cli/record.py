@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, with_database
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from wms.db.database import Database
 
 
-def record(file: Path, /, *, common: Common = USUAL) -> int:
+def record(file: Path, /, *, common: CommonOptions = USUAL) -> int:
     """Write a recording of jobs that ran, to simulate them.
 
     The recording has the requirements and the run time of each job, and the ad of each computing element, as lines of JSON. Only jobs whose last attempt has begun and ended are recorded. The recording holds names of owners, but no programs and no files. The command reads the database, as operators may.

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Flag
+from wms.cli.options import USUAL, CommonOptions, Flag
 from wms.cli.session import OK, SOME_FAILED, quiet
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def replay(
     sites_limit: int | None = None,
     slots: int = 8,
     fresh: Flag = False,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Replay a trace: submit its jobs at their times, only faster, and report figures of each VO and site.
 
@@ -86,7 +86,7 @@ def _check(jobs: int, speedup: float, sites_limit: int | None, slots: int) -> No
         raise Rejected("BAD_OPTION", f"--speedup must be 0.001 to 1e9, not {speedup}")
 
 
-async def _replayed(plan: "TracePlan", common: Common, *, fresh: bool) -> "ReplayReport":
+async def _replayed(plan: "TracePlan", common: CommonOptions, *, fresh: bool) -> "ReplayReport":
     from msgspec.structs import replace
 
     from wms.cli.own_run import audited
@@ -104,7 +104,7 @@ async def _replayed(plan: "TracePlan", common: Common, *, fresh: bool) -> "Repla
 
 
 @contextlib.asynccontextmanager
-async def _settings(common: Common, *, fresh: bool) -> "AsyncIterator[ClientSettings]":
+async def _settings(common: CommonOptions, *, fresh: bool) -> "AsyncIterator[ClientSettings]":
     from wms.cli.printing import note
     from wms.client import read_settings
     from wms.embedded.own_system import own_system

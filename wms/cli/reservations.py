@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common, Flag, Most, Within
+from wms.cli.options import USUAL, CommonOptions, Flag, Most, WithinBounds
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import OK, with_client
@@ -32,7 +32,7 @@ RESERVATIONS = (
 StateName = Literal[
     "Requested", "Temporary", "Confirmed", "Denied", "Cancelled", "Expired", "NoShow", "Ended"
 ]
-JobId = Annotated[int | None, Parameter(validator=Within(0, 2**62), show_default=False)]
+JobId = Annotated[int | None, Parameter(validator=WithinBounds(0, 2**62), show_default=False)]
 AgreementIds = Annotated[tuple[str, ...], Parameter(help="The ids of reservations, as the list has them")]
 
 reservations = App(
@@ -62,7 +62,7 @@ def list_reservations(
     site: str = "",
     ce: str = "",
     limit: Most = 50,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """List the reservations of CPUs for jobs, the newest first.
 
@@ -104,7 +104,7 @@ def list_reservations(
 
 
 @reservations.command(name="cancel")
-def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) -> int:
+def cancel(ids: AgreementIds, /, *, reason: str = "", common: CommonOptions = USUAL) -> int:
     """Cancel reservations: all that are named, or none if one of them cannot be.
 
     The jobs that wait for the reservations are placed anew, perhaps in another reservation; `wms hold` or `wms kill` a job to have nothing reserved for it. A reservation in which its job runs is not cancelled. The owner of the job, administrators of its VO and operators may cancel a reservation.
@@ -127,7 +127,7 @@ def cancel(ids: AgreementIds, /, *, reason: str = "", common: Common = USUAL) ->
     return with_client(common, work)
 
 
-async def _show(sought: "AsyncIterator[ReservationLine]", limit: int, common: Common) -> None:
+async def _show(sought: "AsyncIterator[ReservationLine]", limit: int, common: CommonOptions) -> None:
     found = [each async for each in sought]
     shown = found[:limit] if limit else found
     if common.json:

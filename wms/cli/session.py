@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from wms.cli.options import Common
+from wms.cli.options import CommonOptions
 
 if TYPE_CHECKING:
     from wms.bus.kafka import Kafka
@@ -24,7 +24,7 @@ INTERRUPTED = 130
 DOWN_SECONDS = 2.0
 
 
-def with_client(common: Common, work: "Callable[[Client], Awaitable[int]]") -> int:
+def with_client(common: CommonOptions, work: "Callable[[Client], Awaitable[int]]") -> int:
     """Connect to the user's system, run `work` with the client, and return the exit code that `work` returns.
 
     Raise Rejected if there is no system or no valid token, Unavailable if the system does not answer.
@@ -66,7 +66,7 @@ async def _renewed(settings: "ClientSettings") -> "AsyncIterator[None]":
         renewing.cancel()
 
 
-def _patience(common: Common) -> float:
+def _patience(common: CommonOptions) -> float:
     """Return how many seconds to try to connect: few if `wms up` is known not to run in the data directory."""
     from wms.client.query_client import CONNECT_SECONDS
     from wms.client.settings import data_directory
@@ -77,7 +77,7 @@ def _patience(common: Common) -> float:
     return CONNECT_SECONDS if not lock.exists() or holder(lock) else DOWN_SECONDS
 
 
-def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") -> int:
+def with_database(common: CommonOptions, work: "Callable[[Database], Awaitable[int]]") -> int:
     """Connect to the system's database, run `work` with it, and return its exit code.
 
     Raise Rejected if the settings name no database, as is so for users who are no operators.
@@ -97,7 +97,7 @@ def with_database(common: Common, work: "Callable[[Database], Awaitable[int]]") 
 
 
 def with_database_and_broker(
-    common: Common, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
+    common: CommonOptions, work: "Callable[[Database, Kafka, ClientSettings], Awaitable[int]]"
 ) -> int:
     """Connect to the system's database and broker, run `work` with them and the settings, and return its exit code.
 
@@ -123,7 +123,7 @@ def with_database_and_broker(
     return run_async(run())
 
 
-def operator_name(common: Common) -> str:
+def operator_name(common: CommonOptions) -> str:
     """Return the name under which an operator's actions are recorded.
 
     It is the owner of the token in use if the system's keys verify it, else the local user and machine.
@@ -146,7 +146,7 @@ def operator_name(common: Common) -> str:
         return f"{getpass.getuser()}@{platform.node()}"
 
 
-def postgres_url(common: Common) -> str:
+def postgres_url(common: CommonOptions) -> str:
     """Return the URL of the system's database. Raise Rejected if the settings name none."""
     from wms.client import read_settings
     from wms.errors import Rejected

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common, Within
+from wms.cli.options import USUAL, CommonOptions, WithinBounds
 from wms.cli.printing import show, show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
@@ -48,7 +48,7 @@ Each of list, set and reset has --help with more examples.""",
 
 @shares.default
 @shares.command(name="list")
-def show_shares(*, common: Common = USUAL) -> int:
+def show_shares(*, common: CommonOptions = USUAL) -> int:
     """List the shares of groups and their use.
 
     SHARED says whether a group's members share their jobs, PRIVATE whether private pilots are sent for them. If the configuration makes past use count (half_life_hours), USED is this use in processor hours, halved every half-life, and EFFECTIVE is the share corrected by it.
@@ -63,13 +63,13 @@ def show_shares(*, common: Common = USUAL) -> int:
 @shares.command(name="set")
 def set_share(
     group: Group,
-    share: Annotated[float | None, Parameter(validator=Within(0, 1e9, "0 to 1e9"))] = None,
+    share: Annotated[float | None, Parameter(validator=WithinBounds(0, 1e9, "0 to 1e9"))] = None,
     /,
     *,
     job_sharing: Switch = None,
     background: Switch = None,
     private_pilots: Switch = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Set a group's share or its options; those that are not given stay as they are.
 
@@ -103,7 +103,7 @@ def set_share(
 
 
 @shares.command(name="reset")
-def reset_share(group: Group, /, *, common: Common = USUAL) -> int:
+def reset_share(group: Group, /, *, common: CommonOptions = USUAL) -> int:
     """Remove the share that was set for a group, so that the matchers' configuration or the default holds again.
 
     For example:
@@ -118,12 +118,12 @@ def reset_share(group: Group, /, *, common: Common = USUAL) -> int:
     return with_client(common, work)
 
 
-def _tell(said: str, common: Common) -> int:
+def _tell(said: str, common: CommonOptions) -> int:
     show_json({"said": said}) if common.json else show(said)
     return OK
 
 
-async def _list(client: "Client", common: Common) -> int:
+async def _list(client: "Client", common: CommonOptions) -> int:
     found = await client.shares()
     if common.json:
         show_json(found)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.session import OK
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def simulate(
     scenario: Annotated[list[Path] | None, Parameter(negative=())] = None,
     jobs: int | None = None,
     seeds: int = 1,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Simulate a trace or a recording under other limits, shares or sites, and compare.
 

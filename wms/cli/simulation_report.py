@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from wms.cli.printing import note, show, show_json, show_table
 
 if TYPE_CHECKING:
-    from wms.simulation.comparison import ScenarioResult, Value
+    from wms.simulation.comparison import ComparedFigure, ScenarioResult
     from wms.simulation.figures import OwnerFigures
     from wms.simulation.workload import Workload
 
@@ -73,12 +73,12 @@ def show_report(
     _say_what_is_noise(len(results), seeds)
 
 
-def _cell(value: "Value", first: "Value", text: Callable[[float], str]) -> str:
+def _cell(value: "ComparedFigure", first: "ComparedFigure", text: Callable[[float], str]) -> str:
     spread = f" ±{text(value.spread)}" if value.spread else ""
     return f"{text(value.mean)}{spread}{_against(value, first)}"
 
 
-def _against(value: "Value", first: "Value") -> str:
+def _against(value: "ComparedFigure", first: "ComparedFigure") -> str:
     if value.verdict in ("", "same"):
         return ""
     if value.verdict == "noise":

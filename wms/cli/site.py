@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import App, Parameter
 
-from wms.cli.options import USUAL, Common, Patience
+from wms.cli.options import USUAL, CommonOptions, Patience
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import OK, SOME_FAILED, UNAVAILABLE, with_client
 from wms.cli.sites_queues_pilots import JOBS_THERE, PLANS, SITES, jobs_there_rows, plan_rows, site_rows
@@ -42,7 +42,7 @@ Each of show, ban, drain, unban, test and forget has --help with more examples."
 
 
 @site.command(name="show")
-def show_site(name: Name, ce: Element = "", /, *, common: Common = USUAL) -> int:
+def show_site(name: Name, ce: Element = "", /, *, common: CommonOptions = USUAL) -> int:
     """Show the state of a site, its history, its canaries, and the planner's decisions on it.
 
     For example:
@@ -57,7 +57,7 @@ def show_site(name: Name, ce: Element = "", /, *, common: Common = USUAL) -> int
 
 
 @site.command(name="ban")
-def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
+def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: CommonOptions = USUAL) -> int:
     """Send no pilots and no jobs to a site, and cancel pilots that have not started.
 
     For example:
@@ -68,7 +68,7 @@ def ban(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USU
 
 
 @site.command(name="drain")
-def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = USUAL) -> int:
+def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: CommonOptions = USUAL) -> int:
     """Send no pilots and no jobs to a site; its present pilots run to their end.
 
     For example:
@@ -79,7 +79,7 @@ def drain(name: Name, ce: Element = "", /, *, reason: Reason, common: Common = U
 
 
 @site.command(name="unban")
-def unban(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
+def unban(name: Name, ce: Element = "", /, *, reason: Reason = "", common: CommonOptions = USUAL) -> int:
     """End the ban or the drain of a site.
 
     For example:
@@ -96,7 +96,7 @@ def try_site(
     /,
     *,
     within: Annotated[Patience, Parameter(show_default=lambda _: "10m")] = 600,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Send a canary, a small job of the system's own, to each computing element of a site, and follow it.
 
@@ -120,7 +120,7 @@ def try_site(
 
 
 @site.command(name="forget")
-def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Common = USUAL) -> int:
+def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: CommonOptions = USUAL) -> int:
     """Remove the ad of an element, as if it had never advertised itself.
 
     The element is listed again after its next ad; a ban stays in force.
@@ -133,7 +133,7 @@ def forget(name: Name, ce: Element = "", /, *, reason: Reason = "", common: Comm
 
 
 def _rule(
-    action: Literal["ban", "unban", "drain", "forget"], name: str, ce: str, reason: str, common: Common
+    action: Literal["ban", "unban", "drain", "forget"], name: str, ce: str, reason: str, common: CommonOptions
 ) -> int:
     async def work(client: "Client") -> int:
         ruled = await client.rule_site(action, name, ce, reason)
@@ -143,7 +143,7 @@ def _rule(
     return with_client(common, work)
 
 
-def _show(found: "SiteDetail", common: Common) -> int:
+def _show(found: "SiteDetail", common: CommonOptions) -> int:
     if common.json:
         show_json(found)
         return OK
@@ -186,7 +186,9 @@ def _canary(each: "CanaryLine") -> tuple[object, ...]:
     return each.job_id, each.ce, when, each.asked_by or "the system", each.outcome or "out"
 
 
-async def _follow(client: "Client", jobs: tuple[int, ...], said: str, within: float, common: Common) -> int:
+async def _follow(
+    client: "Client", jobs: tuple[int, ...], said: str, within: float, common: CommonOptions
+) -> int:
     import asyncio
 
     from wms.cli.waiting import in_words

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from wms.cli.discover import Sought, discover
-from wms.cli.options import USUAL, Common, Flag
+from wms.cli.discover import DiscoveryOptions, discover
+from wms.cli.options import USUAL, CommonOptions, Flag
 from wms.cli.printing import note, show_json, show_output, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from wms.client import Client
     from wms.messages.replies import PilotDetail, PilotLine, PlanLine, QueueLine, SiteLine
 
-NOWHERE = Sought()
+NOWHERE = DiscoveryOptions()
 SITES = (
     TableColumn("SITE", ALWAYS),
     TableColumn("CE", ALWAYS),
@@ -90,7 +90,7 @@ PILOTS = (
 )
 
 
-def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
+def sites(*, sought: DiscoveryOptions = NOWHERE, common: CommonOptions = USUAL) -> int:
     """List the computing elements that advertise themselves.
 
     JOBS THERE is the number of jobs by the element's own ad, other systems' jobs included, and the limit; PILOTS and RUNNING count our own.
@@ -116,7 +116,7 @@ def sites(*, sought: Sought = NOWHERE, common: Common = USUAL) -> int:
     return with_client(common, work)
 
 
-def queues(*, common: Common = USUAL) -> int:
+def queues(*, common: CommonOptions = USUAL) -> int:
     """List the task queues.
 
     Waiting jobs with the same requirements share a task queue.
@@ -141,7 +141,7 @@ def pilots(
     ended: Flag = False,
     why: Flag = False,
     output: Annotated[str, Parameter(show_default=False)] = "",
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """List the pilots, explain how many are sent where, or show the output of one.
 
@@ -178,7 +178,7 @@ def pilots(
     return with_client(common, work)
 
 
-async def _show_plans(client: "Client", common: Common) -> int:
+async def _show_plans(client: "Client", common: CommonOptions) -> int:
     plans = await client.plans()
     if common.json:
         show_json(plans)
@@ -187,7 +187,7 @@ async def _show_plans(client: "Client", common: Common) -> int:
     return OK
 
 
-async def _show_pilot(client: "Client", pilot_id: str, common: Common) -> int:
+async def _show_pilot(client: "Client", pilot_id: str, common: CommonOptions) -> int:
     found = await client.pilot(pilot_id)
     if common.json:
         show_json(found)

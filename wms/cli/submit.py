@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from wms.cli.fields import fields_of
 from wms.cli.inputs import Inputs, inputs_of, with_inputs
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import jobs_of, note, show, show_json, show_pretty_json
 from wms.cli.session import OK, with_client
 from wms.cli.submit_options import RUN, HowOptions, SubmitOptions
@@ -30,7 +30,7 @@ def submit(
         str, Parameter(group=RUN, help="-- PROGRAM ARGUMENTS, or files of descriptions, or - for stdin")
     ],
     options: SubmitOptions = NO_OPTIONS,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Submit jobs: a program, an array, or descriptions from files.
 
@@ -95,7 +95,10 @@ def _fields(options: SubmitOptions) -> dict[str, Any]:
 
 
 async def _submit(
-    client: "Client", jobs: "tuple[list[JobDescription], list[Inputs]]", how: HowOptions, common: Common
+    client: "Client",
+    jobs: "tuple[list[JobDescription], list[Inputs]]",
+    how: HowOptions,
+    common: CommonOptions,
 ) -> int:
     taken = await _taken(client, await with_inputs(client, *jobs), how)
     for warning in taken.warnings:
@@ -124,7 +127,7 @@ def _sentence(taken: "Submission") -> str:
     return f"{jobs_of(taken.count)} {done}: {taken}"
 
 
-def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
+def _show_taken(taken: "Submission", common: CommonOptions, *, wait: bool) -> None:
     """Print the ids of the submitted jobs on standard output, and notes on standard error.
 
     If `wait` is True, the command goes on to wait for the jobs, so less is printed.
@@ -151,7 +154,7 @@ def _show_taken(taken: "Submission", common: Common, *, wait: bool) -> None:
         sys.stdout.flush()
 
 
-def _show_plan(descriptions: "list[JobDescription]", files: list[Inputs], common: Common) -> int:
+def _show_plan(descriptions: "list[JobDescription]", files: list[Inputs], common: CommonOptions) -> int:
     from wms.client.submission import messages
     from wms.jobdesc import jobs_in
 
@@ -195,7 +198,7 @@ def _first(values: "Sequence[str]") -> list[str]:
     return [*values[:SHOWN], f"... and {more:,} more"] if more > 0 else list(values)
 
 
-def _some(names: list[str], common: Common) -> list[str]:
+def _some(names: list[str], common: CommonOptions) -> list[str]:
     return (
         names
         if common.json or len(names) <= FILES_SHOWN

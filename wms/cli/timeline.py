@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common
+from wms.cli.options import USUAL, CommonOptions
 from wms.cli.printing import show_json, show_table
 from wms.cli.session import OK, with_client
 from wms.cli.table import ALWAYS, TableColumn
@@ -33,7 +33,7 @@ class Entry(NamedTuple):
     what: str
 
 
-def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: Common = USUAL) -> int:
+def timeline(job: Annotated[int, Parameter(help="The job's id")], /, *, common: CommonOptions = USUAL) -> int:
     """Show the events of a job in the order of time, with their sources.
 
     It shows each change of state with its reason. For each attempt it shows the pilot and its place, its first and last report, the state that its computing element gave, and the end of the lease.

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from wms.cli import sites_queues_pilots
-from wms.cli.options import USUAL, Common, Flag, Patience
+from wms.cli.options import USUAL, CommonOptions, Flag, Patience
 from wms.cli.printing import console, drawn_rows, is_terminal, show, show_json, show_table
 from wms.cli.session import OK, with_client
 
@@ -22,7 +22,7 @@ def top(
     *,
     once: Flag = False,
     every: Annotated[Patience, Parameter(show_default=lambda _: "2s")] = 2,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Watch jobs, services, sites and pilots, live.
 
@@ -94,7 +94,7 @@ class _Sight:
         ]
 
 
-async def _look(client: "Client", common: Common) -> _Sight:
+async def _look(client: "Client", common: CommonOptions) -> _Sight:
     import asyncio
 
     from wms.cli import health
@@ -133,7 +133,7 @@ async def _pace(client: "Client") -> "JobRates":
     )
 
 
-def _show_once(sight: _Sight, common: Common) -> None:
+def _show_once(sight: _Sight, common: CommonOptions) -> None:
     from wms.cli.top_screen import pace_lines
 
     if common.json:
@@ -157,7 +157,7 @@ def _show_once(sight: _Sight, common: Common) -> None:
         show_table(section.columns, section.rows, empty=section.empty)
 
 
-async def _watch(client: "Client", common: Common, every: float) -> None:
+async def _watch(client: "Client", common: CommonOptions, every: float) -> None:
     import asyncio
     from contextlib import suppress
 

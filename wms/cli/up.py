@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from wms.cli.options import USUAL, Common, Duration, Flag, Many, Patience, Slots
+from wms.cli.options import USUAL, CommonOptions, Duration, Flag, Many, Patience, Slots
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.session import INTERRUPTED, OK, SOME_FAILED, run_async
 
@@ -27,7 +27,7 @@ def up(
     isolation: Literal["auto", "required", "none"] | None = None,
     pilots_over_https: Flag = False,
     log_level: Literal["debug", "info", "warning", "error"] = "info",
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Run a whole system on this machine until Ctrl-C.
 
@@ -78,7 +78,7 @@ def up(
     return asyncio.run(_keep_up(system, directory, common, isolation or os.environ.get("WMS_ISOLATION", "")))
 
 
-async def _keep_up(system: "System", directory: Path, common: Common, isolation_mode: str) -> int:
+async def _keep_up(system: "System", directory: Path, common: CommonOptions, isolation_mode: str) -> int:
     from wms.cli.payload_isolation import isolation_fault
 
     starting = asyncio.ensure_future(system.start())
@@ -100,7 +100,7 @@ async def _keep_up(system: "System", directory: Path, common: Common, isolation_
     return OK
 
 
-def _tell_up(system: "System", directory: Path, common: Common, isolation_fault: str) -> None:
+def _tell_up(system: "System", directory: Path, common: CommonOptions, isolation_fault: str) -> None:
     from wms.cli.payload_isolation import isolation_words
 
     state = system.state()
@@ -132,7 +132,7 @@ def _tell_up(system: "System", directory: Path, common: Common, isolation_fault:
 
 
 def down(
-    *, within: Annotated[Patience, Parameter(show_default=lambda _: "1m")] = 60, common: Common = USUAL
+    *, within: Annotated[Patience, Parameter(show_default=lambda _: "1m")] = 60, common: CommonOptions = USUAL
 ) -> int:
     """End the system that `wms up` keeps up on this machine.
 
@@ -176,7 +176,7 @@ def token(
     voms: Many | None = None,
     lifetime: Annotated[Duration, Parameter(show_default=lambda _: "1d")] = 86_400,
     to: Path | None = None,
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Show who you are to the system, or make a token.
 
@@ -224,7 +224,7 @@ def token(
     return OK
 
 
-def _show_token(credential: "UserCredential", common: Common) -> None:
+def _show_token(credential: "UserCredential", common: CommonOptions) -> None:
     from datetime import UTC, datetime
 
     claims = credential.claims
@@ -271,7 +271,7 @@ def _claims(  # noqa: PLR0917 - a form filled in
     )
 
 
-def _mint(common: Common, claims: "Claims", lifetime: float) -> str:
+def _mint(common: CommonOptions, claims: "Claims", lifetime: float) -> str:
     from wms.auth.keys import load_key
     from wms.auth.token import mint
     from wms.client.settings import read_settings
@@ -282,7 +282,7 @@ def _mint(common: Common, claims: "Claims", lifetime: float) -> str:
     return mint(load_key(keys / key), claims, lifetime, clock.timestamp())
 
 
-def _give_directory(common: Common, made: str, to: Path | None) -> int:
+def _give_directory(common: CommonOptions, made: str, to: Path | None) -> int:
     from wms.client.settings import read_settings, write_client_directory
     from wms.errors import Rejected
 
@@ -294,7 +294,7 @@ def _give_directory(common: Common, made: str, to: Path | None) -> int:
     return OK
 
 
-def _give_token(common: Common, made: str, to: Path | None) -> int:
+def _give_token(common: CommonOptions, made: str, to: Path | None) -> int:
     from wms.files import write_secret
 
     if to is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Literal, get_args
 
-from wms.cli.options import USUAL, Common, Moment
+from wms.cli.options import USUAL, CommonOptions, Moment
 from wms.cli.printing import show_json, show_table
 from wms.cli.quantities import amount
 from wms.cli.session import OK, with_client
@@ -36,7 +36,7 @@ def usage(
     since: Moment | None = None,
     until: Moment | None = None,
     format: Literal["table", "csv"] = "table",  # noqa: A002 - the option's name
-    common: Common = USUAL,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Show what the jobs used that you may see, by VO, group, owner, site, month or day.
 

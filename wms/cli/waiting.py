@@ -3,7 +3,7 @@
 import sys
 from typing import TYPE_CHECKING
 
-from wms.cli.options import Common
+from wms.cli.options import CommonOptions
 from wms.cli.printing import console, jobs_of, note, show, show_json
 from wms.cli.session import NOT_ALLOWED, OK, SOME_FAILED
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 async def wait_for(
     client: "Client",
     selector: "Selector",
-    common: Common,
+    common: CommonOptions,
     *,
     submission: "Submission | None" = None,
     limit: float | None = None,

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from wms.cli.options import NO_CHOICE, USUAL, Chosen, Common, Jobs, Most, Within
+from wms.cli.options import NO_CHOICE, USUAL, CommonOptions, Jobs, Most, SelectionOptions, WithinBounds
 from wms.cli.printing import note, show, show_json, show_table
 from wms.cli.quantities import span
 from wms.cli.session import NOT_ALLOWED, OK, with_client
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from wms.client import Client, Selector
     from wms.messages.replies import CeVerdict, JobWhy
 
-Elements = Annotated[int, Parameter(validator=Within(0, 200))]
+Elements = Annotated[int, Parameter(validator=WithinBounds(0, 200))]
 COLUMNS = (
     TableColumn("SITE", ALWAYS),
     TableColumn("CE", ALWAYS),
@@ -28,7 +28,11 @@ COLUMNS = (
 
 
 def why(
-    *ids: Jobs, chosen: Chosen = NO_CHOICE, limit: Most = 20, elements: Elements = 8, common: Common = USUAL
+    *ids: Jobs,
+    chosen: SelectionOptions = NO_CHOICE,
+    limit: Most = 20,
+    elements: Elements = 8,
+    common: CommonOptions = USUAL,
 ) -> int:
     """Explain the state of a job.
 
@@ -51,7 +55,9 @@ def why(
     return with_client(common, lambda client: _why(client, selector, limit, elements, common))
 
 
-async def _why(client: "Client", selector: "Selector", limit: int, elements: int, common: Common) -> int:
+async def _why(
+    client: "Client", selector: "Selector", limit: int, elements: int, common: CommonOptions
+) -> int:
     found = [job.job_id async for job in client.jobs(selector, limit=limit)]
     if not found:
         note(none_found(selector))

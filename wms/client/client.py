@@ -273,7 +273,7 @@ class Client(DeadLetterClient):
 
     async def drop_limit(self, kind: Kind, key: LimitKey, *, reset: bool = False) -> str:
         """Lift the limit of this kind and key. If `reset` is True, return to the configured limit instead. Return the change as text."""
-        client, said = self._exchange.client, limited.Key(*key)
+        client, said = self._exchange.client, limited.CounterKey(*key)
         return await self._rule(
             ordered.DropLimit(command_id=CommandId(new_id()), kind=kind, key=said, reset=reset, client=client)
         )

@@ -49,7 +49,7 @@ class BrokerConnection:
         self.broken: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     def break_off(self) -> None:
-        """Mark the connection as broken. Its BrokerRequests then opens a new one."""
+        """Mark the connection as broken. Its `KafkaRequests` then opens a new one."""
         if not self.broken.done():
             self.broken.set_result(None)
 

@@ -12,7 +12,7 @@ from wms.ids import CommandId, joined
 from wms.jobdesc.array import jobs_in, without_lists
 from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.kind import Kinds
+from wms.jobdesc.kind import JobKinds
 from wms.jobdesc.problem import PROBLEMS_LIMIT, InvalidDescription, Problem
 from wms.jobdesc.validation import validate
 from wms.messages.commands import SUBMIT_LIMIT, AddChunks, LongLists, Selector, Submit
@@ -56,7 +56,7 @@ class Submission(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _decoder = msgspec.json.Decoder(JobDescription)
-_kinds = Kinds()
+_kinds = JobKinds()
 
 
 def _checked(descriptions: Sequence[JobDescription]) -> list[bytes]:

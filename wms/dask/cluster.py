@@ -28,7 +28,7 @@ from wms.client.client import Client
 from wms.client.files import members
 from wms.client.selector import RANGES_LIMIT
 from wms.client.settings import ClientSettings
-from wms.dask.worker_job import Link, WorkerJob, WorkerNeeds, certificates, file_name
+from wms.dask.worker_job import ClusterContext, WorkerJob, WorkerNeeds, certificates, file_name
 from wms.errors import Rejected, Unavailable
 from wms.ids import joined
 from wms.job.state import ENDED, State
@@ -81,7 +81,7 @@ class WmsCluster(SpecCluster):
     ) -> None:
         self._settings = settings
         self._files = dict[str, Path | bytes](members(files))
-        self._link = Link()
+        self._link = ClusterContext()
         self._stack = contextlib.AsyncExitStack()
         self._watching: asyncio.Task[None] | None = None
         self.losses = 0

@@ -38,7 +38,7 @@ class WorkerNeeds(Struct, frozen=True, kw_only=True):
     description: JobDescription
 
 
-class Link:
+class ClusterContext:
     """What the workers of one cluster share: the client, and the archive of files that each job gets. Both are None before the cluster connects."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class WorkerJob(ProcessInterface):
         name: str,
         *,
         needs: WorkerNeeds,
-        link: Link,
+        link: ClusterContext,
         options: Sequence[str],
     ) -> None:
         super().__init__(scheduler=scheduler, name=name)

@@ -20,7 +20,7 @@ from wms.db import sweep, task_queue
 from wms.db.database import Transaction
 from wms.db.sql import load
 from wms.ids import JobId, TaskQueueId, joined
-from wms.job.block import Block, Moved, Range
+from wms.job.block import Block, BlockMove, Range
 from wms.job.job import Steps
 from wms.job.state import State
 from wms.jobdesc.array import filler
@@ -42,7 +42,7 @@ later.
 HIGHEST = 2**63 - 2
 EVERYTHING: Range = (1, HIGHEST)
 
-_history = msgspec.json.Decoder(tuple[Moved, ...])
+_history = msgspec.json.Decoder(tuple[BlockMove, ...])
 
 
 Part = tuple[Block, list[Range]]
@@ -275,7 +275,7 @@ async def move(tx: Transaction, moving: Sequence[Moving], source: str) -> None:
     await _tell_matchers(tx, moved)
 
 
-def _fact(block: Block, move: Moved) -> events.SweepMoved:
+def _fact(block: Block, move: BlockMove) -> events.SweepMoved:
     return events.SweepMoved(
         first=block.first,
         count=block.size,

@@ -1,4 +1,4 @@
-"""Endpoints of computing elements in the database, called doors in the code: how each requests hosts from its batch system.
+"""Endpoints of computing elements in the database: how each requests hosts from its batch system.
 
 The pilot submitter writes them, other services read them.
 """
@@ -14,7 +14,7 @@ from wms.ids import CeId
 SQL = load(__file__)
 
 
-class DoorRow(NamedTuple):
+class EndpointRow(NamedTuple):
     """The endpoint of one computing element as stored. The pilot submitter sends pilots to the element through it."""
 
     site: str
@@ -22,10 +22,10 @@ class DoorRow(NamedTuple):
     forwards: str
     """The names of the attributes that are forwarded to the batch system, separated by commas; empty if none."""
     terms: str
-    """How the endpoint requests hosts from its batch system (`DoorTerms`), as JSON."""
+    """How the endpoint requests hosts from its batch system (`HostRequestTerms`), as JSON."""
 
 
-async def write(tx: Transaction, doors: Sequence[DoorRow]) -> None:
+async def write(tx: Transaction, doors: Sequence[EndpointRow]) -> None:
     """Store the endpoints of computing elements, and delete those of all elements that are not among them."""
     await tx.execute(SQL["keep_only"], [each.site for each in doors], [each.ce for each in doors])
     if doors:
@@ -38,5 +38,5 @@ async def forwards(tx: Transaction) -> dict[CeId, tuple[str, ...]]:
 
 
 async def terms(tx: Transaction) -> dict[CeId, str]:
-    """Return, for each computing element, how its endpoint requests hosts from the batch system (`DoorTerms`), as JSON."""
+    """Return, for each computing element, how its endpoint requests hosts from the batch system (`HostRequestTerms`), as JSON."""
     return {CeId(row["site"], row["ce"]): row["terms"] for row in await tx.fetch(SQL["terms"])}

@@ -22,7 +22,7 @@ SQL = load(__file__)
 _JOB_ID = attrgetter("job_id")
 
 
-class Claim(msgspec.Struct, frozen=True, gc=False):
+class JobClaim(msgspec.Struct, frozen=True, gc=False):
     """A waiting job that a matcher chose for a pilot, to be claimed in the database."""
 
     job_id: JobId
@@ -34,7 +34,7 @@ class Claim(msgspec.Struct, frozen=True, gc=False):
     """The task queue that the job was drawn from. If the job was edited since and is in another, the claim fails."""
 
 
-class Claimed(msgspec.Struct, frozen=True):
+class ClaimedJob(msgspec.Struct, frozen=True):
     """A job that was claimed: it is now offered to its pilot. `epoch` counts how often the job was given away."""
 
     job_id: JobId
@@ -66,16 +66,16 @@ class Claimed(msgspec.Struct, frozen=True):
         )
 
 
-async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> list[Claimed]:
+async def large_offers(tx: Transaction, job_ids: Sequence[JobId], limit: int) -> list[ClaimedJob]:
     """Return those offered jobs whose description and parameters together have more than `limit` bytes."""
     if not job_ids:
         return []
-    return [Claimed(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
+    return [ClaimedJob(*row) for row in await tx.fetch(SQL["large_offers"], list(job_ids), limit)]
 
 
 async def claim(
-    tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
-) -> list[Claimed] | None:
+    tx: Transaction, claims: Sequence[JobClaim], offer_seconds: float, generation: int
+) -> list[ClaimedJob] | None:
     """Claim jobs for pilots, send their events, and return the claimed jobs. `offer_seconds` is how long an offer lasts.
 
     Jobs that no longer wait, or wait in another queue, are left out. Each job may be named once.
@@ -99,7 +99,7 @@ async def claim(
 
 
 async def _claim(
-    tx: Transaction, claims: Sequence[Claim], offer_seconds: float, generation: int
+    tx: Transaction, claims: Sequence[JobClaim], offer_seconds: float, generation: int
 ) -> list[asyncpg.Record]:
     if not claims:
         return []
@@ -116,9 +116,9 @@ async def _claim(
     )
 
 
-def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
+def _made(claim: JobClaim, row: asyncpg.Record) -> ClaimedJob:
     job_id, epoch, event_seq, owner, owner_group, vo, array_index, parameters, description, _ = row
-    return Claimed(
+    return ClaimedJob(
         job_id,
         epoch,
         event_seq,
@@ -134,7 +134,7 @@ def _made(claim: Claim, row: asyncpg.Record) -> Claimed:
     )
 
 
-def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
+def _matched(claimed: ClaimedJob, now: datetime) -> events.JobEvent:
     return events.JobEvent(
         job_id=claimed.job_id,
         seq=claimed.event_seq,
@@ -150,13 +150,13 @@ def _matched(claimed: Claimed, now: datetime) -> events.JobEvent:
     )
 
 
-async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[Claimed]]:
+async def offered(tx: Transaction, request_ids: Sequence[RequestId]) -> dict[RequestId, list[ClaimedJob]]:
     """Return the offers that these match requests got earlier, by request. They are sent again when a pilot repeats its request."""
-    found: dict[RequestId, list[Claimed]] = {}
+    found: dict[RequestId, list[ClaimedJob]] = {}
     for row in await tx.fetch(SQL["offered"], request_ids):
         found.setdefault(row["request_id"], []).append(_claimed(row))
     return found
 
 
-def _claimed(row: Mapping[str, Any]) -> Claimed:
-    return Claimed(**{name: row[name] for name in Claimed.__struct_fields__})
+def _claimed(row: Mapping[str, Any]) -> ClaimedJob:
+    return ClaimedJob(**{name: row[name] for name in ClaimedJob.__struct_fields__})

@@ -6,7 +6,7 @@ import asyncpg
 import msgspec
 
 from wms.db.database import Transaction
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.sql import load
 from wms.errors import shown
 
@@ -51,7 +51,7 @@ class LetterRoom(msgspec.Struct, frozen=True, kw_only=True):
     bytes: int
 
 
-async def bury(tx: Transaction, feed: Feed, letter: DeadLetter) -> None:
+async def bury(tx: Transaction, feed: ConsumedTopic, letter: DeadLetter) -> None:
     """Store a dead letter of the consumer and topic that `feed` names. If that message is stored already, nothing changes."""
     most = UNVERIFIED_BYTES if letter.principal is None else 1_000_000
     await tx.execute(

@@ -15,7 +15,7 @@ from wms.job.reasons import Code, Reason
 SQL = load(__file__)
 
 
-class Stored(msgspec.Struct, frozen=True):
+class StoredDescription(msgspec.Struct, frozen=True):
     """The description of one job as the database holds it."""
 
     job_id: JobId
@@ -29,7 +29,7 @@ class Stored(msgspec.Struct, frozen=True):
 class Requeued(msgspec.Struct, frozen=True):
     """A job whose description was changed: the stored one, the new one, and the task queue for its new requirements."""
 
-    stored: Stored
+    stored: StoredDescription
     body: str
     """The new description as JSON."""
     tq_id: TaskQueueId
@@ -37,9 +37,9 @@ class Requeued(msgspec.Struct, frozen=True):
     max_attempts: int
 
 
-async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[Stored]:
+async def of_jobs(tx: Transaction, job_ids: Sequence[JobId]) -> list[StoredDescription]:
     """Return the stored descriptions of those of these jobs that have job rows. Jobs that are only in a block of an array are left out."""
-    return [Stored(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
+    return [StoredDescription(*row) for row in await tx.fetch(SQL["of_jobs"], job_ids)]
 
 
 async def replace(tx: Transaction, requeued: Sequence[Requeued]) -> None:

@@ -7,7 +7,7 @@ import asyncpg
 
 from wms.db.database import Transaction
 from wms.db.instance import DEAD_AFTER_SECONDS
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.sql import load
 from wms.ids import InstanceId
 
@@ -17,7 +17,9 @@ Span = tuple[int, int]
 """The first and the last offset of a range of messages in one partition."""
 
 
-async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_id: InstanceId) -> None:
+async def note(
+    tx: Transaction, feed: ConsumedTopic, spans: Mapping[int, Span], instance_id: InstanceId
+) -> None:
     """Store which messages this service instance handles now: a range of offsets for each partition of the topic."""
     first, last = [each[0] for each in spans.values()], [each[1] for each in spans.values()]
     await tx.execute(
@@ -26,7 +28,7 @@ async def note(tx: Transaction, feed: Feed, spans: Mapping[int, Span], instance_
 
 
 async def note_alone(
-    url: str, spans: Mapping[Feed, Mapping[int, Span]], instance_id: InstanceId, within: float
+    url: str, spans: Mapping[ConsumedTopic, Mapping[int, Span]], instance_id: InstanceId, within: float
 ) -> None:
     """Store which messages of several topics this service instance handles now, over a new connection to `url`.
 
@@ -40,13 +42,15 @@ async def note_alone(
         await connection.close()
 
 
-async def forget(tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId) -> None:
+async def forget(
+    tx: Transaction, feed: ConsumedTopic, partitions: Sequence[int], instance_id: InstanceId
+) -> None:
     """Delete the notes of this service instance on these partitions."""
     await tx.execute(SQL["forget"], feed.consumer, feed.cluster_id, feed.topic, partitions, instance_id)
 
 
 async def left(
-    tx: Transaction, feed: Feed, partitions: Sequence[int], instance_id: InstanceId
+    tx: Transaction, feed: ConsumedTopic, partitions: Sequence[int], instance_id: InstanceId
 ) -> dict[int, Span]:
     """Return, by partition, the messages that other instances were handling when they died, as the first and the last offset."""
     rows = await tx.fetch(

@@ -47,7 +47,7 @@ class LockedCounter(NamedTuple):
     """The database's time when the lock was obtained."""
 
 
-class Allowed(NamedTuple):
+class AdAllowance(NamedTuple):
     """What the ad of a computing element states: how many further jobs it takes until its next ad. None: no limit."""
 
     allowed: int | None
@@ -68,7 +68,7 @@ class AdvertisedLimits(NamedTuple):
     places: AbstractSet[CeId]
 
 
-class Leased(NamedTuple):
+class LimitedLease(NamedTuple):
     """A lease with those values, of the lease and its job, that decide which limits apply to it."""
 
     job_id: JobId
@@ -206,7 +206,7 @@ async def give_back(tx: Transaction, counted: Iterable[int]) -> None:
 
 
 def _opened(keys: Iterable[LimitKey]) -> queue_changes.Opened:
-    return queue_changes.Opened(keys=tuple(limited.Key(*key) for key in keys))
+    return queue_changes.Opened(keys=tuple(limited.CounterKey(*key) for key in keys))
 
 
 async def counts(tx: Transaction, keys: Collection[LimitKey]) -> dict[LimitKey, Count]:
@@ -225,7 +225,7 @@ def _count(row: asyncpg.Record) -> Count:
     )
 
 
-async def advertise(tx: Transaction, ads: Mapping[CeId, Allowed]) -> None:
+async def advertise(tx: Transaction, ads: Mapping[CeId, AdAllowance]) -> None:
     """Store the limits that new ads state, and restart the counts of matched jobs. Tell the matchers which awaited elements have room now.
 
     The transaction must not have locked any counter before the call.
@@ -275,13 +275,13 @@ async def count_pilots(tx: Transaction, wanted: Mapping[CeId, int]) -> dict[CeId
     }
 
 
-async def leased(tx: Transaction, after: int, limit: int) -> list[Leased]:
+async def leased(tx: Transaction, after: int, limit: int) -> list[LimitedLease]:
     """Return up to `limit` leases of jobs with ids above `after`, in the order of job ids."""
     rows = await tx.fetch(SQL["leased"], after, limit)
-    return [Leased(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
+    return [LimitedLease(**{**row, "counted": frozenset(row["counted"])}) for row in rows]
 
 
-async def count_in(tx: Transaction, missing: Mapping[Leased, Collection[LimitKey]]) -> None:
+async def count_in(tx: Transaction, missing: Mapping[LimitedLease, Collection[LimitKey]]) -> None:
     """Count leases under further keys. `missing` has these keys for each lease; missing counters are created.
 
     Leases that ended, or whose jobs are locked by others, are skipped.

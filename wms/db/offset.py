@@ -19,7 +19,7 @@ class PartitionLost(WmsError):  # noqa: N818 - an outcome, not a fault
     """Another instance of the service has moved the offset of a partition, so this transaction must not commit."""
 
 
-class Feed(msgspec.Struct, frozen=True):
+class ConsumedTopic(msgspec.Struct, frozen=True):
     """A consumer that reads one topic of one Kafka cluster."""
 
     cluster_id: str
@@ -27,14 +27,14 @@ class Feed(msgspec.Struct, frozen=True):
     topic: str
 
 
-async def begin(tx: Transaction, feed: Feed, partitions: Sequence[int]) -> dict[int, int]:
+async def begin(tx: Transaction, feed: ConsumedTopic, partitions: Sequence[int]) -> dict[int, int]:
     """Return the offset of the next message to read, by partition. Partitions that were never read begin at 0."""
     await tx.execute(SQL["begin"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     rows = await tx.fetch(SQL["read"], feed.cluster_id, feed.consumer, feed.topic, partitions)
     return {row["partition"]: row["next_offset"] for row in rows}
 
 
-async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, int]]) -> None:
+async def advance(tx: Transaction, feed: ConsumedTopic, moves: Mapping[int, tuple[int, int]]) -> None:
     """Move the offsets of partitions. `moves` gives, by partition, the offset that must be stored now and the next one.
 
     Raise PartitionLost if another offset is stored, as another instance has taken over.
@@ -56,7 +56,7 @@ async def advance(tx: Transaction, feed: Feed, moves: Mapping[int, tuple[int, in
         tx.learn_now(moved[0]["now"])
 
 
-async def find(tx: Transaction, feed: Feed, partition: int) -> int | None:
+async def find(tx: Transaction, feed: ConsumedTopic, partition: int) -> int | None:
     """Return the offset of the next message to read in one partition; None if the consumer never read it."""
     following: int | None = await tx.fetchval(
         SQL["find"], feed.cluster_id, feed.consumer, feed.topic, partition

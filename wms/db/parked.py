@@ -8,14 +8,14 @@ import msgspec
 from wms.db.database import Transaction
 from wms.db.dead_letter import DeadLetter
 from wms.db.instance import DEAD_AFTER_SECONDS
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.sql import load
 from wms.ids import InstanceId
 
 SQL = load(__file__)
 
 
-async def park(tx: Transaction, feed: Feed, letters: Sequence[tuple[str, DeadLetter]]) -> None:
+async def park(tx: Transaction, feed: ConsumedTopic, letters: Sequence[tuple[str, DeadLetter]]) -> None:
     """Store messages, each with the user who owns it. The same transaction moves the consumer's offset past them."""
     mine = [letter for _, letter in letters]
     await tx.execute(

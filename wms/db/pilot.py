@@ -46,7 +46,7 @@ class LivePilot(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds since the pilot's last message. If it never sent one, seconds since its computing element last reported that it runs."""
 
 
-class Supply(msgspec.Struct, frozen=True, kw_only=True):
+class EqualPilots(msgspec.Struct, frozen=True, kw_only=True):
     """A group of live pilots that are equal in all that decides which jobs they could take."""
 
     site: str
@@ -88,7 +88,7 @@ class EndedPilot(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the pilot counts as ended only because its computing element lost contact with it. It may still work."""
 
 
-class Listed(msgspec.Struct, frozen=True, kw_only=True):
+class ListedStray(msgspec.Struct, frozen=True, kw_only=True):
     """A stray pilot: its computing element lists it as alive, though it has ended or is unknown here."""
 
     pilot_id: PilotId
@@ -291,13 +291,13 @@ async def unfit(tx: Transaction, found: Mapping[PilotId, Collection[str]]) -> No
 
 async def supply(
     tx: Transaction, asked: Sequence[int], *, idle_silent: float, busy_silent: float
-) -> list[Supply]:
+) -> list[EqualPilots]:
     """Return the live pilots that are not tied to one job, in groups of equal pilots.
 
     `asked` are the run times that jobs request, in seconds, ascending. A pilot counts as silent after `idle_silent` seconds without a
     message, or after `busy_silent` seconds if it has jobs.
     """
-    return [Supply(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
+    return [EqualPilots(**row) for row in await tx.fetch(SQL["supply"], asked, idle_silent, busy_silent)]
 
 
 async def private(tx: Transaction) -> dict[tuple[str, str, str], int]:
@@ -338,9 +338,9 @@ def new_id(mark: str) -> PilotId:
     return PilotId(f"{prefix(mark)}{uuid.uuid4().hex[:16]}")
 
 
-async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[Listed]:
+async def over(tx: Transaction, pilot_ids: Sequence[PilotId]) -> list[ListedStray]:
     """Return those of these pilots that have ended or are unknown here, and hold no lease. Their computing elements list them as alive."""
-    return [Listed(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
+    return [ListedStray(**row) for row in await tx.fetch(SQL["over"], pilot_ids)]
 
 
 class UnboundPilot(msgspec.Struct, frozen=True, kw_only=True):

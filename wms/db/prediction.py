@@ -44,7 +44,7 @@ class NewPrediction(msgspec.Struct, frozen=True, kw_only=True):
     """The bytes of the files to be transferred; None if unknown."""
 
 
-class Sample(msgspec.Struct, frozen=True, kw_only=True):
+class MeasuredDuration(msgspec.Struct, frozen=True, kw_only=True):
     """One duration measured at a computing element, in seconds, and when it began."""
 
     place: CeId
@@ -52,7 +52,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     at: datetime
 
 
-class ClassSample(Sample, frozen=True, kw_only=True):
+class ClassSample(MeasuredDuration, frozen=True, kw_only=True):
     """The run time of one job, in seconds, with the class of similar jobs that it belongs to."""
 
     job_class: str
@@ -98,14 +98,14 @@ async def calibration(tx: Transaction, by: Literal["site", "predictor", "both"])
     return await tx.fetch(SQL["calibration"], by, CALIBRATIONS_LIMIT)
 
 
-async def waits(tx: Transaction, each: int) -> list[Sample]:
+async def waits(tx: Transaction, each: int) -> list[MeasuredDuration]:
     """Return how many seconds the last `each` pilots of every computing element waited in its batch queue, latest first."""
     rows = await tx.fetch(SQL["waits"], HISTORY_SECONDS, each)
     return [_sample(row) for row in rows]
 
 
-def _sample(row: asyncpg.Record) -> Sample:
-    return Sample(place=CeId(row["site"], row["ce"]), seconds=row["seconds"], at=row["at"])
+def _sample(row: asyncpg.Record) -> MeasuredDuration:
+    return MeasuredDuration(place=CeId(row["site"], row["ce"]), seconds=row["seconds"], at=row["at"])
 
 
 async def run_times(tx: Transaction, classes: Collection[str], each: int) -> list[ClassSample]:

@@ -4,7 +4,7 @@ import asyncpg
 import msgspec
 
 from wms.db.database import Transaction
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.sql import load
 
 SQL = load(__file__)
@@ -14,7 +14,7 @@ class SkipRequest(msgspec.Struct, frozen=True, kw_only=True):
     """An order to skip the message at one offset of a partition."""
 
     operator: str
-    feed: Feed
+    feed: ConsumedTopic
     """The cluster, the consumer and the topic."""
     partition: int
     offset: int

@@ -18,7 +18,7 @@ PARTS_LIMIT = 10_000
 _ranges = msgspec.json.Decoder(list[tuple[int, int]])
 
 
-class Taken(msgspec.Struct, frozen=True):
+class ExecutedCommand(msgspec.Struct, frozen=True):
     """An executed command: its id, the digest of its content, and its answer as JSON."""
 
     command_id: CommandId
@@ -26,13 +26,17 @@ class Taken(msgspec.Struct, frozen=True):
     answer: str
 
 
-async def taken(tx: Transaction, owner: str, command_ids: Sequence[CommandId]) -> dict[CommandId, Taken]:
+async def taken(
+    tx: Transaction, owner: str, command_ids: Sequence[CommandId]
+) -> dict[CommandId, ExecutedCommand]:
     """Return those of these commands of the owner that were executed before, by command id."""
     rows = await tx.fetch(SQL["taken"], owner, command_ids)
-    return {row["command_id"]: Taken(row["command_id"], row["body_digest"], row["ids"]) for row in rows}
+    return {
+        row["command_id"]: ExecutedCommand(row["command_id"], row["body_digest"], row["ids"]) for row in rows
+    }
 
 
-async def take(tx: Transaction, owner: str, commands: Sequence[Taken]) -> None:
+async def take(tx: Transaction, owner: str, commands: Sequence[ExecutedCommand]) -> None:
     """Store that these commands of the owner are executed by this transaction, with their answers."""
     if commands:
         await tx.execute(

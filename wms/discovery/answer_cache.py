@@ -28,7 +28,7 @@ class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
     """How many computing elements the remembered answers of all servers may have together."""
 
 
-class Recalled(NamedTuple):
+class RememberedAnswer(NamedTuple):
     """What is remembered of a server: its last answer and the age of that answer, or why the server failed."""
 
     state: State
@@ -55,7 +55,7 @@ class AnswerCache:
         self._servers: OrderedDict[str, _Server] = OrderedDict()
         self._elements = 0
 
-    def recall(self, key: str, now: float) -> Recalled:
+    def recall(self, key: str, now: float) -> RememberedAnswer:
         """Return what is remembered of the server with this key, and its state.
 
         A `fresh` answer is used without asking the server. A `stale` one may be used while the server is asked. A `resting` server failed and is
@@ -63,14 +63,18 @@ class AnswerCache:
         """
         server = self._servers.get(key)
         if server is None:
-            return Recalled("unknown")
+            return RememberedAnswer("unknown")
         self._servers.move_to_end(key)
         age = now - server.told_at
         if server.rests is not None:
-            return Recalled("resting" if now < server.rests_until else "unknown", why=server.why)
+            return RememberedAnswer("resting" if now < server.rests_until else "unknown", why=server.why)
         if age < self._terms.fresh_seconds:
-            return Recalled("fresh", server.told, age)
-        return Recalled("stale", server.told, age) if age < self._terms.keep_seconds else Recalled("unknown")
+            return RememberedAnswer("fresh", server.told, age)
+        return (
+            RememberedAnswer("stale", server.told, age)
+            if age < self._terms.keep_seconds
+            else RememberedAnswer("unknown")
+        )
 
     def learned(self, key: str, told: ServerAnswer, now: float) -> None:
         """Remember the answer of a server, and forget its failures."""

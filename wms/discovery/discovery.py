@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple, Self
 import msgspec
 
 from wms.discovery.address import Address
-from wms.discovery.answer_cache import AnswerCache, CacheLifetimes, Recalled
+from wms.discovery.answer_cache import AnswerCache, CacheLifetimes, RememberedAnswer
 from wms.discovery.parallelism import Parallelism
 from wms.discovery.port import Source
 from wms.discovery.search import Bounds, Found, Search
@@ -41,7 +41,7 @@ class DiscoveryLimits(msgspec.Struct, frozen=True, kw_only=True):
 
 class _Awaited(NamedTuple):
     address: Address
-    stand_in: Recalled | None
+    stand_in: RememberedAnswer | None
     flight: "asyncio.Task[None]"
 
 
@@ -95,7 +95,7 @@ class Discovery:
         """
         return await _Finding(self, Search(self._bounds), self._pace).run(roots)
 
-    def recall(self, key: str) -> Recalled:
+    def recall(self, key: str) -> RememberedAnswer:
         """Return what is remembered of the server with this address key: its last answer, or why it failed. The state says whether to ask it now."""
         return self._memory.recall(key, self._clock())
 
@@ -180,7 +180,7 @@ class _Finding:
                     self._awaited[address.key] = _Awaited(address, stand_in, self._discovery.flight(address))
 
     def _answer(
-        self, address: Address, known: Recalled, outcome: Literal["answered", "remembered", "stale"]
+        self, address: Address, known: RememberedAnswer, outcome: Literal["answered", "remembered", "stale"]
     ) -> list[Address]:
         return self._walk.answered(address, known.told or ServerAnswer(), outcome, known.age_seconds)
 

@@ -24,7 +24,7 @@ from wms.dispatch.direct import DirectEnd, DirectPayload, end_in
 from wms.dispatch.job_policy import environment
 from wms.dispatch.port import (
     OUTPUT_LIMIT,
-    Output,
+    PilotOutput,
     PilotRequest,
     PilotSighting,
     Request,
@@ -119,12 +119,14 @@ class ArcDispatcher:
             states = await self._ask(rest, "status", named)
         return [name for name, answer in states.items() if answer.code < 300 and not _is_over(answer)]
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Fetch the end of each pilot's output from its session directory at the computing element. Pilots without output are absent."""
         async with ArcRest(self._element) as rest:
             known = await self._known(rest, pilot_ids)
             texts = await asyncio.gather(*(self._output(rest, each) for each in known))
-        return [Output(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text]
+        return [
+            PilotOutput(pilot_id=each, text=text) for each, text in zip(known, texts, strict=True) if text
+        ]
 
     async def extend(self, pilot_id: PilotId, number: int, seconds: float) -> None:
         """Do nothing. A job at an ARC element cannot be told that its lease was renewed."""

@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 from wms.dispatch.commands import Tools
 from wms.dispatch.direct_script import direct_script
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.port import Output, PilotRequest, PilotSighting, batches, last_line, settled
+from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.dispatch.shared_directories import SharedDirectories
 from wms.errors import Unavailable
@@ -109,7 +109,7 @@ class BatchDispatcher(SharedDirectories, ABC):
         """Return the pilots that have not ended, by the jobs listed under this account, whoever submitted them."""
         return [name for name, job in (await self._jobs()).items() if not job.is_over]
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 

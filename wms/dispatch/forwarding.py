@@ -18,21 +18,21 @@ from wms.classad.folding import constant
 from wms.classad.match import NOTHING
 from wms.classad.reduce import Sketch, decided, left_by
 from wms.classad.tree import split
-from wms.dispatch.mapping import Asked, HostMapping, Kind
+from wms.dispatch.mapping import ExtendedRequest, HostMapping, Kind
 from wms.dispatch.mapping_script import ANSWERS_TOLD, WAITS, MappingScript, Outcome, ScriptedMapping
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.ids import CeId
 from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
 from wms.matching.grouping import Requirements
-from wms.provisioning.host_requirements import HostTerm, Plain, Unasked, host_requirements_of
+from wms.provisioning.host_requirements import HostTerm, Plain, UncoveredTerm, host_requirements_of
 from wms.provisioning.pilot_class import PilotClass, class_fits
 from wms.site import ComputingElement, Told, Value
 
 _LONGEST, _LARGEST = 255, 2**53
 
 
-class DoorTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
+class HostRequestTerms(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """How hosts are requested at a computing element: what all its pilots request, and the site's rules for requesting more."""
 
     kind: Kind
@@ -115,9 +115,9 @@ def _decided(whole: Expression, known: Sketch, own: Ad) -> tuple[str, ...]:
     return tuple(each.text for each in terms if decided(left_by(each, known, own)))
 
 
-def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> Asked:
+def _unasked(usual: Request, bounds: Iterable[HostTerm]) -> ExtendedRequest:
     why = "this element is asked for no hosts"
-    return Asked(usual, unasked=tuple(Unasked(str(each), why) for each in bounds))
+    return ExtendedRequest(usual, unasked=tuple(UncoveredTerm(str(each), why) for each in bounds))
 
 
 def granted(bounds: Iterable[HostTerm], ad: Ad = NOTHING) -> Told:
@@ -167,8 +167,8 @@ def _beyond(value: float, relation: str) -> int | float:
     return math.nextafter(value, math.inf * step)
 
 
-class Ways:
-    """The rules of all computing elements for requesting hosts. `terms` has the `DoorTerms` of each element as JSON."""
+class ForwardingRules:
+    """The rules of all computing elements for requesting hosts. `terms` has the `HostRequestTerms` of each element as JSON."""
 
     def __init__(self, terms: Mapping[CeId, str]) -> None:
         self._terms = terms
@@ -191,13 +191,13 @@ class Ways:
 
 
 @lru_cache(maxsize=1_024)
-def _door(text: str) -> tuple[DoorTerms | None, HostMapping | None]:
+def _door(text: str) -> tuple[HostRequestTerms | None, HostMapping | None]:
     """Decode the terms of a computing element; return them and the rules for requesting hosts.
 
     Both are None if they cannot be decoded, as when a newer version of the program wrote them.
     """
     try:
-        terms = msgspec.json.decode(text, type=DoorTerms)
+        terms = msgspec.json.decode(text, type=HostRequestTerms)
         return terms, terms.mapping()
     except (msgspec.DecodeError, Rejected):
         return None, None

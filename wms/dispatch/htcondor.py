@@ -19,7 +19,7 @@ from wms.dispatch.commands import Tools
 from wms.dispatch.direct import WORK, DirectEnd, end_in
 from wms.dispatch.job_policy import of_ad
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line
+from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, Request, batches, last_line
 from wms.dispatch.script import pilot_script
 from wms.errors import Rejected, Unavailable, shown
 from wms.ids import PilotId
@@ -117,7 +117,7 @@ class HTCondorDispatcher:
         ads = await self._query("condor_q", "WmsPilot =!= undefined")
         return [name for name, ad in ads.items() if _state(ad) in ("Waiting", "Running")]
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Return the end of each pilot's output, which HTCondor transfers back when the job ends. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 

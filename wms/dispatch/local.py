@@ -19,7 +19,7 @@ from wms.dispatch.direct import end_in
 from wms.dispatch.direct_script import direct_script
 from wms.dispatch.job_policy import environment
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.port import Output, PilotRequest, PilotSighting, last_line
+from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, last_line
 from wms.dispatch.shared_directories import SharedDirectories
 from wms.files import write_secret
 from wms.ids import PilotId
@@ -61,7 +61,7 @@ class LocalDispatcher(SharedDirectories):
             if process is not None:
                 process.send_signal(signal.SIGTERM)
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 

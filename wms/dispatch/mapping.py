@@ -27,7 +27,7 @@ from msgspec.structs import replace
 from wms.classad.writing import literal
 from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
-from wms.provisioning.host_requirements import HostTerm, Unasked
+from wms.provisioning.host_requirements import HostTerm, UncoveredTerm
 
 Kind = Literal["slurm", "arc", "htcondor", "pbs", "pbspro", "lsf"]
 
@@ -120,7 +120,7 @@ BUILT_IN: Mapping[Kind, Mapping[str, str]] = {
 """The built-in rules by middleware. Slurm's constraints, PBS's properties and LSF's resources have none, since their names differ by site."""
 
 
-class Rule(NamedTuple):
+class OptionRule(NamedTuple):
     """By which option of the middleware a host with some attribute is requested.
 
     `field` is the field of the request that the option sets; "" if there is none. `factor` converts the bound's value to the field's unit.
@@ -133,12 +133,12 @@ class Rule(NamedTuple):
     factor: Fraction
 
 
-class Asked(Struct, frozen=True):
+class ExtendedRequest(Struct, frozen=True):
     """A request extended by bounds on hosts. `asked` says in words which bounds it expresses, `unasked` which it does not and why."""
 
     request: Request
     asked: tuple[str, ...] = ()
-    unasked: tuple[Unasked, ...] = ()
+    unasked: tuple[UncoveredTerm, ...] = ()
     bounds: tuple[HostTerm, ...] = ()
     """The bounds that the request expresses."""
     question: str = ""
@@ -160,20 +160,20 @@ class HostMapping:
         self.forwarded = frozenset(names - (policies - {key_of(key)[0] for key in own or {}}))
         """Attributes, in lower case, that are requested even if the element's ad decides them: those of built-in rules on hosts, and the site's."""
 
-    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
+    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> ExtendedRequest:
         """Return `base`, a usual pilot's request, extended by those bounds for which there are rules. The result also names the others."""
-        asked, said, unasked, met = base, list[str](), list[Unasked](), list[HostTerm]()
+        asked, said, unasked, met = base, list[str](), list[UncoveredTerm](), list[HostTerm]()
         for bound in bounds:
             try:
                 asked, words = self._add(asked, bound)
             except CannotAsk as why:
-                unasked.append(Unasked(str(bound), str(why)))
+                unasked.append(UncoveredTerm(str(bound), str(why)))
             else:
                 said.append(f"{bound} as {words}")
                 met.append(bound)
-        return Asked(asked, tuple(said), tuple(unasked), tuple(met))
+        return ExtendedRequest(asked, tuple(said), tuple(unasked), tuple(met))
 
-    def option(self, text: str) -> tuple[Rule, int | None]:
+    def option(self, text: str) -> tuple[OptionRule, int | None]:
         """Parse an option with a fixed value, such as `--mem=2`. Return its rule, and the number in the unit of the rule's field.
 
         The number is None if the option sets no numeric field. Raise Rejected for a text that is no option, CannotAsk for too large a number.
@@ -188,14 +188,14 @@ class HostMapping:
         """Return the bare name of an option, `constraint` for `--constraint`. Raise Rejected if the text is no option."""
         return self._rule(text, f"{text}={{value}}").option
 
-    def with_option(self, request: Request, rule: Rule, number: int | None) -> tuple[Request, str]:
+    def with_option(self, request: Request, rule: OptionRule, number: int | None) -> tuple[Request, str]:
         """Return the request with an option added, and the option's text. `number` is the option's value in the field's unit, None without one.
 
         Raise CannotAsk if the request has another value for the option already.
         """
         return self._with(request, rule, rule.text) if number is None else self._more(request, rule, number)
 
-    def _rule(self, key: str, text: str) -> Rule:
+    def _rule(self, key: str, text: str) -> OptionRule:
         plain = text.strip()
         if self._kind == "arc" and plain.startswith("(") and plain.endswith(")"):
             plain = plain[1:-1]
@@ -231,7 +231,7 @@ class HostMapping:
                     "MAPPING_INVALID",
                     f"{shown(key, 80)}: {option} is a number, and no more: {shown(text, 80)}",
                 )
-        return Rule(option, field, body, factor)
+        return OptionRule(option, field, body, factor)
 
     def _add(self, request: Request, bound: HostTerm) -> tuple[Request, str]:
         rule = self._rules.get((bound.attribute, _RULED[bound.relation]))
@@ -244,7 +244,7 @@ class HostMapping:
             request, rule, rule.text.format(self._said(bound, rule)) if "{}" in rule.text else rule.text
         )
 
-    def _with(self, request: Request, rule: Rule, text: str) -> tuple[Request, str]:
+    def _with(self, request: Request, rule: OptionRule, text: str) -> tuple[Request, str]:
         """Return the request with an option added that has a text as its value, and the option as people write it."""
         match rule.field:
             case "constraint":
@@ -255,7 +255,7 @@ class HostMapping:
                 changed = replace(request, attributes=_attributes(request.attributes, rule.option, text))
         return changed, self._spelt(rule.option, text)
 
-    def _more(self, request: Request, rule: Rule, number: int) -> tuple[Request, str]:
+    def _more(self, request: Request, rule: OptionRule, number: int) -> tuple[Request, str]:
         """Return the request with the field of the rule raised to `number`, if it is lower, and the text of the option for it."""
         most = max(getattr(request, rule.field), number)
         changes: dict[str, Any] = {rule.field: most}
@@ -277,7 +277,7 @@ class HostMapping:
             case _:
                 return f"{option}={text}"
 
-    def _said(self, bound: HostTerm, rule: Rule) -> str:
+    def _said(self, bound: HostTerm, rule: OptionRule) -> str:
         if isinstance(bound.value, bool):
             return "true" if bound.value else "false"
         if not isinstance(bound.value, str):

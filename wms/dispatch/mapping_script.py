@@ -23,10 +23,10 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from wms.classad.expression import Expression
-from wms.dispatch.mapping import WORD, Asked, CannotAsk, HostMapping, Kind, Rule, key_of
+from wms.dispatch.mapping import WORD, CannotAsk, ExtendedRequest, HostMapping, Kind, OptionRule, key_of
 from wms.dispatch.port import Request
 from wms.errors import Rejected, shown
-from wms.provisioning.host_requirements import HostTerm, Plain, Unasked
+from wms.provisioning.host_requirements import HostTerm, Plain, UncoveredTerm
 
 ANSWER_LIMIT = 16_384
 """How many bytes a mapping script may print."""
@@ -124,7 +124,7 @@ class ScriptedMapping(HostMapping):
             raise Rejected("MAPPING_INVALID", f"{min(both)} has a rule and is the mapping script's, too")
         self.forwarded |= self._attributes
 
-    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> Asked:
+    def ask(self, base: Request, bounds: Iterable[HostTerm]) -> ExtendedRequest:
         """Return `base`, a usual pilot's request, extended by bounds: by the rules, and by the script's answers so far.
 
         If the script has not answered a question yet, the result names the question, and no pilot may be sent.
@@ -133,12 +133,12 @@ class ScriptedMapping(HostMapping):
         ruled = super().ask(base, [each for each in bounds if each.attribute not in self._attributes])
         theirs = [each for each in bounds if each.attribute in self._attributes]
         plain: list[HostTerm] = []
-        odd: list[Unasked] = []
+        odd: list[UncoveredTerm] = []
         for each in theirs:
             if _is_plain(each.value):
                 plain.append(each)
             else:
-                odd.append(Unasked(str(each), "its value is no plain word or number"))
+                odd.append(UncoveredTerm(str(each), "its value is no plain word or number"))
         found = self._answered(ruled, plain) if plain else ruled
         return replace(found, unasked=(*found.unasked, *odd))
 
@@ -154,7 +154,7 @@ class ScriptedMapping(HostMapping):
         added = self._with_all(asked.request, answer.options)
         return added if isinstance(added, str) else answer
 
-    def _answered(self, ruled: Asked, plain: Sequence[HostTerm]) -> Asked:
+    def _answered(self, ruled: ExtendedRequest, plain: Sequence[HostTerm]) -> ExtendedRequest:
         """Return the request that the rules made, extended by the script's answer about the bounds `plain`.
 
         Without a valid answer, the result says why no pilot is sent, and names the question.
@@ -173,10 +173,10 @@ class ScriptedMapping(HostMapping):
         request, words = added
         met = [each for each in plain if str(each) in outcome.asked]
         by = f"as {' '.join(words)} by the site's script" if words else "of no host, by the site's script"
-        return Asked(
+        return ExtendedRequest(
             request,
             (*ruled.asked, *(f"{each} {by}" for each in met)),
-            (*ruled.unasked, *(Unasked(str(each), OTHERWISE) for each in plain if each not in met)),
+            (*ruled.unasked, *(UncoveredTerm(str(each), OTHERWISE) for each in plain if each not in met)),
             (*ruled.bounds, *met),
         )
 
@@ -199,7 +199,7 @@ class ScriptedMapping(HostMapping):
             return f"gives an option that is refused: {shown(why, 300)}"
         return request, words
 
-    def _check(self, rule: Rule, number: int | None) -> None:
+    def _check(self, rule: OptionRule, number: int | None) -> None:
         """Raise CannotAsk for an option that the script may not give, or whose value has characters that could begin another option."""
         if rule.option not in self._options:
             raise CannotAsk(f"{shown(rule.option, 40)} is not among the script's options")

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from wms.dispatch.direct import WORK
-from wms.dispatch.port import OUTPUT_LIMIT, Output, PilotRequest
+from wms.dispatch.port import OUTPUT_LIMIT, PilotOutput, PilotRequest
 from wms.files import write_secret
 from wms.ids import PilotId
 
@@ -51,10 +51,10 @@ class Places:
         except OSError:
             return ""
 
-    def outputs(self, pilot_ids: Iterable[PilotId]) -> list[Output]:
+    def outputs(self, pilot_ids: Iterable[PilotId]) -> list[PilotOutput]:
         """Return the end of each of these pilots' outputs. Pilots without output are absent."""
         read = ((pilot_id, self.output(pilot_id)) for pilot_id in pilot_ids)
-        return [Output(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
+        return [PilotOutput(pilot_id=pilot_id, text=text) for pilot_id, text in read if text]
 
     def drop_token(self, pilot_id: PilotId) -> None:
         """Remove the token of a pilot that has ended. A missing token is no error."""

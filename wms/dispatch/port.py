@@ -81,7 +81,7 @@ class PilotSighting(msgspec.Struct, frozen=True, kw_only=True):
         return self.state in ("Done", "Failed", "Aborted")
 
 
-class Output(msgspec.Struct, frozen=True, kw_only=True):
+class PilotOutput(msgspec.Struct, frozen=True, kw_only=True):
     """The end of one pilot's output, standard output and error together."""
 
     pilot_id: PilotId
@@ -109,7 +109,7 @@ class Dispatcher(Protocol):
     async def alive(self) -> list[PilotId]:
         """Return all pilots that the middleware lists as alive under this account, whoever sent them."""
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Return the end of each pilot's output, at most OUTPUT_LIMIT bytes. Pilots without output are absent."""
 
     async def forget(self, pilot_ids: Sequence[PilotId]) -> None:

@@ -19,7 +19,7 @@ from wms.dispatch.commands import Tools
 from wms.dispatch.direct_script import direct_script
 from wms.dispatch.job_policy import comment
 from wms.dispatch.pilot_directories import Places
-from wms.dispatch.port import Output, PilotRequest, PilotSighting, Request, batches, last_line, settled
+from wms.dispatch.port import PilotOutput, PilotRequest, PilotSighting, Request, batches, last_line, settled
 from wms.dispatch.script import pilot_script
 from wms.dispatch.shared_directories import SharedDirectories
 from wms.errors import Unavailable
@@ -125,7 +125,7 @@ class SlurmDispatcher(SharedDirectories):
         """Return the pilots that have not ended, by the jobs listed under this account, whoever submitted them."""
         return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
 
-    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[Output]:
+    async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:
         """Return the end of each pilot's output, from its directory. Pilots without output are absent."""
         return await asyncio.to_thread(self._places.outputs, pilot_ids)
 

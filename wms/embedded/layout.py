@@ -89,7 +89,7 @@ class Layout(msgspec.Struct, frozen=True):
         return self.root / "services" / name
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class ConfigValues(msgspec.Struct, frozen=True, kw_only=True):
     """The values from which the configuration files of services and clients are written: addresses, paths and settings.
 
     `kafka` is the table by which all connect to the broker; `slots` is how many payloads run at a time.
@@ -121,7 +121,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
         return f"http://127.0.0.1:{self.gateway_port}"
 
 
-def service(name: str, facts: Facts) -> Program:
+def service(name: str, facts: ConfigValues) -> Program:
     """Write the configuration file of the service of this name. Return the program that runs the service, not started yet."""
     directory = facts.layout.service(name)
     file = directory / "config.toml"
@@ -131,7 +131,7 @@ def service(name: str, facts: Facts) -> Program:
     )
 
 
-def write_client(facts: Facts) -> None:
+def write_client(facts: ConfigValues) -> None:
     """Write the configuration file of clients, with mode 0600, since it contains a password of Postgres."""
     layout = facts.layout
     table = {
@@ -144,7 +144,7 @@ def write_client(facts: Facts) -> None:
     write_secret(layout.client, to_toml(table))
 
 
-def _common(name: str, facts: Facts) -> dict[str, Table]:
+def _common(name: str, facts: ConfigValues) -> dict[str, Table]:
     return {
         "kafka": facts.kafka,
         "postgres": {"url": facts.postgres_url_of(name)},
@@ -153,7 +153,7 @@ def _common(name: str, facts: Facts) -> dict[str, Table]:
     }
 
 
-def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
+def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
     """Return the tables of a service's configuration file that no other service has in this form; empty if it has none."""
     layout = facts.layout
     match name:
@@ -196,7 +196,7 @@ def _own(name: str, facts: Facts) -> dict[str, Table | list[Table]]:
             return {}
 
 
-def _over_https(facts: Facts) -> dict[str, Value]:
+def _over_https(facts: ConfigValues) -> dict[str, Value]:
     """Return the settings by which pilots use only the gateway; empty if pilots use Kafka and the store directly."""
     if not facts.pilots_over_https:
         return {}

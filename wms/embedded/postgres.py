@@ -215,7 +215,7 @@ class Postgres(Server):
         except FileNotFoundError:
             return []
 
-    async def _run(self, argv: Sequence[str], guise: privilege.Guise) -> Child:
+    async def _run(self, argv: Sequence[str], guise: privilege.PostgresUser) -> Child:
         # SIGQUIT: when we die, the postmaster ends its children and itself at once, and recovers at the next start.
         command = privilege.command(guise, argv, death_signal="QUIT")
         return await Child.start(
@@ -225,7 +225,7 @@ class Postgres(Server):
             death_signal=signal.SIGQUIT,
         )
 
-    async def _initialise(self, binaries: Path, guise: privilege.Guise) -> None:
+    async def _initialise(self, binaries: Path, guise: privilege.PostgresUser) -> None:
         """Create the database cluster under another name, then rename it, so that an incomplete one is never used.
 
         Raise Unavailable if `initdb` fails, with the end of its log.

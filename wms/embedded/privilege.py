@@ -22,7 +22,7 @@ USERS = ("postgres", "nobody", "daemon")
 _CAPS = "+dac_override,+dac_read_search"
 
 
-class Guise(enum.Enum):
+class PostgresUser(enum.Enum):
     """The user that runs Postgres: this process's own, another in a user namespace, or another real user of the machine."""
 
     SELF = "self"
@@ -31,11 +31,11 @@ class Guise(enum.Enum):
 
 
 @functools.cache
-def guise() -> Guise:
+def guise() -> PostgresUser:
     """Return the kind of user that can run Postgres on this machine, the first that works. Raise Rejected if none does. The result is cached."""
     if os.geteuid() != 0:
-        return Guise.SELF
-    for each in (Guise.NAMESPACE, Guise.OTHER):
+        return PostgresUser.SELF
+    for each in (PostgresUser.NAMESPACE, PostgresUser.OTHER):
         if works(each):
             return each
     raise Rejected(
@@ -45,20 +45,20 @@ def guise() -> Guise:
     )
 
 
-def works(each: Guise) -> bool:
+def works(each: PostgresUser) -> bool:
     """Return whether this machine can run programs as this kind of user. The command `true` is run as a test."""
     return _runs(command(each, ["true"], death_signal="KILL"))
 
 
-def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]:
+def command(each: PostgresUser, argv: Sequence[str], *, death_signal: str) -> list[str]:
     """Return the command line that runs the program `argv` as this kind of user.
 
-    `death_signal`, such as "QUIT", is sent to the program when its parent dies; only `Guise.OTHER` needs it here.
+    `death_signal`, such as "QUIT", is sent to the program when its parent dies; only `PostgresUser.OTHER` needs it here.
     """
     match each:
-        case Guise.SELF:
+        case PostgresUser.SELF:
             return list(argv)
-        case Guise.NAMESPACE:
+        case PostgresUser.NAMESPACE:
             return [
                 "unshare",
                 "--user",
@@ -67,7 +67,7 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
                 "--",
                 *argv,
             ]
-        case Guise.OTHER:
+        case PostgresUser.OTHER:
             # A change of the user id clears the signal at the parent's death, so setpriv sets it again.
             ids = [
                 f"--reuid={_spare_id()}",
@@ -78,9 +78,9 @@ def command(each: Guise, argv: Sequence[str], *, death_signal: str) -> list[str]
             return ["setpriv", *ids, f"--inh-caps={_CAPS}", f"--ambient-caps={_CAPS}", "--", *argv]
 
 
-def give(each: Guise, directory: Path) -> None:
+def give(each: PostgresUser, directory: Path) -> None:
     """Make the user of this kind the owner of the directory and everything in it. Do nothing if that user owns the directory already."""
-    owner = _spare_id() if each is Guise.OTHER else os.geteuid()
+    owner = _spare_id() if each is PostgresUser.OTHER else os.geteuid()
     if directory.stat().st_uid == owner:
         return
     for root, directories, files in os.walk(directory):

@@ -21,7 +21,7 @@ from wms.embedded import layout as plan
 from wms.embedded.apache_kafka import ApacheKafka
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.keys_and_tokens import LIFETIME_SECONDS, ensure_identity, renew_tokens
-from wms.embedded.layout import SERVICES, Facts, Layout
+from wms.embedded.layout import SERVICES, ConfigValues, Layout
 from wms.embedded.lifeline import Lifeline
 from wms.embedded.network_namespace import isolation
 from wms.embedded.postgres import Postgres
@@ -66,7 +66,7 @@ class System:
         self.supervisor = Supervisor(self.layout.root)
         self.postgres: Postgres | None = None
         self.broker: KafkaServer | None = None
-        self.facts: Facts | None = None
+        self.facts: ConfigValues | None = None
         self._services = services
         self._chosen = (kafka, postgres)
         self._slots = slots or plan.default_slots()
@@ -91,7 +91,7 @@ class System:
             kafka = await self._start_kafka(self._chosen[0])
             url = await self._start_postgres(self._chosen[1])
             await migrate(url)
-            self.facts = Facts(
+            self.facts = ConfigValues(
                 layout=self.layout,
                 kafka=kafka,
                 postgres_url=url,
@@ -118,7 +118,7 @@ class System:
         await self._drain_pilots()
         await self.supervisor.close()
 
-    def _watch(self, facts: Facts) -> None:
+    def _watch(self, facts: ConfigValues) -> None:
         """Start the loops that look for hung processes, and for an embedded broker that uses too much memory."""
         watch = SystemWatch(
             self.supervisor,

@@ -17,7 +17,7 @@ Range = tuple[int, int]
 """A range of job ids as (first, last), both included."""
 
 
-class Moved(msgspec.Struct, frozen=True, kw_only=True):
+class BlockMove(msgspec.Struct, frozen=True, kw_only=True):
     """One past state change of all jobs of a block: number in the history, time, states, event and reason."""
 
     seq: int
@@ -43,7 +43,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
     event_seq: int
     reason: str
     changed_at: datetime
-    history: tuple[Moved, ...]
+    history: tuple[BlockMove, ...]
     description_id: int
     tq_id: TaskQueueId
     owner: str
@@ -99,7 +99,7 @@ class Block(msgspec.Struct, frozen=True, kw_only=True):
         No step may lead to a state in which a pilot has the job. `at` is the time of all steps, `source` the user or service that caused them.
         """
         moves = tuple(
-            Moved(
+            BlockMove(
                 seq=self.event_seq + n,
                 at=at,
                 before=step.before,

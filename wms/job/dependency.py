@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from wms.job.job import Action, Job, Ordered, Steps, path
+from wms.job.job import Action, Job, OrderEffect, Steps, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
 
@@ -35,7 +35,7 @@ def released() -> Steps:
     return path(State.HELD, (Event.RELEASE, Reason(Code.DEPENDENCY_MET)))
 
 
-def ordered(job: Job, action: Action, text: str, code: str, awaits: Reason | None) -> Ordered | None:
+def ordered(job: Job, action: Action, text: str, code: str, awaits: Reason | None) -> OrderEffect | None:
     """Decide what a user's order does to a Held job that has predecessors.
 
     `text` is the user's reason and `code` the code for which the job is Held. `awaits` is the reason for which it stays Held after a release, or None
@@ -44,12 +44,12 @@ def ordered(job: Job, action: Action, text: str, code: str, awaits: Reason | Non
     if job.state is not State.HELD:
         return None
     if action in ("hold", "stop_and_hold") and code in WAITS:
-        return Ordered(held(State.HELD, Reason(Code.HELD_BY_USER, text)))
+        return OrderEffect(held(State.HELD, Reason(Code.HELD_BY_USER, text)))
     if action == "release" and code == Code.DEPENDENCY:
-        return Ordered(
+        return OrderEffect(
             refused=f"job {job.job_id} waits for others: `wms edit {job.job_id} --unset after` lets it start without them"
         )
     if action == "release" and code not in WAITS and awaits is not None:
         moves = (Event.RELEASE, Reason(Code.RELEASED, text)), (Event.HOLD, awaits)
-        return Ordered(path(State.HELD, *moves))
+        return OrderEffect(path(State.HELD, *moves))
     return None

@@ -226,7 +226,7 @@ _STOPS: dict[Action, Stop] = {"kill": "kill", "reschedule": "reschedule", "stop_
 """Orders for which a pilot that has the job must stop it first."""
 
 
-class Ordered(msgspec.Struct, frozen=True):
+class OrderEffect(msgspec.Struct, frozen=True):
     """The effect of a user's order on one job. Exactly one field is set.
 
     `steps`: the job changes its state. `stop`: its pilot is asked to stop it first. `refused`: why nothing happens, for people.
@@ -237,7 +237,7 @@ class Ordered(msgspec.Struct, frozen=True):
     refused: str = ""
 
 
-def ordered(job: Job, action: Action, reason: str, changes: str = "") -> Ordered:
+def ordered(job: Job, action: Action, reason: str, changes: str = "") -> OrderEffect:
     """Decide what a user's order does to a job. `reason` is the user's own text and may be empty.
 
     `changes` lists in words what is changed of the job's requirements or priority, or is empty. An order that the job's state
@@ -245,14 +245,14 @@ def ordered(job: Job, action: Action, reason: str, changes: str = "") -> Ordered
     """
     if changes and job.state in AT_A_PILOT:
         # The pilot runs what it was offered.
-        return Ordered(refused=_refusal(job, "edit"))
+        return OrderEffect(refused=_refusal(job, "edit"))
     if (stop := _STOPS.get(action)) and job.state in AT_A_PILOT:
         # The pilot must stop the payload first; its report, or the end of its lease, moves the job.
         if job.stop_requested == "kill" and action != "kill":
-            return Ordered(refused=f"job {job.job_id} is being killed")
-        return Ordered(stop=stop)
+            return OrderEffect(refused=f"job {job.job_id} is being killed")
+        return OrderEffect(stop=stop)
     steps = path(job.state, *_moves(action, reason, job.state, changes))
-    return Ordered(steps) if steps else Ordered(refused=_refusal(job, action))
+    return OrderEffect(steps) if steps else OrderEffect(refused=_refusal(job, action))
 
 
 _Moves = tuple[tuple[Event, Reason], ...]

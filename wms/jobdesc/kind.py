@@ -21,7 +21,7 @@ In a description of this size only the name can be too long; all other texts are
 KINDS_LIMIT = 10_000
 
 
-class Own(msgspec.Struct, frozen=True, omit_defaults=True):
+class OwnFields(msgspec.Struct, frozen=True, omit_defaults=True):
     """The first fields of a description: the executable, and the fields in which jobs of a kind may differ."""
 
     executable: str
@@ -31,11 +31,11 @@ class Own(msgspec.Struct, frozen=True, omit_defaults=True):
     priority: int = 1
 
 
-_decoder = msgspec.json.Decoder(Own)
+_decoder = msgspec.json.Decoder(OwnFields)
 _encoder = msgspec.json.Encoder()
 
 
-class Kind(msgspec.Struct, frozen=True, eq=False):
+class JobKind(msgspec.Struct, frozen=True, eq=False):
     """What the descriptions of all jobs of one kind share. Objects are compared and hashed by identity."""
 
     description: JobDescription
@@ -47,33 +47,33 @@ class Kind(msgspec.Struct, frozen=True, eq=False):
     """The name of jobs whose description gives none: the file name of the executable."""
 
 
-class Read(msgspec.Struct, frozen=True):
+class PartlyRead(msgspec.Struct, frozen=True):
     """A description that is valid because its kind is known. Only its first fields were parsed."""
 
-    kind: Kind
+    kind: JobKind
     name: str
     priority: int
     text: str
     """The description as JSON."""
 
 
-def kind_of(description: JobDescription) -> Kind:
+def kind_of(description: JobDescription) -> JobKind:
     """Return a new kind, whose `description` is this one."""
     called = description.executable.rpartition("/")[2][:200]
-    return Kind(description, jobs_in(description), is_array(description), called)
+    return JobKind(description, jobs_in(description), is_array(description), called)
 
 
-class Kinds:
+class JobKinds:
     """A bounded cache of kinds whose descriptions were found valid."""
 
     def __init__(self) -> None:
-        self._kinds = BoundedCache[tuple[str | bytes, ...], Kind](KINDS_LIMIT)
+        self._kinds = BoundedCache[tuple[str | bytes, ...], JobKind](KINDS_LIMIT)
 
     def knows(self, raw: bytes) -> bool:
         """Return whether a description in JSON is valid because its kind is in the cache. If False, it must be validated."""
         return self.read(raw) is not None
 
-    def read(self, raw: bytes) -> Read | None:
+    def read(self, raw: bytes) -> PartlyRead | None:
         """Return the kind, name and priority of a description in JSON if its kind is in the cache; None if it must be validated."""
         parts = _parts(raw)
         if parts is None:
@@ -81,10 +81,12 @@ class Kinds:
         own, rest = parts
         kind = self._kinds.get(_shared(own, rest))
         return (
-            Read(kind, own.name, own.priority, raw.decode()) if kind is not None and _is_plain(own) else None
+            PartlyRead(kind, own.name, own.priority, raw.decode())
+            if kind is not None and _is_plain(own)
+            else None
         )
 
-    def remember(self, description: JobDescription) -> Kind:
+    def remember(self, description: JobDescription) -> JobKind:
         """Store the kind of a description that was found valid, and return it. The kind of an array is returned but not stored."""
         kind = kind_of(description)
         parts = None if kind.is_array else _parts(_encoder.encode(description))
@@ -93,7 +95,7 @@ class Kinds:
         return kind
 
 
-def _parts(raw: bytes) -> tuple[Own, bytes] | None:
+def _parts(raw: bytes) -> tuple[OwnFields, bytes] | None:
     """Return the first fields of a description in JSON, and the bytes after them.
 
     Return None if the description is too large, or is not in the form that our encoder writes.
@@ -108,11 +110,11 @@ def _parts(raw: bytes) -> tuple[Own, bytes] | None:
     return (own, raw[len(first) :]) if raw.startswith(first) else None
 
 
-def _shared(own: Own, rest: bytes) -> tuple[str | bytes, ...]:
+def _shared(own: OwnFields, rest: bytes) -> tuple[str | bytes, ...]:
     return (own.executable, *own.environment, rest)
 
 
-def _is_plain(own: Own) -> bool:
+def _is_plain(own: OwnFields) -> bool:
     if len(own.name) > NAME_LIMIT or not 0 <= own.priority <= PRIORITY_LIMIT:
         return False
     return "".join((own.name, *own.arguments, *own.environment.values())).isprintable()

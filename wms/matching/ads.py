@@ -43,7 +43,7 @@ Seen: TypeAlias = tuple[Any, ...]
 # --- jobs ------------------------------------------------------------------------------------------------------------
 
 
-class Words(NamedTuple):
+class JobAttributes(NamedTuple):
     """The attributes of a task queue's jobs that expressions of sites may reference. Memory and disk are in MB, times in seconds.
 
     Jobs of one queue have the same values.
@@ -66,16 +66,16 @@ class Words(NamedTuple):
     fqans: tuple[str, ...] = ()
 
 
-def words(asked: Requirements) -> Words:
+def words(asked: Requirements) -> JobAttributes:
     """Return those requirements of a queue, and its owner, that expressions of sites may reference."""
-    return Words(
+    return JobAttributes(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,
         processors_needed(asked), asked.min_ram_mb, asked.tags, asked.attributes, asked.max_ram_mb, asked.min_disk_mb,
         asked.certificate_subject, asked.fqans,
     )  # fmt: skip
 
 
-JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
+JOB: Mapping[str, tuple[str, Callable[[JobAttributes], Any]]] = {
     name.lower(): (name, value)
     for name, value in {
         "Owner": lambda w: w.owner,
@@ -95,7 +95,7 @@ JOB: Mapping[str, tuple[str, Callable[[Words], Any]]] = {
         "VOMS_FQANs": lambda w: w.fqans or None,
     }.items()
 }
-"""The attributes of a job's ad, by name in lower case: the name as written in ads, and a function that computes the value from `Words`.
+"""The attributes of a job's ad, by name in lower case: the name as written in ads, and a function that computes the value from `JobAttributes`.
 
 CPU time is in seconds, raised to its segment; memory and disk are in MB, `ImageSize` in KiB. `VOMS_FQAN` is the primary FQAN, as in
 gLite; `VOMS_FQANs` are all of them.
@@ -105,13 +105,13 @@ CREDENTIALS = frozenset({"certificatesubject", "voms_fqan", "voms_fqans"})
 """The job attributes, in lower case, that come from the user's token, besides owner, group and VO."""
 
 
-def job_values(job: Words, names: frozenset[str]) -> Seen:
+def job_values(job: JobAttributes, names: frozenset[str]) -> Seen:
     """Return the values of a job's ad for the given attribute names, which are in lower case, as a hashable key."""
     filled = tuple(JOB[name][1](job) for name in sorted(names & JOB.keys()))
     return (*filled, _own(job.attributes).view(names)) if job.attributes else filled
 
 
-def job_value(job: Words, name: str) -> Hashable:
+def job_value(job: JobAttributes, name: str) -> Hashable:
     """Return the value of a job's ad for one attribute name in lower case, as a hashable that is equal for equal values."""
     own = _own(job.attributes).view(frozenset({name})) if job.attributes else _NO_ANSWER
     return (JOB[name][1](job), own) if name in JOB else own
@@ -121,7 +121,7 @@ _NO_ANSWER = (None,)
 
 
 @lru_cache(maxsize=_KEPT)
-def job_ad(job: Words, names: frozenset[str] | None = None) -> Ad:
+def job_ad(job: JobAttributes, names: frozenset[str] | None = None) -> Ad:
     """Return the ClassAd of a job; with `names`, in lower case, only these attributes."""
     own = _own(job.attributes)
     filled = {name: value(job) for key, (name, value) in JOB.items() if names is None or key in names}
@@ -145,12 +145,12 @@ Few long expressions are cached, as a parsed one takes a hundred times more memo
 KEPT_LONG = 128
 
 
-def wish(text: str, job: Words) -> Expression:
+def wish(text: str, job: JobAttributes) -> Expression:
     """Parse the text of a job's expression and fill in the job's own values. The result references only the resource."""
     return _wish(text, job) if len(text) <= LONG_TEXT else _long_wish(text, job)
 
 
-def bound_to_job(expression: Expression, job: Words) -> Expression:
+def bound_to_job(expression: Expression, job: JobAttributes) -> Expression:
     """Return a job's expression with the job's own values filled in. If it then exceeds a size limit, return the literal ERROR."""
     own = expression.own | expression.bare
     try:
@@ -159,7 +159,7 @@ def bound_to_job(expression: Expression, job: Words) -> Expression:
         return Expression(Literal(ERROR))  # it grew too large: never true
 
 
-def _parsed_wish(text: str, job: Words) -> Expression:
+def _parsed_wish(text: str, job: JobAttributes) -> Expression:
     return bound_to_job(Expression.parse(text), job)
 
 

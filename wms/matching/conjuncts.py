@@ -12,7 +12,7 @@ from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, chain, split
-from wms.matching.ads import LONG_TEXT, Seen, Words, bound_to_job, job_values, words
+from wms.matching.ads import LONG_TEXT, JobAttributes, Seen, bound_to_job, job_values, words
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
@@ -81,7 +81,7 @@ class _Parsed:
 _parsed: WeakValueDictionary[str, _Parsed] = WeakValueDictionary()
 
 
-def split_requirements(text: str, job: Words) -> SplitRequirements:
+def split_requirements(text: str, job: JobAttributes) -> SplitRequirements:
     """Return the requirements of a job, given as text, split into conjuncts; parsed or from the cache. Thread-safe."""
     known = _parsed.get(text)
     found = known and known.bound.get(job_values(job, known.own) if known.own else ())

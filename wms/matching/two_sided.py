@@ -15,7 +15,7 @@ from wms.classad.tree import Node, chain, split
 from wms.matching.ads import (
     KEPT_LONG,
     LONG_TEXT,
-    Words,
+    JobAttributes,
     job_ad,
     open_requirements,
     resource_ad,
@@ -27,7 +27,7 @@ from wms.matching.ads import (
 from wms.matching.grouping import Requirements
 from wms.site import Resource, ad_of, forwards_of
 
-Asked: TypeAlias = tuple[str, Words] | None
+Asked: TypeAlias = tuple[str, JobAttributes] | None
 """A job's requirements as text, and the job attributes that the requirements may reference; None: the job has no requirements."""
 
 _TOLD = 3
@@ -50,7 +50,7 @@ def job_wants(part: Asked, at: Resource) -> bool:
     return forwards_of(at) is not None and not _unmet(part, at)
 
 
-def site_wants(job: Words, at: Resource) -> bool:
+def site_wants(job: JobAttributes, at: Resource) -> bool:
     """Return whether the requirements in a resource's ad are true of a job; for a pilot not yet sent, whether they could be.
 
     Limits by job counters (the element's rule) are not part of these requirements.
@@ -70,7 +70,7 @@ def job_says(part: Asked, at: Resource) -> str:
     return _listed([] if part is None else _unmet(part, at))
 
 
-def site_says(job: Words, at: Resource) -> str:
+def site_says(job: JobAttributes, at: Resource) -> str:
     """Return a text with the terms of a resource's requirements that are not true of a job, and the values they read."""
     ad = resource_ad(at, _REQUIREMENTS)
     required = ad.expression("requirements")
@@ -120,11 +120,11 @@ def _explained(requirements: str, own: Ad, other: Ad) -> Iterable[tuple[Node, Ex
     return zip(split("&&", whole.tree), explain(whole, other, own), strict=True)
 
 
-def _unmet(part: tuple[str, Words], at: Resource) -> list[ExplainedTerm]:
+def _unmet(part: tuple[str, JobAttributes], at: Resource) -> list[ExplainedTerm]:
     return [unmet for _, unmet in _judged(part, at) if unmet is not None]
 
 
-def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
+def _judged(part: tuple[str, JobAttributes], at: Resource) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
     """Return a job's conjuncts. Each one that is not true at the resource has an explanation, others have None.
 
     For a pilot not yet sent, conjuncts that its node may still make true have None too.
@@ -136,7 +136,7 @@ def _judged(part: tuple[str, Words], at: Resource) -> tuple[tuple[Node, Explaine
 
 
 def _judgement_of(
-    part: tuple[str, Words], other: Ad, known: Sketch | None
+    part: tuple[str, JobAttributes], other: Ad, known: Sketch | None
 ) -> tuple[tuple[Node, ExplainedTerm | None], ...]:
     own = job_ad(part[1])
     return tuple(

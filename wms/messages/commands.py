@@ -23,7 +23,7 @@ from wms.bounds import (
 )
 from wms.ids import AgreementId, CommandId
 from wms.job.state import State
-from wms.messages.limits import Key, Kind, Limit
+from wms.messages.limits import CounterKey, Kind, Limit
 
 TOPIC = "wms.job.commands"
 
@@ -180,7 +180,7 @@ class DropLimit(msgspec.Struct, frozen=True, kw_only=True, tag="drop-limit"):
 
     command_id: CommandId
     kind: Kind
-    key: Key
+    key: CounterKey
     reset: bool = False
     client: Client = ""
 

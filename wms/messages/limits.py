@@ -10,7 +10,7 @@ Kind: TypeAlias = Literal["running", "rate", "waiting"]
 Attribute: TypeAlias = Literal["owner", "owner_group", "vo", "setup", "job_type", "tag", "any"]
 
 
-class Key(NamedTuple):
+class CounterKey(NamedTuple):
     """What a limit counts: the jobs with one value of an attribute at one place. `ce` is empty for the whole site."""
 
     site: Name
@@ -35,6 +35,6 @@ class Limit(Struct, frozen=True, kw_only=True):
     per_second: Annotated[float, Meta(gt=0, le=1e6)] | None = None
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CounterKey:
         """What the limit counts, with `*` where it stands for any value."""
-        return Key(self.site, self.ce, self.attribute, self.value)
+        return CounterKey(self.site, self.ce, self.attribute, self.value)

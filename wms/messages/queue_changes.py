@@ -11,7 +11,7 @@ import msgspec
 from wms.bounds import JobRange, Priority
 from wms.ids import JobId, TaskQueueId
 from wms.matching.grouping import Requirements
-from wms.messages.limits import Key
+from wms.messages.limits import CounterKey
 
 TOPIC = "wms.queue.changes"
 
@@ -50,7 +50,7 @@ class Opened(msgspec.Struct, frozen=True, kw_only=True, tag="opened"):
     Matchers look again at the jobs that these limits kept back.
     """
 
-    keys: Annotated[tuple[Key, ...], msgspec.Meta(max_length=100_000)]
+    keys: Annotated[tuple[CounterKey, ...], msgspec.Meta(max_length=100_000)]
 
 
 class RulesChanged(msgspec.Struct, frozen=True, kw_only=True, tag="rules-changed"):

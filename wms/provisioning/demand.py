@@ -40,7 +40,7 @@ class QueuedWork(Struct, frozen=True):
     jobs: int
 
 
-class Avoided(NamedTuple):
+class Avoidance(NamedTuple):
     """Why an element gets no pilots for now, and whether it still gets canaries (small test jobs of the system)."""
 
     code: Literal["LIMIT", "BACKOFF", "QUARANTINE", "BANNED", "DRAINING"]
@@ -51,15 +51,15 @@ class Avoided(NamedTuple):
     """Whether pilots for canaries are still sent to the element."""
 
 
-_NOWHERE: Mapping[CeId, Avoided] = {}
+_NOWHERE: Mapping[CeId, Avoidance] = {}
 _NO_KEYS: Mapping[int, tuple[LimitKey, ...]] = {}
-_NOT_AVOIDED: Mapping[int, Avoided] = {}
+_NOT_AVOIDED: Mapping[int, Avoidance] = {}
 _USUAL: Mapping[int, PilotClass] = {}
 _UNRANKED: Mapping[int, float] = {}
 
-HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoided | None]
+HostsOf: TypeAlias = Callable[[Requirements, ComputingElement], PilotClass | Avoidance | None]
 """A function that returns the class of pilots to send to an element for jobs with these requirements. It returns None for
-pilots without special requests, or `Avoided` if no pilots are sent for these jobs now."""
+pilots without special requests, or `Avoidance` if no pilots are sent for these jobs now."""
 
 
 class WorkKind(NamedTuple):
@@ -74,7 +74,7 @@ class WorkKind(NamedTuple):
     """Where the jobs may run now: indexes in the list of elements that `gather` was given."""
     keys: Mapping[int, tuple[LimitKey, ...]] = _NO_KEYS
     """The keys of the limits that count jobs of this kind, by element index; elements without limits are missing."""
-    avoided: Mapping[int, Avoided] = _NOT_AVOIDED
+    avoided: Mapping[int, Avoidance] = _NOT_AVOIDED
     """The elements, by index, where the jobs could run but that are avoided now, with the reason."""
     hosts: Mapping[int, PilotClass] = _USUAL
     """The class of pilots to send for the jobs, by element index; an element is missing if pilots need no special requests."""
@@ -107,7 +107,7 @@ class Demand(NamedTuple):
     unreached: list[Counter[str]]
 
 
-class Way(NamedTuple):
+class SendingClause(NamedTuple):
     """A clause on whether a pilot of the job's VO may be sent to an element. Other clauses, the matcher's, are about a pilot that has started."""
 
     name: str
@@ -121,13 +121,13 @@ def _middleware(element: ComputingElement) -> str:
 
 
 WAYS = (
-    Way(
+    SendingClause(
         "VO",
         lambda r: r.vo,
         lambda vo, at: not at.vos or vo in at.vos,
         lambda vo, at: f"{at.ce} takes no pilots of VO {vo}",
     ),
-    Way(
+    SendingClause(
         "submit pool",
         lambda r: folded(r.submit_pools),
         lambda pools, at: (
@@ -135,7 +135,7 @@ WAYS = (
         ),
         lambda pools, _: f"the job goes by {', '.join(pools)}",
     ),
-    Way(
+    SendingClause(
         "grid middleware",
         lambda r: folded(r.grid_middlewares),
         lambda wanted, at: not wanted or _middleware(at).casefold() in wanted,
@@ -227,7 +227,7 @@ def gather(  # noqa: PLR0917 - what waits, what there is, and what bounds it
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
     leeway: LimitHeadroom | None = None,
-    avoided: Mapping[CeId, Avoided] = _NOWHERE,
+    avoided: Mapping[CeId, Avoidance] = _NOWHERE,
     hosts_of: HostsOf | None = None,
     private_groups: PrivateGroups = NOBODY,
 ) -> Demand:
@@ -293,7 +293,7 @@ def _open(
     kind: WorkKind,
     elements: Sequence[ComputingElement],
     leeway: LimitHeadroom,
-    avoided: Mapping[CeId, Avoided],
+    avoided: Mapping[CeId, Avoidance],
 ) -> WorkKind:
     """Return a kind of work without avoided elements. The remaining elements get the keys of the limits that apply to it."""
     shut = {
@@ -314,7 +314,7 @@ def _classed(kind: WorkKind, elements: Sequence[ComputingElement], hosts_of: Hos
     found = {number: hosts_of(each, elements[number]) for number, each in wanted.items() if each.requirements}
     if not found:
         return kind
-    shut = {number: each for number, each in found.items() if isinstance(each, Avoided)}
+    shut = {number: each for number, each in found.items() if isinstance(each, Avoidance)}
     return kind._replace(
         elements=tuple(number for number in kind.elements if number not in shut),
         hosts={number: each for number, each in found.items() if isinstance(each, PilotClass)},

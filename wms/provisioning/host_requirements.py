@@ -17,7 +17,18 @@ from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import NOTHING
 from wms.classad.reduce import Sketch, decided, left_by
-from wms.classad.tree import Binary, Call, Chain, Choice, Literal, NameScope, Node, Reference, Unary, split
+from wms.classad.tree import (
+    Binary,
+    Call,
+    Chain,
+    Conditional,
+    Literal,
+    NameScope,
+    Node,
+    Reference,
+    Unary,
+    split,
+)
 from wms.classad.writing import literal, write
 
 Relation: TypeAlias = OneOf[">=", ">", "<=", "<", "==", "member"]
@@ -48,7 +59,7 @@ class HostTerm(Struct, frozen=True):
         return f"{self.attribute} {self.relation} {said}"
 
 
-class Unasked(Struct, frozen=True):
+class UncoveredTerm(Struct, frozen=True):
     """A term of requirements that the bounds do not fully cover, and why. A pilot checks the term on its node before it takes such jobs."""
 
     text: str
@@ -69,7 +80,7 @@ class HostRequirements(Struct, frozen=True):
     possible: bool
     """Whether any host of the element may meet the requirements."""
     bounds: tuple[HostTerm, ...] = ()
-    unasked: tuple[Unasked, ...] = ()
+    unasked: tuple[UncoveredTerm, ...] = ()
     """The terms of the expression that the bounds do not fully cover, each with the reason."""
 
 
@@ -88,7 +99,7 @@ def _of_rest(left: Expression) -> HostRequirements:
         return HostRequirements(left.text, outcome)
     found = [(term, _implied(term)) for term in split("&&", left.tree)]
     bounds = (bound for _, each in found for bound in each.bounds)
-    unasked = tuple(Unasked(write(term, lower=True), each.lost) for term, each in found if each.lost)
+    unasked = tuple(UncoveredTerm(write(term, lower=True), each.lost) for term, each in found if each.lost)
     return HostRequirements(left.text, possible=True, bounds=tightest(bounds), unasked=unasked)
 
 
@@ -142,7 +153,7 @@ def _implied(node: Node) -> _Implied:
             found = _all([_implied(term) for term in node.terms])
         case Chain():
             found = _any([_implied(term) for term in node.terms if not _never(term)])
-        case Choice():
+        case Conditional():
             found = _of_choice(node)
         case _:
             found = _Implied(lost="no comparison of an attribute with a value")
@@ -215,7 +226,7 @@ def _of_denial(node: Node) -> _Implied:
             return _Implied(lost="it says what a host is not")
 
 
-def _of_choice(node: Choice) -> _Implied:
+def _of_choice(node: Conditional) -> _Implied:
     """Return the bounds that a choice (`condition ? a : b`) implies.
 
     If one branch cannot be true, they are those of the condition and the other branch.

@@ -21,7 +21,7 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 
 from wms.ids import CeId
-from wms.provisioning.demand import Avoided, Demand, HostsOf, QueuedWork, Unservable, gather
+from wms.provisioning.demand import Avoidance, Demand, HostsOf, QueuedWork, Unservable, gather
 from wms.provisioning.limit_headroom import LimitHeadroom
 from wms.provisioning.open_work import OpenWork
 from wms.provisioning.pilot_class import PilotClass
@@ -32,7 +32,7 @@ from wms.provisioning.supply import PilotSort, PilotSupply, PlannedElement
 from wms.site import ComputingElement, PilotOwner
 
 
-class Caps(Struct, frozen=True, kw_only=True):
+class PilotCaps(Struct, frozen=True, kw_only=True):
     """Limits on pilots over all elements: `orders` in one plan, and `pilots` alive at a time. 0: no limit on live pilots."""
 
     orders: int = 1_000
@@ -72,11 +72,11 @@ def plan(
     waiting: Iterable[QueuedWork],
     elements: Sequence[ComputingElement],
     pilots: Iterable[PilotSupply] = (),
-    caps: Caps | None = None,
+    caps: PilotCaps | None = None,
     rng: Callable[[], float] | None = None,
     *,
     leeway: LimitHeadroom | None = None,
-    avoided: Mapping[CeId, Avoided] | None = None,
+    avoided: Mapping[CeId, Avoidance] | None = None,
     hosts: HostsOf | None = None,
     choice: Choice = "room",
     private: PrivateGroups = NOBODY,
@@ -92,11 +92,11 @@ def plan(
     """
     leeway = leeway or LimitHeadroom()
     demand = gather(waiting, elements, leeway, avoided or {}, hosts, private)
-    return _Planner(demand, elements, list(pilots), caps or Caps(), leeway, rng, choice).plan()
+    return _Planner(demand, elements, list(pilots), caps or PilotCaps(), leeway, rng, choice).plan()
 
 
 def orders(
-    demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: Caps
+    demand: Demand, elements: Sequence[ComputingElement], pilots: Iterable[PilotSupply], caps: PilotCaps
 ) -> tuple[PlannedPilots, ...]:
     """Return the orders of a plan without its report. `demand` was gathered from these elements, without limits on jobs."""
     return _Planner(demand, elements, list(pilots), caps, LimitHeadroom()).orders()
@@ -108,7 +108,7 @@ class _Planner:
         demand: Demand,
         elements: Sequence[ComputingElement],
         pilots: list[PilotSupply],
-        caps: Caps,
+        caps: PilotCaps,
         leeway: LimitHeadroom,
         rng: Callable[[], float] | None = None,
         choice: Choice = "room",

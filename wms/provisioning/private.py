@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from wms.ids import CeId, Identity
 from wms.matching.shares import VoGroup
-from wms.provisioning.demand import Avoided
-from wms.provisioning.plan import Caps
+from wms.provisioning.demand import Avoidance
+from wms.provisioning.plan import PilotCaps
 from wms.provisioning.supply import PilotSupply, room_of
 from wms.site import ComputingElement, PilotOwner, private
 
@@ -87,8 +87,8 @@ def allocate(
     orders: Sequence[PilotOrder],
     elements: Sequence[ComputingElement],
     pilots: Iterable[PilotSupply],
-    caps: Caps,
-    avoided: Mapping[CeId, Avoided],
+    caps: PilotCaps,
+    avoided: Mapping[CeId, Avoidance],
 ) -> Allocation:
     """Decide for which orders private pilots are sent now, and to which elements.
 
@@ -102,8 +102,8 @@ class _Allocating:
         self,
         elements: Sequence[ComputingElement],
         pilots: Sequence[PilotSupply],
-        caps: Caps,
-        avoided: Mapping[CeId, Avoided],
+        caps: PilotCaps,
+        avoided: Mapping[CeId, Avoidance],
     ) -> None:
         self.elements = elements
         self.avoided = avoided

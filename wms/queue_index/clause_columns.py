@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wms.bounded_cache import BoundedCache
 from wms.classad.expression import Expression
 from wms.classad.reduce import could_want
-from wms.matching.ads import Seen, Words, job_ad, job_values
+from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.clauses import OF_JOBS_AD, OF_SITES_AD, Clause
 from wms.matching.grouping import Requirements
 from wms.queue_index.growable_array import GrowableArray
@@ -265,10 +265,10 @@ class SiteExpressionColumn(ClauseColumn):
         """
         assert face.requirements is not None
         met = self._judge_face(face, face.requirements, start)
-        parts = cast("list[Words]", self.parts[start:])
+        parts = cast("list[JobAttributes]", self.parts[start:])
         return bytes(each or self._could(left, part) for each, part in zip(met, parts, strict=True))
 
-    def _could(self, left: Expression, job: Words) -> bool:
+    def _could(self, left: Expression, job: JobAttributes) -> bool:
         key = left.text, job_values(job, left.other)
         found = self._possible.get(key)
         if found is None:

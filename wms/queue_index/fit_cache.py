@@ -25,7 +25,7 @@ from wms.queue_index.clause_columns import (
 from wms.queue_index.growable_array import GrowableArray
 from wms.queue_index.named_values import NamedValues
 from wms.queue_index.queue_draw import QueueDraw
-from wms.queue_index.queue_pools import Market, Pools
+from wms.queue_index.queue_pools import Pools, ResourcePools
 from wms.queue_index.significant_attributes import AdClass, Place, SignificantAttributes
 from wms.site import Resource
 
@@ -33,12 +33,12 @@ _KEPT_NAMES = 65_536
 _REFUSED = -1
 
 
-class View:
+class FittingQueues:
     """The queues that fit one kind of resource, one bit for each slot (row number), and the pools from which the resource draws."""
 
     __slots__ = ("_draws", "_face", "_levels", "_market", "_pools", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, face: AdClass | None, market: Market) -> None:
+    def __init__(self, resource: Resource, face: AdClass | None, market: ResourcePools) -> None:
         self.resource = resource
         self._face = face
         self._levels: list[bytes] = []
@@ -141,7 +141,7 @@ class FitCache:
         self._names: dict[Hashable, int] = {}
         self._lately: dict[Resource, int] = {}
         """The number of its kind for each resource that asked lately. Resources that ask again unchanged are found here."""
-        self._views = BoundedCache[int, View](cached)
+        self._views = BoundedCache[int, FittingQueues](cached)
         self._at_place: dict[Place, list[Resource]] = {}
         """The resources in `_lately` by their computing element, if the element's ad is stored."""
 
@@ -161,7 +161,7 @@ class FitCache:
         self._segments.append(requirements.cpu_segment)
         self._mentioned.add(requirements)
 
-    def view(self, resource: Resource) -> View | None:
+    def view(self, resource: Resource) -> FittingQueues | None:
         """Return the up-to-date view of a resource; None if the resource's description contradicts itself."""
         if (
             self._faces_version != self._faces.version
@@ -219,9 +219,9 @@ class FitCache:
             return _REFUSED
         return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
 
-    def _new_view(self, resource: Resource) -> View:
+    def _new_view(self, resource: Resource) -> FittingQueues:
         seen = self._faces.seen(resource)
-        return View(seen, self._faces.of(seen), self._pools.market(resource))
+        return FittingQueues(seen, self._faces.of(seen), self._pools.market(resource))
 
     def _forget(self) -> None:
         self._version, self._faces_version = self._mentioned.version, self._faces.version

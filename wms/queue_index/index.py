@@ -26,7 +26,7 @@ from wms.matching.closures import Closures, Pair
 from wms.matching.draw_law import Chance, Law, smallest
 from wms.matching.grouping import Requirements, without_case
 from wms.matching.shares import GroupShare, VoGroup
-from wms.queue_index.fit_cache import FitCache, NoFit, View
+from wms.queue_index.fit_cache import FitCache, FittingQueues, NoFit
 from wms.queue_index.job_levels import JobLevels
 from wms.queue_index.queue_pools import Pools
 from wms.queue_index.significant_attributes import SignificantAttributes
@@ -553,7 +553,7 @@ class QueueIndex:
             failed=tuple(sorted(failed, key=lambda count: -count.jobs)),
         )
 
-    def _draw_slot(self, view: View, fit: bytes, cpu_time: int, chance: Chance) -> int:
+    def _draw_slot(self, view: FittingQueues, fit: bytes, cpu_time: int, chance: Chance) -> int:
         """Return the slot of the queue that is drawn; -1 when no fitting queue has a job."""
         if self._weighing.dirty:
             self._weighing.refresh()

@@ -14,7 +14,7 @@ from wms.classad.expression import Expression
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import NameScope, references
-from wms.matching.ads import Seen, Words, job_ad, job_values
+from wms.matching.ads import JobAttributes, Seen, job_ad, job_values
 from wms.matching.conjuncts import SplitRequirements, Term, split_requirements
 from wms.matching.two_sided import Asked
 from wms.queue_index.growable_array import GrowableArray
@@ -48,7 +48,7 @@ class Conjunct:
             found = self._keep(view, satisfied(self.expression, ad))
         return found
 
-    def over_open(self, ad: Ad, view: Seen, job: Words) -> bool:
+    def over_open(self, ad: Ad, view: Seen, job: JobAttributes) -> bool:
         """Return whether an ad meets the conjunct, if attributes of the ad that the conjunct reads are expressions over the job.
 
         `view` holds the values of the ad that the conjunct reads.
@@ -61,7 +61,7 @@ class Conjunct:
             found = self._keep(key, satisfied(self.expression, ad, job_ad(job, names)))
         return found
 
-    def could(self, known: Sketch, job: Words | None = None) -> bool:
+    def could(self, known: Sketch, job: JobAttributes | None = None) -> bool:
         """Return whether the ad of a pilot not yet sent could meet the conjunct.
 
         `known` is what is known of the ad so far. `job` is the job that the ad's attributes reference; None if they reference

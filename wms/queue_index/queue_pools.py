@@ -20,7 +20,7 @@ _LARGE = 128
 """The least number of queues in a pool whose resources share one stream."""
 
 
-class Versioned(Protocol):
+class VersionedWeights(Protocol):
     """An owner of queue weights, with a version by which users see that weights have changed."""
 
     version: int
@@ -38,7 +38,9 @@ class QueuePool:
         "_arrivals", "_small_classes", "_version", "law", "segment", "slots", "source", "tier", "weighing"
     )  # fmt: skip
 
-    def __init__(self, segment: int, tier: Tier, weighing: Weights, source: Versioned, law: Law) -> None:
+    def __init__(
+        self, segment: int, tier: Tier, weighing: Weights, source: VersionedWeights, law: Law
+    ) -> None:
         self.segment = segment
         self.tier = tier
         self.weighing = weighing
@@ -69,12 +71,12 @@ class QueuePool:
         return self._arrivals
 
 
-class Market:
+class ResourcePools:
     """All pools of task queues from which one kind of resource may draw, one for each CPU segment, the highest first."""
 
     __slots__ = ("_law", "_source", "_weighing", "pools")
 
-    def __init__(self, weighing: Weights, source: Versioned, law: Law) -> None:
+    def __init__(self, weighing: Weights, source: VersionedWeights, law: Law) -> None:
         self._weighing = weighing
         self._source = source
         self._law: Law = law
@@ -100,7 +102,7 @@ class Pools:
         self._weighing = weighing
         self._law: Law = law
         self._requirements: list[Requirements] = []
-        self._markets: dict[tuple[str, ...], Market] = {}
+        self._markets: dict[tuple[str, ...], ResourcePools] = {}
 
     def append(self, requirements: Requirements) -> None:
         """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
@@ -108,19 +110,19 @@ class Pools:
         self._requirements.append(requirements)
         asked = requirements
         own = (asked.setup, asked.vo, asked.owner_group, asked.owner)
-        self._markets.setdefault(own[:2], Market(self._weighing, self._weighing, self._law))
+        self._markets.setdefault(own[:2], ResourcePools(self._weighing, self._weighing, self._law))
         for depth in (2, 3, 4):
             if market := self._markets.get(own[:depth]):
                 market.append(slot, requirements)
 
-    def market(self, resource: Resource) -> Market:
+    def market(self, resource: Resource) -> ResourcePools:
         """Return the pools of task queues from which a resource may draw, by its setup, VO and, for a private pilot, owner."""
         key: tuple[str, ...] = (resource.setup, resource.vo)
         if not resource.generic:
             key += (resource.owner_group,) if resource.job_sharing else (resource.owner_group, resource.owner)
         return self._markets.get(key) or self._new_market(key)
 
-    def _new_market(self, key: tuple[str, ...]) -> Market:
+    def _new_market(self, key: tuple[str, ...]) -> ResourcePools:
         """Return new pools with the queues of one group or owner, for private pilots.
 
         `key` is setup, VO, group and, if given, owner.
@@ -130,10 +132,10 @@ class Pools:
             for slot, asked in enumerate(self._requirements)
             if (asked.setup, asked.vo, asked.owner_group, asked.owner)[: len(key)] == key
         ]
-        source: Versioned = self._weighing
+        source: VersionedWeights = self._weighing
         if found:
             source = self._weighing.group(key[1], key[2])
-        market = Market(self._weighing, source, self._law)
+        market = ResourcePools(self._weighing, source, self._law)
         for slot, asked in found:
             market.append(slot, asked)
         if found:

@@ -14,7 +14,7 @@ from wms.bounded_cache import BoundedCache
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import numbers, satisfied_by
-from wms.matching.ads import Words, job_ad, job_value
+from wms.matching.ads import JobAttributes, job_ad, job_value
 from wms.queue_index.growable_array import GrowableArray
 
 Mask = NDArray[np.bool_]
@@ -35,7 +35,7 @@ class AttributeValues:
         self._by_answer: dict[Hashable, int] = {}
         self._numbers = GrowableArray(np.int64)
 
-    def since(self, parts: Sequence[Words], start: int) -> tuple[NDArray[np.int64], int]:
+    def since(self, parts: Sequence[JobAttributes], start: int) -> tuple[NDArray[np.int64], int]:
         """Return the attribute's value, as a number, for each kind of job in `parts` from number `start` on.
 
         Also return how many values there are.
@@ -62,7 +62,7 @@ class ValueCombinations:
         self.ads: list[Ad] = []
         self._numbers = GrowableArray(np.int32)
 
-    def follow(self, parts: Sequence[Words]) -> Ints:
+    def follow(self, parts: Sequence[JobAttributes]) -> Ints:
         """Number the kinds of job that are new in `parts`; return the number of every kind's combination of values."""
         start = self._numbers.length
         if start < len(parts):
@@ -79,7 +79,7 @@ class ValueCombinations:
             self._numbers.extend(np.array(known)[alike])
         return self._numbers.values
 
-    def _number(self, answers: tuple[int, ...], part: Words) -> int:
+    def _number(self, answers: tuple[int, ...], part: JobAttributes) -> int:
         number = self._by_answers.setdefault(answers, len(self.ads))
         if number == len(self.ads):
             self.ads.append(job_ad(part, self._names))
@@ -95,7 +95,7 @@ class ExpressionResults:
         self._is_rank = is_rank
         self._values: NDArray[Any] = np.empty(0, np.float64 if is_rank else np.bool_)
 
-    def of(self, parts: Sequence[Words], start: int, own: Ad) -> tuple[NDArray[Any], int]:
+    def of(self, parts: Sequence[JobAttributes], start: int, own: Ad) -> tuple[NDArray[Any], int]:
         """Return the results for `parts` (kinds of job) from number `start` on, and the number of evaluations made for it.
 
         `own` is the ad that the expression belongs to.

@@ -8,7 +8,7 @@ from wms.replay.plan import cpu_time_of, identity_of
 from wms.replay.swf import Trace, TraceJob
 from wms.replay.trace_file import read_lines, read_trace
 from wms.simulation import recording
-from wms.simulation.workload import Arrival, Workload, by_time
+from wms.simulation.workload import Workload, WorkloadJob, by_time
 from wms.site import MAX_PROCESSORS
 
 
@@ -27,9 +27,9 @@ def of_trace(trace: Trace) -> Workload:
     return Workload(by_time(_arrival(job, trace.partitions) for job in trace.jobs))
 
 
-def _arrival(job: TraceJob, names: dict[int, str]) -> Arrival:
+def _arrival(job: TraceJob, names: dict[int, str]) -> WorkloadJob:
     site = names.get(job.partition, f"partition{job.partition}") if job.partition >= 0 else ""
-    return Arrival(
+    return WorkloadJob(
         at=job.submit_time,
         requirements=_requirements(
             job.user, job.group, site, segment(cpu_time_of(job)), min(max(1, job.processors), MAX_PROCESSORS)

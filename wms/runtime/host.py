@@ -26,7 +26,7 @@ from wms import __version__
 from wms.auth.issuer_keys import IssuerKeys
 from wms.auth.orders import OrderKeys
 from wms.auth.revocations import Revocations
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.auth.token import Verifier
 from wms.bus.consumer import ONE_LANE, Consumer, ConsumerSettings, Handler, OnRefused
 from wms.bus.delivery import Decoded, Preparation
@@ -115,7 +115,7 @@ class Host:
         )
         self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
         self.membership = Membership(self.instance_id)
-        self.notices = Notices(self.orders, clock.timestamp)
+        self.notices = ServiceSignatures(self.orders, clock.timestamp)
         self.relay = Relay(db, kafka, self.orders, self.notices)
         self.slices = TimeSlices()
         self._consumers: list[Consumer[Any]] = []

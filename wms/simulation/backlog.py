@@ -16,7 +16,7 @@ from wms.provisioning.demand import (
 from wms.site import ComputingElement
 
 
-class Queue:
+class SimulatedQueue:
     """A task queue of the simulation: its requirements, the computing elements that fit them, and how many jobs wait in it."""
 
     __slots__ = ("cpu_segment", "jobs", "kind", "memory_mb", "number", "processors", "requirements", "vo")
@@ -48,14 +48,14 @@ class WaitingWork:
             each.requirements: each for each in found.unservable
         }
         self.queues = [
-            Queue(number, each, kinds.get(own(each)) or WorkKind(own(each), 0, 1, ()))
+            SimulatedQueue(number, each, kinds.get(own(each)) or WorkKind(own(each), 0, 1, ()))
             for number, each in enumerate(asked, 1)
         ]
         self.by_requirements = {queue.requirements: queue for queue in self.queues}
         self._waiting: dict[Requirements, int] = {}
         self._kinds = kinds
 
-    def add(self, queue: Queue, jobs: int) -> None:
+    def add(self, queue: SimulatedQueue, jobs: int) -> None:
         """Add `jobs` waiting jobs to a queue; a negative number removes them."""
         queue.jobs += jobs
         kind = queue.kind.requirements
@@ -74,7 +74,7 @@ class WaitingWork:
         """Return the kinds of waiting work that fit some computing element, each with its number of waiting jobs."""
         return [(self._kinds[kind], jobs) for kind, jobs in self._waiting.items()]
 
-    def stuck(self) -> list[tuple[Queue, tuple[str, ...]]]:
+    def stuck(self) -> list[tuple[SimulatedQueue, tuple[str, ...]]]:
         """Return the queues with waiting jobs that fit no computing element, each with the reasons why not."""
         return [
             (queue, self.unservable[queue.kind.requirements].reasons)

@@ -46,7 +46,7 @@ METRICS: dict[str, Callable[[Figures], float]] = {
 """The compared figures by name, each with the function that reads it from the figures of a simulation. Waits and makespan are in seconds."""
 
 
-class Value(Struct, frozen=True, kw_only=True):
+class ComparedFigure(Struct, frozen=True, kw_only=True):
     """One figure of a scenario: its mean over the seeds, and whether it differs from the first scenario's by more than chance."""
 
     mean: float
@@ -59,7 +59,7 @@ class ScenarioResult(Struct, frozen=True, kw_only=True):
     """The compared figures of one scenario, and all figures of its simulation with the first seed."""
 
     name: str
-    values: dict[str, Value]
+    values: dict[str, ComparedFigure]
     first: Figures
 
 
@@ -93,13 +93,13 @@ def _play(
     return figures(Simulation(workload, seeded).run(lambda jobs: tell(before + jobs)), seeded)
 
 
-def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, Value]:
+def _values(found: Sequence[Figures], first: Sequence[Figures]) -> dict[str, ComparedFigure]:
     values = {}
     for name, of in METRICS.items():
         mine = [of(each) for each in found]
         verdict = "" if found is first else judge([of(each) for each in first], mine)
         spread = stdev(mine) if len(mine) > 1 else None
-        values[name] = Value(mean=fmean(mine), spread=spread, verdict=verdict)
+        values[name] = ComparedFigure(mean=fmean(mine), spread=spread, verdict=verdict)
     return values
 
 

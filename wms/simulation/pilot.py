@@ -4,7 +4,7 @@ from msgspec.structs import replace
 
 from wms.matching.clauses import beside_others
 from wms.provisioning.supply import PilotSupply
-from wms.simulation.backlog import Queue
+from wms.simulation.backlog import SimulatedQueue
 from wms.simulation.scenario import SimulatedElement
 from wms.site import Resource
 
@@ -14,7 +14,7 @@ class SimulatedPilot:
 
     __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
 
-    def __init__(self, squad: "Squad", ends_at: float) -> None:
+    def __init__(self, squad: "SimulatedPilots", ends_at: float) -> None:
         self.squad = squad
         self.cores = squad.place.element.cores_per_pilot
         """How many of the pilot's cores are free now."""
@@ -26,7 +26,7 @@ class SimulatedPilot:
         self.idle_since = 0.0
 
 
-class Squad:
+class SimulatedPilots:
     """The pilots of one VO at one computing element: how many are ordered and how many run, and which of them ask for a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")
@@ -40,7 +40,7 @@ class Squad:
         self.running = 0
         self.asking: dict[SimulatedPilot, None] = {}
         """The pilots that have free cores and wait for a job, in the order in which they began to wait."""
-        self.waiting: dict[Queue, None] = {}
+        self.waiting: dict[SimulatedQueue, None] = {}
         """The task queues with waiting jobs that these pilots may run."""
         self._resources: dict[tuple[int, int], Resource] = {}
 
@@ -55,13 +55,13 @@ class Squad:
         left = pilot.ends_at - now
         return resource if left >= resource.cpu_time else replace(resource, cpu_time=max(0, int(left)))
 
-    def fitting(self, pilot: SimulatedPilot, now: float) -> list[Queue]:
+    def fitting(self, pilot: SimulatedPilot, now: float) -> list[SimulatedQueue]:
         """Return the task queues whose jobs fit the time, cores and memory that the pilot has left at `now`.
 
         Of these queues, only those of the highest CPU segment (class of CPU time) are returned.
         """
         seconds = pilot.ends_at - now
-        found: list[Queue] = []
+        found: list[SimulatedQueue] = []
         highest = 0
         for queue in self.waiting:
             segment = queue.cpu_segment

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from wms.matching.grouping import Requirements
 from wms.simulation.scenario import SimulatedElement
-from wms.simulation.workload import Arrival
+from wms.simulation.workload import WorkloadJob
 
 NEVER = -1.0
 
@@ -44,7 +44,7 @@ class Stuck(NamedTuple):
 class SimulationRecord:
     """What happened in a simulation. Jobs and computing elements are given by their index. The time of an event that never happened is `NEVER`."""
 
-    def __init__(self, arrivals: Sequence[Arrival], places: Sequence[SimulatedElement]) -> None:
+    def __init__(self, arrivals: Sequence[WorkloadJob], places: Sequence[SimulatedElement]) -> None:
         self.places = places
         self.arrivals = arrivals
         self.asked: list[Requirements] = []

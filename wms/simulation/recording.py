@@ -6,7 +6,7 @@ import msgspec
 
 from wms.errors import Rejected
 from wms.matching.grouping import Requirements
-from wms.simulation.workload import Arrival, Workload, by_time
+from wms.simulation.workload import Workload, WorkloadJob, by_time
 from wms.site import ComputingElement
 
 LINE_LIMIT = 1_000_000
@@ -76,8 +76,8 @@ def _bad(number: int, what: str) -> Rejected:
     return Rejected("BAD_RECORDING", f"line {number}: {what}", "`wms record FILE` writes recordings")
 
 
-def _arrival(job: RecordedJob, same: dict[Requirements, Requirements]) -> Arrival:
-    return Arrival(
+def _arrival(job: RecordedJob, same: dict[Requirements, Requirements]) -> WorkloadJob:
+    return WorkloadJob(
         at=job.at,
         requirements=same.setdefault(job.requirements, job.requirements),
         run_seconds=job.run_seconds,

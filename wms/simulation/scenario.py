@@ -10,7 +10,7 @@ from wms.matching.draw_law import Law
 from wms.matching.grouping import Requirements
 from wms.matching.limits import LimitRule
 from wms.matching.shares import GroupShare, VoGroup
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.simulation.workload import CE, DAY_SECONDS, Workload, element_of, elements_for
 from wms.site import ComputingElement
 
@@ -67,9 +67,9 @@ class PilotRules(_Section, frozen=True, kw_only=True):
     """How many pilots there may be at a time at all sites together; 0 for as many as the sites allow."""
 
     @property
-    def caps(self) -> Caps:
+    def caps(self) -> PilotCaps:
         """The bounds on pilots, in the form that the planner of pilots takes."""
-        return Caps(orders=1_000_000, pilots=self.most)
+        return PilotCaps(orders=1_000_000, pilots=self.most)
 
 
 class Scenario(_Section, frozen=True, kw_only=True):

@@ -21,9 +21,9 @@ from wms.provisioning.plan import PlannedPilots, orders
 from wms.provisioning.supply import PilotSupply
 from wms.queue_index.index import Pick, QueueIndex
 from wms.simulation.agenda import Agenda
-from wms.simulation.backlog import Queue, WaitingWork
+from wms.simulation.backlog import SimulatedQueue, WaitingWork
 from wms.simulation.limiting import Limiting
-from wms.simulation.pilot import SimulatedPilot, Squad
+from wms.simulation.pilot import SimulatedPilot, SimulatedPilots
 from wms.simulation.record import NEVER, SimulationRecord, Stuck
 from wms.simulation.scenario import Scenario, places
 from wms.simulation.workload import Workload
@@ -36,7 +36,7 @@ class Run(NamedTuple):
     """One attempt of a job (given by its index) on a simulated pilot. `lost` says whether the site will lose the attempt."""
 
     job: int
-    queue: Queue
+    queue: SimulatedQueue
     pilot: SimulatedPilot
     started: float
     lost: bool
@@ -45,7 +45,7 @@ class Run(NamedTuple):
 class Watcher(Protocol):
     """An observer of a simulation's decisions. Tests implement it."""
 
-    def queued(self, job: int, queue: Queue) -> None:
+    def queued(self, job: int, queue: SimulatedQueue) -> None:
         """Called when a job, given by its index, begins to wait in a task queue."""
 
     def matched(self, job: int, resource: Resource, now: float) -> None:
@@ -68,8 +68,8 @@ class Simulation:
         for queue in self._backlog.queues:
             self._index.add_queue(TaskQueueId(queue.number), queue.requirements)
         self._limiting = Limiting(scenario.limits, self._index)
-        self._squads: dict[tuple[int, str], Squad] = {}
-        self._manned: dict[Squad, None] = {}
+        self._squads: dict[tuple[int, str], SimulatedPilots] = {}
+        self._manned: dict[SimulatedPilots, None] = {}
         """The groups of pilots (one for each VO and computing element) that have any pilot, ordered or running."""
         self._taken = [0] * len(self._places)
         """How many pilots there are at each computing element, ordered or running, of all VOs together."""
@@ -119,7 +119,7 @@ class Simulation:
         self.record.asked.append(queue.requirements)
         self._enqueue(job, queue)
 
-    def _enqueue(self, job: int, queue: Queue) -> None:
+    def _enqueue(self, job: int, queue: SimulatedQueue) -> None:
         self._index.add(TaskQueueId(queue.number), self._arrivals[job].user_priority, (JobId(job + 1),))
         self._backlog.add(queue, 1)
         if queue.jobs == 1:
@@ -131,13 +131,13 @@ class Simulation:
         if queue.jobs and queue.kind.elements:
             self._plan_soon()
 
-    def _dequeue(self, queue: Queue) -> None:
+    def _dequeue(self, queue: SimulatedQueue) -> None:
         self._backlog.add(queue, -1)
         if not queue.jobs:
             for number in queue.kind.elements:
                 del self._squads[number, queue.vo].waiting[queue]
 
-    def _wake(self, queue: Queue) -> None:
+    def _wake(self, queue: SimulatedQueue) -> None:
         """Let the waiting pilots that may run jobs of the queue ask again, until one gets a job.
 
         The groups of pilots, one for each computing element, ask in random order.
@@ -148,7 +148,7 @@ class Simulation:
             if self._ask_all(squads.pop(at)):
                 return
 
-    def _ask_all(self, squad: Squad) -> bool:
+    def _ask_all(self, squad: SimulatedPilots) -> bool:
         """Let the waiting pilots of a group ask again, until one gets a job; return whether one did. Of pilots with equal resources only one asks."""
         refused: set[Resource] = set()
         for pilot in list(squad.asking):
@@ -225,13 +225,13 @@ class Simulation:
             self.record.done[run.job] = not run.lost
         self._go_on(pilot)
 
-    def _count_in(self, queue: Queue, squad: Squad) -> None:
+    def _count_in(self, queue: SimulatedQueue, squad: SimulatedPilots) -> None:
         element = squad.place.element
         opens = self._limiting.matched(queue.requirements, element, self._agenda.now)
         if opens < inf:
             self._agenda.after(opens, self._refill, (queue, squad))
 
-    def _refill(self, spent: tuple[Queue, Squad]) -> None:
+    def _refill(self, spent: tuple[SimulatedQueue, SimulatedPilots]) -> None:
         """Open the rate limits that allow a start again by now, and let the site's pilots ask. `spent` is the queue and pilots of the last start."""
         queue, squad = spent
         if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
@@ -332,7 +332,7 @@ class Simulation:
         rest = [PilotSupply(site="", ce="", vo=vo, running=count) for vo, count in elsewhere.items() if count]
         return [squad.pilots() for squad in here] + rest
 
-    def _man(self, squad: Squad, pilots: int) -> None:
+    def _man(self, squad: SimulatedPilots, pilots: int) -> None:
         """Add `pilots` to the counts of a group's pilots; a negative number removes some."""
         number = squad.number
         self._taken[number] += pilots
@@ -346,13 +346,13 @@ class Simulation:
         else:
             self._manned.pop(squad, None)
 
-    def _squad(self, number: int, vo: str) -> Squad:
+    def _squad(self, number: int, vo: str) -> SimulatedPilots:
         squad = self._squads.get((number, vo))
         if squad is None:
-            squad = self._squads[number, vo] = Squad(number, self._places[number], vo)
+            squad = self._squads[number, vo] = SimulatedPilots(number, self._places[number], vo)
         return squad
 
-    def _come(self, squad: Squad) -> None:
+    def _come(self, squad: SimulatedPilots) -> None:
         """Start one ordered pilot of the group, and let it ask for jobs. Called when the pilot's latency is over."""
         squad.coming -= 1
         squad.running += 1

@@ -13,7 +13,7 @@ CE = "ce"
 DAY_SECONDS = 86_400.0
 
 
-class Arrival(Struct, frozen=True, kw_only=True, gc=False):
+class WorkloadJob(Struct, frozen=True, kw_only=True, gc=False):
     """One job of a workload: when it arrives, what it requires, and how long it runs."""
 
     at: float
@@ -29,7 +29,7 @@ class Arrival(Struct, frozen=True, kw_only=True, gc=False):
 class Workload(Struct, frozen=True):
     """The jobs of a workload in the order of their arrivals, and its computing elements if these were recorded."""
 
-    arrivals: tuple[Arrival, ...]
+    arrivals: tuple[WorkloadJob, ...]
     elements: tuple[ComputingElement, ...] = ()
 
     @property
@@ -79,12 +79,12 @@ def element_of(site: str, slots: int, cores: int, vos: Iterable[str] = ()) -> Co
     )
 
 
-def by_time(arrivals: Iterable[Arrival]) -> tuple[Arrival, ...]:
+def by_time(arrivals: Iterable[WorkloadJob]) -> tuple[WorkloadJob, ...]:
     """Return the jobs in the order of their arrivals, with times in seconds since the first arrival."""
     ordered = sorted(arrivals, key=lambda job: job.at)
     first = ordered[0].at if ordered else 0.0
     return tuple(
-        Arrival(
+        WorkloadJob(
             at=job.at - first,
             requirements=job.requirements,
             run_seconds=job.run_seconds,

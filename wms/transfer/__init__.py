@@ -1,17 +1,17 @@
 """Transfer of jobs' files: a store of sandboxes, archives that are safe to unpack, and files that jobs name by URL."""
 
 from wms.transfer.archive import MAX_ARCHIVE, ArchiveLimits, pack, unpack
-from wms.transfer.patterns import Selection, UnmatchedFiles, left_behind, select
+from wms.transfer.patterns import SelectedFiles, UnmatchedFiles, left_behind, select
 from wms.transfer.sandbox import download, keep, upload
-from wms.transfer.store import Collected, Objects, SandboxStore, TornSandbox, digest_of, open_store
+from wms.transfer.store import DeletedObjects, Objects, SandboxStore, TornSandbox, digest_of, open_store
 
 __all__ = [
     "MAX_ARCHIVE",
     "ArchiveLimits",
-    "Collected",
+    "DeletedObjects",
     "Objects",
     "SandboxStore",
-    "Selection",
+    "SelectedFiles",
     "TornSandbox",
     "UnmatchedFiles",
     "digest_of",

@@ -9,7 +9,7 @@ from wms.backoff import delays
 from wms.errors import Rejected, Unavailable
 from wms.transfer.fetching import Transferred
 from wms.transfer.file_url import FileUrl, redacted
-from wms.transfer.mover import Sending
+from wms.transfer.mover import OutgoingFile
 from wms.transfer.movers import Movers
 from wms.transfer.transfer_limits import Meter, TransferLimits
 
@@ -31,14 +31,14 @@ class Deliverer:
         self._rng = rng
         self._on_bytes = on_bytes
 
-    async def deliver(self, name: str, sending: Sending, targets: tuple[str, ...]) -> list[Transferred]:
+    async def deliver(self, name: str, sending: OutgoingFile, targets: tuple[str, ...]) -> list[Transferred]:
         """Put an output file to each target URL in turn, with retries; return one result for each. `name` names the file in errors.
 
         Raise Rejected, with a code, at the first target that cannot take the file.
         """
         return [await self._deliver(name, sending, target) for target in targets]
 
-    async def _deliver(self, name: str, sending: Sending, target: str) -> Transferred:
+    async def _deliver(self, name: str, sending: OutgoingFile, target: str) -> Transferred:
         last: Unavailable | None = None
         pauses = delays(self._limits.pause_seconds, _LONGEST_PAUSE, 2.0, self._rng.random)
         try:
@@ -56,7 +56,7 @@ class Deliverer:
             )
         raise Rejected("NOT_DELIVERED", f"{name}: {last.message if last else 'not tried'}")
 
-    async def _put(self, name: str, sending: Sending, target: str) -> Transferred:
+    async def _put(self, name: str, sending: OutgoingFile, target: str) -> Transferred:
         url = FileUrl.parse(target)
         meter = Meter(self._limits, self._limits.file_bytes, self._on_bytes)
         meter.check_size(sending.size)

@@ -19,7 +19,7 @@ from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.object_copy import checked_size, copied
-from wms.transfer.store import MAX_OBJECT, Collected, TornSandbox, checked_digest, digest_of
+from wms.transfer.store import MAX_OBJECT, DeletedObjects, TornSandbox, checked_digest, digest_of
 
 _REST = re.compile(r"[0-9a-f]{62}")
 _FAN = re.compile(r"[0-9a-f]{2}")
@@ -75,7 +75,7 @@ class DirectoryStore:
     async def download_url(self, sha256: str, seconds: float) -> None:
         """Return None: nobody but the processes of this machine reads the directory."""
 
-    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
+    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> DeletedObjects:
         """Delete objects whose name is not in `referenced` and that were not stored or renewed for `older_than_seconds`.
 
         The age must be well above the time between storing an object and committing its reference. Nothing else protects new objects. Files
@@ -181,7 +181,7 @@ class DirectoryStore:
             if os.path.samestat(path.stat(), os.fstat(source.fileno())):
                 path.replace(self._corrupt / f"{sha256}-{secrets.token_hex(4)}")
 
-    def _collect(self, referenced: set[str], older_than_seconds: float) -> Collected:
+    def _collect(self, referenced: set[str], older_than_seconds: float) -> DeletedObjects:
         # Judged by the file system's own clock, which dated the files, and not by this machine's.
         with self._writing() as (_, probe):
             oldest = probe.stat().st_mtime - older_than_seconds
@@ -192,7 +192,7 @@ class DirectoryStore:
                 objects, size = objects + (gone is not None), size + (gone or 0)
         aside = [*self._aside.iterdir(), *self._corrupt.iterdir()]
         leftovers = sum(self._deleted(path, oldest) is not None for path in aside)
-        return Collected(objects=objects, bytes=size, leftovers=leftovers)
+        return DeletedObjects(objects=objects, bytes=size, leftovers=leftovers)
 
     def _objects(self) -> Iterator[tuple[str, Path]]:
         for fan in self._root.iterdir():

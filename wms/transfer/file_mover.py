@@ -12,7 +12,7 @@ from typing import BinaryIO
 from wms.errors import Rejected, Unavailable
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl
-from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE, Sending
+from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE, OutgoingFile
 from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 
@@ -46,7 +46,7 @@ class FileMover:
             with part.open(url, 0) as target:
                 await _copy(url, source, lambda data: part.append(target, data), meter)
 
-    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+    async def put(self, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
         """Copy a file into the target's directory under a temporary name, and rename it at the end.
 
         Raise Rejected if the target is not allowed, Unavailable if another try may succeed.
@@ -62,7 +62,7 @@ class FileMover:
         finally:
             temporary.unlink(missing_ok=True)
 
-    async def _write(self, sending: Sending, url: FileUrl, temporary: Path, meter: Meter) -> None:
+    async def _write(self, sending: OutgoingFile, url: FileUrl, temporary: Path, meter: Meter) -> None:
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW
         with _told(url):
             file = os.fdopen(os.open(temporary, flags, 0o644), "wb", 0)

@@ -19,7 +19,7 @@ FULL = "STORAGE_FULL"
 """The error code for a storage without space for the file."""
 
 
-class Sending(msgspec.Struct, frozen=True):
+class OutgoingFile(msgspec.Struct, frozen=True):
     """An output file that is being put to a target."""
 
     source: Path
@@ -51,5 +51,5 @@ class Mover(Protocol):
         On return `part` has the whole file.
         """
 
-    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+    async def put(self, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
         """Put a file to the URL, completely or not at all. It gets its final name at the end, and replaces a file with that name."""

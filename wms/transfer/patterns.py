@@ -18,7 +18,7 @@ _WALK_LIMIT = 200_000
 """The largest number of files that are examined below one directory."""
 
 
-class Selection(msgspec.Struct, frozen=True, kw_only=True):
+class SelectedFiles(msgspec.Struct, frozen=True, kw_only=True):
     """What a job's output patterns selected: the files, and the patterns and files that failed."""
 
     files: dict[str, Path]
@@ -31,7 +31,7 @@ class Selection(msgspec.Struct, frozen=True, kw_only=True):
     """How many bytes the selected files have together."""
 
 
-def select(root: Path, patterns: tuple[str, ...]) -> Selection:
+def select(root: Path, patterns: tuple[str, ...]) -> SelectedFiles:
     """Select the files below `root` that match output patterns: names, `*`, `?`, `[...]`, `**` for any directories.
 
     A directory that matches selects everything in it. As in a shell, a wildcard does not match a leading dot. Links are
@@ -41,7 +41,7 @@ def select(root: Path, patterns: tuple[str, ...]) -> Selection:
     """
     base = Path(os.path.realpath(root))
     choice = _Choice(base)
-    return Selection(
+    return SelectedFiles(
         unmatched=tuple(pattern for pattern in patterns if not choice.take(pattern)),
         files=choice.files,
         refused=tuple(choice.refused),

@@ -15,7 +15,7 @@ from obstore.store import S3Store
 from wms.errors import Rejected, Unavailable
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl, redacted
-from wms.transfer.mover import NO_ACCESS, NO_FILE, Sending
+from wms.transfer.mover import NO_ACCESS, NO_FILE, OutgoingFile
 from wms.transfer.part_file import PartFile
 from wms.transfer.s3_bucket import opened_bucket
 from wms.transfer.s3_settings import S3Settings
@@ -50,7 +50,7 @@ class S3Mover:
                         meter.moved(len(data))
                         await asyncio.to_thread(part.append, file, memoryview(data))
 
-    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+    async def put(self, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
         """Put a file as an object, in one request, or in parts that become visible together."""
         # Completing an upload is the last thing that a put does, and nothing can be asked between: so the lease is looked
         # at before, and who loses it cancels the put.

@@ -23,7 +23,7 @@ from wms.jobdesc.description import SandboxRef
 from wms.transfer.object_copy import copied
 from wms.transfer.s3_bucket import opened_bucket
 from wms.transfer.s3_settings import S3Settings
-from wms.transfer.store import MAX_OBJECT, Collected, TornSandbox, checked_digest
+from wms.transfer.store import MAX_OBJECT, DeletedObjects, TornSandbox, checked_digest
 
 TRIES = 3
 SECONDS = 300.0
@@ -88,7 +88,7 @@ class S3SandboxStore:
                 self._bucket, "GET", self._key(sha256), timedelta(seconds=seconds)
             )
 
-    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
+    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> DeletedObjects:
         """Delete old objects to which nothing refers. See `SandboxStore.delete_unreferenced`."""
         return await asyncio.to_thread(self._collect, referenced, older_than_seconds)
 
@@ -133,7 +133,7 @@ class S3SandboxStore:
                 aside = f"{self._prefix}corrupt/{sha256}-{secrets.token_hex(4)}"
                 obstore.rename(self._bucket, key, aside)
 
-    def _collect(self, referenced: set[str], older_than_seconds: float) -> Collected:
+    def _collect(self, referenced: set[str], older_than_seconds: float) -> DeletedObjects:
         objects = size = leftovers = 0
         with _translated():
             oldest = self._now() - timedelta(seconds=older_than_seconds)
@@ -146,7 +146,7 @@ class S3SandboxStore:
                         objects += name is not None
                         size += each["size"] if name else 0
                         leftovers += name is None
-        return Collected(objects=objects, bytes=size, leftovers=leftovers)
+        return DeletedObjects(objects=objects, bytes=size, leftovers=leftovers)
 
     def _now(self) -> datetime:
         """Return the server's time, by which it dates objects."""

@@ -9,7 +9,7 @@ from wms.errors import Rejected
 from wms.jobdesc.staged_file import OutputFile
 from wms.transfer.delivering import Deliverer
 from wms.transfer.fetching import Transferred
-from wms.transfer.mover import Sending
+from wms.transfer.mover import OutgoingFile
 from wms.transfer.stage_in import TransferProgress, TransferSite, within
 from wms.transfer.transfer_limits import TOO_LARGE
 
@@ -64,7 +64,7 @@ class StageOut:
     ) -> list[Transferred]:
         try:
             source = _there(files, wanted.name)
-            sending = Sending(source, sizes[wanted.name], self._mark, self._may_commit)
+            sending = OutgoingFile(source, sizes[wanted.name], self._mark, self._may_commit)
             done = await self._deliverer.deliver(wanted.name, sending, wanted.targets)
         except Rejected as error:
             if not wanted.optional or not self._may_commit():

@@ -24,7 +24,7 @@ CHUNK = 1024 * 1024
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
-class Collected(msgspec.Struct, frozen=True, kw_only=True):
+class DeletedObjects(msgspec.Struct, frozen=True, kw_only=True):
     """What `delete_unreferenced` deleted from the store."""
 
     objects: int = 0
@@ -93,7 +93,7 @@ class SandboxStore(Objects, Protocol):
         Whoever fetches it verifies its bytes.
         """
 
-    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> Collected:
+    async def delete_unreferenced(self, referenced: set[str], older_than_seconds: float) -> DeletedObjects:
         """Delete objects whose name is not in `referenced` and that were not stored or renewed for `older_than_seconds`.
 
         The age must be well above the time between storing an object and committing its reference. Nothing else protects new objects. Files

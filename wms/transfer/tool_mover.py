@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from wms.errors import Rejected, Unavailable, shown
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl, redacted
-from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE, Sending
+from wms.transfer.mover import FULL, NO_ACCESS, NO_FILE, OutgoingFile
 from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 
@@ -56,7 +56,7 @@ class ToolMover:
             raise
         part.adopt(url)
 
-    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+    async def put(self, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
         """Put the file by the tool under a temporary name, and rename it at the end.
 
         Raise Rejected if the storage refuses, Unavailable if another try may succeed.

@@ -14,7 +14,7 @@ import aiohttp
 from wms.errors import Rejected, Unavailable
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.file_url import FileUrl
-from wms.transfer.mover import NO_ACCESS, Sending
+from wms.transfer.mover import NO_ACCESS, OutgoingFile
 from wms.transfer.part_file import PartFile
 from wms.transfer.transfer_limits import Meter
 from wms.transfer.web_exchange import WebExchange, check_status, exchange, plain
@@ -56,7 +56,7 @@ class WebMover:
             check_status(answer.status, url)
             await _receive(answer, url, part, meter, _offset(answer, offset))
 
-    async def put(self, sending: Sending, url: FileUrl, meter: Meter) -> None:
+    async def put(self, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
         """Put a file under a temporary name and rename it. If the server cannot rename, put it in one request.
 
         Raise Rejected if the server refuses, Unavailable if another try may succeed.
@@ -66,7 +66,9 @@ class WebMover:
                 sending.commit()
                 await _send(web, sending, url, meter)
 
-    async def _put_and_move(self, web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> bool:
+    async def _put_and_move(
+        self, web: WebExchange, sending: OutgoingFile, url: FileUrl, meter: Meter
+    ) -> bool:
         """Put the file under a temporary name and rename it. Return False if the server cannot rename."""
         temporary = url.beside(sending.mark)
         is_moved = False
@@ -85,7 +87,7 @@ class WebMover:
         return exchange(url, self._rules, self._identity, self._token_hosts)
 
 
-async def _send(web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> None:
+async def _send(web: WebExchange, sending: OutgoingFile, url: FileUrl, meter: Meter) -> None:
     """Put the file in one request. If the server reports missing parent collections, make them and put it again."""
     status = await _put(web, sending, url, meter)
     if status in (HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND) and not url.is_signed:
@@ -94,14 +96,14 @@ async def _send(web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) 
     check_status(status, url)
 
 
-async def _put(web: WebExchange, sending: Sending, url: FileUrl, meter: Meter) -> int:
+async def _put(web: WebExchange, sending: OutgoingFile, url: FileUrl, meter: Meter) -> int:
     headers = {"Content-Length": str(sending.size), "Content-Type": "application/octet-stream"}
     async with meter.watching():
         answer = await web.ask("PUT", url, headers, lambda: _pieces(sending, meter))
     return answer.status
 
 
-async def _pieces(sending: Sending, meter: Meter) -> AsyncIterator[bytes]:
+async def _pieces(sending: OutgoingFile, meter: Meter) -> AsyncIterator[bytes]:
     meter.begin()
     with sending.source.open("rb") as file:
         while data := await asyncio.to_thread(file.read, _CHUNK):

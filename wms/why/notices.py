@@ -22,7 +22,7 @@ FEW = 3
 """The least number of lost pilots for which an element is avoided."""
 
 
-class Since(NamedTuple):
+class SinceLastAd(NamedTuple):
     """The jobs matched to an element and the pilots sent to it since its last ad.
 
     `allowed` is the limit that the ad sets on each of the two numbers until the next ad; None: no limit.
@@ -36,7 +36,7 @@ class Since(NamedTuple):
 
 
 def notices(
-    element: ComputingElement, since: Since, health: ElementHealth, losses: PilotLosses, *, fresh: bool
+    element: ComputingElement, since: SinceLastAd, health: ElementHealth, losses: PilotLosses, *, fresh: bool
 ) -> Iterator[Notice]:
     """Yield the notices of an element: on its ad's limits, on its health and on lost pilots.
 

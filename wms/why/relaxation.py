@@ -25,7 +25,7 @@ _CANDIDATES = 4
 Segments = tuple[int, ...]
 
 
-class Opening(NamedTuple):
+class RelaxedFit(NamedTuple):
     """Relaxed requirements, the names of the relaxed clauses, and the computing elements that the job would then fit."""
 
     clauses: tuple[str, ...]
@@ -40,7 +40,7 @@ class Opening(NamedTuple):
 
 def openings(
     requirements: Requirements, found: Iterable[Verdict], segments: Segments, most: int = MOST
-) -> list[Opening]:
+) -> list[RelaxedFit]:
     """Return the smallest changes of requirements with which a job fits further elements; at most `most`, those with most slots first.
 
     `found` are the verdicts of all elements on the job; only elements with a valid ad count. `segments` are the CPU times, in
@@ -69,16 +69,16 @@ def _of_clauses(
     places: Sequence[ElementSupply],
     by_clauses: dict[tuple[str, ...], list[ElementSupply]],
     segments: Segments,
-) -> list[Opening]:
+) -> list[RelaxedFit]:
     # A change that opens an element where all of these fail also opens those where only some do.
     nearest = [place for other, each in by_clauses.items() if set(other) <= set(names) for place in each]
-    found: dict[tuple[int, ...], Opening] = {}
+    found: dict[tuple[int, ...], RelaxedFit] = {}
     for candidate in _candidates(requirements, names, places, segments):
         # Nothing else fails there: only the changed clauses need to be judged again.
         changed = JobDemand(candidate, since=requirements)
         opened = tuple(n for n, place in enumerate(nearest) if not changed.obstacles(place.element))
         if opened and opened not in found:
-            found[opened] = Opening(names, candidate, tuple(nearest[n] for n in opened))
+            found[opened] = RelaxedFit(names, candidate, tuple(nearest[n] for n in opened))
     return list(found.values())
 
 
@@ -134,7 +134,7 @@ def relaxed(
 Change = Callable[[Requirements, ComputingElement, Segments], Requirements | None]
 
 
-class Relax(NamedTuple):
+class ClauseRelaxation(NamedTuple):
     """The way in which one clause (rule of the fit) is relaxed: a function that changes the requirements for an element.
 
     `fields` are the element's fields that the function reads.
@@ -144,8 +144,8 @@ class Relax(NamedTuple):
     fields: tuple[str, ...] = ()
 
 
-def _without(field: str) -> Relax:
-    return Relax(lambda requirements, _, __: replace(requirements, **{field: ()}))
+def _without(field: str) -> ClauseRelaxation:
+    return ClauseRelaxation(lambda requirements, _, __: replace(requirements, **{field: ()}))
 
 
 def _setup(requirements: Requirements, element: ComputingElement, _: Segments) -> Requirements | None:
@@ -193,20 +193,20 @@ def _cpu_time(
     return replace(requirements, cpu_segment=max(allowed)) if allowed else None
 
 
-_RELAX: dict[str, Relax] = {
-    "setup": Relax(_setup, ("setup",)),
+_RELAX: dict[str, ClauseRelaxation] = {
+    "setup": ClauseRelaxation(_setup, ("setup",)),
     "pilot type": _without("pilot_types"),
     "site": _without("sites"),
-    "banned site": Relax(_unbanned, ("site",)),
+    "banned site": ClauseRelaxation(_unbanned, ("site",)),
     "grid CE": _without("grid_ces"),
     "platform": _without("platforms"),
-    "job type": Relax(_job_type, ("job_types",)),
-    "tags": Relax(_tags, ("tags", "cores_per_pilot")),
-    "required tags": Relax(_required_tags, ("required_tags",)),
-    "memory": Relax(_memory, ("memory_mb",)),
-    "disk": Relax(_disk, ("disk_mb",)),
-    OF_JOBS_AD: Relax(_conjuncts, ("site", "ce", "ad")),
-    "CPU time": Relax(_cpu_time, ("max_cpu_time",)),
+    "job type": ClauseRelaxation(_job_type, ("job_types",)),
+    "tags": ClauseRelaxation(_tags, ("tags", "cores_per_pilot")),
+    "required tags": ClauseRelaxation(_required_tags, ("required_tags",)),
+    "memory": ClauseRelaxation(_memory, ("memory_mb",)),
+    "disk": ClauseRelaxation(_disk, ("disk_mb",)),
+    OF_JOBS_AD: ClauseRelaxation(_conjuncts, ("site", "ce", "ad")),
+    "CPU time": ClauseRelaxation(_cpu_time, ("max_cpu_time",)),
     "submit pool": _without("submit_pools"),
     "grid middleware": _without("grid_middlewares"),
 }

@@ -17,7 +17,7 @@ from wms.ids import CeId
 from wms.matching.clauses import CLAUSES, CPU_TIME, OF_ADS, OF_NAMES, Clause
 from wms.matching.closures import Closures, Pair
 from wms.matching.grouping import Requirements
-from wms.provisioning.demand import WAYS, Way, of_pilots_to_be, pilot_at
+from wms.provisioning.demand import WAYS, SendingClause, of_pilots_to_be, pilot_at
 from wms.provisioning.known_elements import KnownElement, PilotCounts
 from wms.queue_index.clause_columns import column_of
 from wms.queue_index.growable_array import GrowableArray
@@ -64,7 +64,7 @@ class _Column:
 class _Group:
     """Clauses that read the same fields of an element. Elements that are equal in these fields are judged once."""
 
-    def __init__(self, clauses: Iterable[Way | Clause], same: Callable[[Any], Hashable]) -> None:
+    def __init__(self, clauses: Iterable[SendingClause | Clause], same: Callable[[Any], Hashable]) -> None:
         self._columns = [_Column(each.part, each.holds) for each in clauses]
         self._same = same
         self._masks: dict[Hashable, Mask] = {}

@@ -19,7 +19,7 @@ from services.job_agent.payload.usage_sampling import disk_bytes
 from wms.errors import Rejected
 from wms.ids import Epoch, JobId
 from wms.jobdesc.description import JobDescription
-from wms.transfer import Objects, Selection, UnmatchedFiles, download, left_behind, select
+from wms.transfer import Objects, SelectedFiles, UnmatchedFiles, download, left_behind, select
 
 WORK, SCRATCH, OUTGOING = "work", "tmp", "outgoing"
 STDOUT, STDERR = "stdout.txt", "stderr.txt"
@@ -34,7 +34,7 @@ class Harvest(msgspec.Struct, frozen=True, kw_only=True):
     take on disk.
     """
 
-    selection: Selection
+    selection: SelectedFiles
     left: UnmatchedFiles
     printed: dict[str, Path | bytes]
     stdout_tail: str
@@ -124,7 +124,7 @@ class Workdir:
 
         Raise Rejected for a pattern that leads out of `work`, OSError if the node's disk fails.
         """
-        selection = _without_printed(select(self.work, patterns) if patterns else Selection(files={}))
+        selection = _without_printed(select(self.work, patterns) if patterns else SelectedFiles(files={}))
         return Harvest(
             selection=selection,
             left=left_behind(self.work, selection.files, self._inputs),
@@ -232,7 +232,7 @@ def _run(*argv: str) -> None:
         )
 
 
-def _without_printed(selection: Selection) -> Selection:
+def _without_printed(selection: SelectedFiles) -> SelectedFiles:
     """Return the chosen files without those named like the captured stdout or stderr. Those are added to the refused files."""
     taken = [name for name in selection.files if name.split("/")[0] in (STDOUT, STDERR)]
     if not taken:

@@ -14,7 +14,7 @@ from wms.ids import JobId, PilotId
 from wms.job.job import Job, lost, never_offered
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.offer_size import OFFER_LIMIT
-from wms.lease import Lease, LeaseTerms, Steps
+from wms.lease import ClockStepDetector, Lease, LeaseDurations
 from wms.messages.site_inbox import Offer
 from wms.messages.wire import PAYLOAD_LIMIT, size
 
@@ -27,11 +27,11 @@ SET_ASIDE_SECONDS = 60.0
 class LeaseSweeper:
     """Takes back jobs whose offer or lease has expired. Several processes may run it. `monotonic` returns monotonic seconds."""
 
-    def __init__(self, db: Database, terms: LeaseTerms, monotonic: Callable[[], float]) -> None:
+    def __init__(self, db: Database, terms: LeaseDurations, monotonic: Callable[[], float]) -> None:
         self._db = db
         self._terms = terms
         self._monotonic = monotonic
-        self._steps = Steps()
+        self._steps = ClockStepDetector()
         self._set_aside: dict[JobId, float] = {}
         """Jobs that could not be taken back because of a fault, with the time of the next try in monotonic seconds."""
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from wms.matching.grouping import Requirements
 from wms.messages import replies
-from wms.why.relaxation import Opening, Segments, changes, openings
+from wms.why.relaxation import RelaxedFit, Segments, changes, openings
 from wms.why.verdict import Verdict
 
 SITES_SHOWN = 8
@@ -20,7 +20,7 @@ def relaxations(
     return tuple(relaxation(wanted, each) for each in openings(wanted, found, segments))
 
 
-def relaxation(before: Requirements, opening: Opening) -> replies.Relaxation:
+def relaxation(before: Requirements, opening: RelaxedFit) -> replies.Relaxation:
     """Return one change as a part of a reply. `before` are the present requirements, `opening` the changed ones with what they open."""
     sites = sorted({place.element.site for place in opening.places})
     return replies.Relaxation(

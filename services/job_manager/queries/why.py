@@ -21,7 +21,7 @@ from wms.db import (
 )
 from wms.db.database import Transaction
 from wms.db.queue_stats import QueueNow
-from wms.dispatch.forwarding import Forwarded, Ways
+from wms.dispatch.forwarding import Forwarded, ForwardingRules
 from wms.ids import CeId
 from wms.job.job import Job, StopOrder
 from wms.job.reasons import ADVICE
@@ -146,7 +146,7 @@ async def _explain_waiting(
         summary=text,
         advice=WAIT_ADVICE.get(code, ""),
         ahead=max(0, now.waiting - 1) if now else None,
-        elements=_elements(requirements, said, known, losses, Ways(await ce_endpoint.terms(tx))),
+        elements=_elements(requirements, said, known, losses, ForwardingRules(await ce_endpoint.terms(tx))),
         elements_total=len(said),
         elements_fitting=face.fitting,
         failing=failures(each for each in said if each.place.fresh),
@@ -203,7 +203,7 @@ def _forecast(found: Job, now: QueueNow | None) -> replies.Forecast | None:
 
 
 def _elements(
-    requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: Ways
+    requirements: Requirements, said: Sequence[Verdict], known: States, losses: Losses, ways: ForwardingRules
 ) -> tuple[replies.CeVerdict, ...]:
     """Return the verdicts on the elements with the fewest failing clauses, at most CES_LIMIT.
 
@@ -222,7 +222,7 @@ def _elements(
     )
 
 
-def _forwarded(requirements: Requirements, verdict: Verdict, ways: Ways) -> Forwarded | None:
+def _forwarded(requirements: Requirements, verdict: Verdict, ways: ForwardingRules) -> Forwarded | None:
     fits = requirements.requirements and verdict.fits
     return ways.forward(requirements, verdict.place.element) if fits else None
 

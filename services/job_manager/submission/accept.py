@@ -19,10 +19,10 @@ from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import submission
 from wms.db.database import Transaction
-from wms.db.submission import Taken
+from wms.db.submission import ExecutedCommand
 from wms.errors import Rejected
 from wms.ids import CommandId, Identity
-from wms.jobdesc.kind import Kind, Read
+from wms.jobdesc.kind import JobKind, PartlyRead
 from wms.jobdesc.predecessors import Predecessors, predecessors_of
 from wms.matching import canary
 from wms.matching.grouping import Requirements
@@ -154,7 +154,7 @@ class Submissions:
         jobs = yield from self._reader.read(submit)
         brokered_jobs.check(jobs)
         kinds = Counter(map(_KIND, jobs))
-        required: dict[Kind, Requirements] = {}
+        required: dict[JobKind, Requirements] = {}
         for n, kind in enumerate(kinds):
             if n % AT_A_GLANCE == 0 or kind.description.requirements:
                 yield
@@ -200,7 +200,7 @@ def _order(parts: parameter_lists.Parts, submit: Submit, prepared: PreparedSubmi
 
 
 def _kept(
-    parts: parameter_lists.Parts, submit: Submit, jobs: Sequence[Read]
+    parts: parameter_lists.Parts, submit: Submit, jobs: Sequence[PartlyRead]
 ) -> dict[int, tuple[parameter_lists.KeptPart, ...]]:
     places = [each.job for each in submit.lists]
     if len(set(places)) < len(places) or any(not 0 <= place < len(jobs) for place in places):
@@ -214,7 +214,7 @@ def _kept(
 
 
 def _known(
-    command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, Taken]
+    command_id: CommandId, orders: dict[CommandId, NewSubmission], before: dict[CommandId, ExecutedCommand]
 ) -> bytes | None:
     """Return the digest of the earlier submission with this command id; None if there is none.
 
@@ -243,12 +243,12 @@ def _digest(submit: Submit) -> bytes:
     return digest.digest()
 
 
-def _predecessors(kinds: Iterable[Kind]) -> dict[Kind, Predecessors]:
+def _predecessors(kinds: Iterable[JobKind]) -> dict[JobKind, Predecessors]:
     found = {kind: predecessors_of(kind.description) for kind in kinds}
     return {kind: each for kind, each in found.items() if each is not None}
 
 
-def _decoded(taken: Taken) -> Ranges:
+def _decoded(taken: ExecutedCommand) -> Ranges:
     return msgspec.json.decode(taken.answer, type=Ranges)
 
 

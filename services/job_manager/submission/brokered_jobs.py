@@ -17,7 +17,7 @@ from wms.job.job import Job, path
 from wms.job.reasons import Code, Reason
 from wms.job.state import Event, State
 from wms.jobdesc.description import is_brokered
-from wms.jobdesc.kind import Read
+from wms.jobdesc.kind import PartlyRead
 from wms.matching.binding import bound
 from wms.matching.grouping import Requirements, key
 
@@ -28,7 +28,7 @@ _EVERYBODY = Scope(reach="all")
 _SOURCE = "job_manager"
 
 
-def check(jobs: Iterable[Read]) -> None:
+def check(jobs: Iterable[PartlyRead]) -> None:
     """Raise Rejected if a submission has more jobs for the resource broker than BROKERED_LIMIT. `jobs` are its descriptions."""
     count = sum(each.kind.jobs for each in jobs if is_brokered(each.kind.description))
     if count > BROKERED_LIMIT:

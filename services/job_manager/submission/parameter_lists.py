@@ -11,7 +11,7 @@ from wms.auth.policy import allowed
 from wms.auth.principal import Principal
 from wms.db import submission, sweep
 from wms.db.database import Transaction
-from wms.db.submission import Taken
+from wms.db.submission import ExecutedCommand
 from wms.errors import Rejected
 from wms.ids import CommandId
 from wms.jobdesc.array import CHUNK
@@ -71,7 +71,7 @@ async def _keep(tx: Transaction, principal: Principal, message: AddChunks) -> No
     kept = await sweep.keep(tx, principal.owner, message.command_id, chunks, size)
     part = KeptPart(kept, count, {name: samples(values) for name, values in lists.items()}, size)
     answer = msgspec.json.encode(part).decode()
-    await submission.take(tx, principal.owner, [Taken(message.command_id, digest, answer)])
+    await submission.take(tx, principal.owner, [ExecutedCommand(message.command_id, digest, answer)])
 
 
 async def _check_room(tx: Transaction, owner: str, size: int) -> None:

@@ -9,7 +9,7 @@ from wms.jobdesc.array import is_array, without_lists
 from wms.jobdesc.conflicts import ARRAY_LIMIT
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
-from wms.jobdesc.kind import Kinds, Read
+from wms.jobdesc.kind import JobKinds, PartlyRead
 from wms.jobdesc.problem import InvalidDescription, Problem
 from wms.jobdesc.validation import validate
 from wms.messages.commands import Submit
@@ -25,14 +25,14 @@ class DescriptionReader:
     """Parses job descriptions. It keeps earlier ones in memory, so that descriptions that differ little from them are parsed fast."""
 
     def __init__(self) -> None:
-        self._kinds = Kinds()
+        self._kinds = JobKinds()
 
-    def read(self, submit: Submit) -> Generator[None, None, list[Read]]:
+    def read(self, submit: Submit) -> Generator[None, None, list[PartlyRead]]:
         """Parse all job descriptions of a submission, in steps, and return them in the form in which they are stored.
 
         Raise InvalidDescription with all problems of all descriptions, or Rejected for too many jobs.
         """
-        found: list[Read] = []
+        found: list[PartlyRead] = []
         problems: list[Problem] = []
         for n, job in enumerate(submit.jobs):
             raw = bytes(job)
@@ -55,11 +55,11 @@ class DescriptionReader:
             )
         return found
 
-    def _read_whole(self, raw: bytes) -> Read:
+    def _read_whole(self, raw: bytes) -> PartlyRead:
         description, raw = _checked(raw)
         kind = self._kinds.remember(description)
         stored = _encoder.encode(without_lists(description)) if is_array(description) else raw
-        return Read(kind, description.name, description.priority, stored.decode())
+        return PartlyRead(kind, description.name, description.priority, stored.decode())
 
 
 def _checked(raw: bytes) -> tuple[JobDescription, bytes]:

@@ -10,9 +10,9 @@ from services.job_manager import dependencies, job_orders
 from services.job_manager.submission import parameter_lists
 from wms.db import job, submission, sweep, task_queue
 from wms.db.database import Transaction
-from wms.db.submission import Taken
+from wms.db.submission import ExecutedCommand
 from wms.ids import CommandId, Identity, JobId, TaskQueueId, joined
-from wms.jobdesc.kind import Kind, Read
+from wms.jobdesc.kind import JobKind, PartlyRead
 from wms.jobdesc.predecessors import Predecessors
 from wms.matching.grouping import Requirements
 from wms.matching.requirements import key_of
@@ -32,12 +32,12 @@ class PreparedSubmission(msgspec.Struct, frozen=True):
     """
 
     digest: bytes
-    jobs: list[Read]
-    required: dict[Kind, Requirements]
+    jobs: list[PartlyRead]
+    required: dict[JobKind, Requirements]
     count: int
     """The number of jobs of all its descriptions together."""
     foreseen: tuple[replies.Foreseen, ...]
-    predecessors: dict[Kind, Predecessors] = {}
+    predecessors: dict[JobKind, Predecessors] = {}
     """By kind of description, the predecessors after which its jobs start. Kinds without predecessors are left out."""
 
 
@@ -82,8 +82,8 @@ async def store(
 async def _store_alone(
     tx: Transaction,
     identity: Identity,
-    jobs: Iterable[tuple[Read, JobId]],
-    tq_ids: Mapping[Kind, TaskQueueId],
+    jobs: Iterable[tuple[PartlyRead, JobId]],
+    tq_ids: Mapping[JobKind, TaskQueueId],
 ) -> None:
     given = {
         kind: (tq_id, kind.description.max_attempts, kind.description.job_group)
@@ -130,7 +130,10 @@ def _parts(order: NewSubmission) -> Iterable[tuple[parameter_lists.KeptPart, ...
 
 
 def _swept(
-    read: Read, first: JobId, kept: tuple[parameter_lists.KeptPart, ...], tq_ids: Mapping[Kind, TaskQueueId]
+    read: PartlyRead,
+    first: JobId,
+    kept: tuple[parameter_lists.KeptPart, ...],
+    tq_ids: Mapping[JobKind, TaskQueueId],
 ) -> sweep.NewSweep:
     kind = read.kind
     return sweep.NewSweep(
@@ -155,7 +158,7 @@ async def _remember(
         tx,
         owner,
         [
-            Taken(
+            ExecutedCommand(
                 order.command.command_id,
                 order.prepared.digest,
                 _encoder.encode(answers[order.command.command_id]).decode(),

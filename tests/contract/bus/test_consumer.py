@@ -13,7 +13,7 @@ from wms.bus.membership import Membership
 from wms.db import dead_letter, offset
 from wms.db.database import Transaction
 from wms.db.dead_letter import UNVERIFIED_BYTES, LetterPage
-from wms.db.offset import Feed, PartitionLost
+from wms.db.offset import ConsumedTopic, PartitionLost
 from wms.errors import Rejected
 from wms.ids import InstanceId
 from wms.messages.wire import PAYLOAD_LIMIT, encode
@@ -152,7 +152,7 @@ async def test_one_that_thinks_it_still_owns_a_partition_has_no_effect(bus: Bus)
 
 
 async def test_a_lost_partition_is_refused_and_undoes_everything(bus: Bus) -> None:
-    feed = Feed("cluster", "test", bus.topic.name)
+    feed = ConsumedTopic("cluster", "test", bus.topic.name)
     async with bus.db.transaction() as tx:
         assert await offset.begin(tx, feed, [0, 1]) == {0: 0, 1: 0}
         await offset.advance(tx, feed, {0: (0, 5)})

@@ -170,7 +170,7 @@ from wms.embedded import privilege
 from wms.embedded.postgres import Postgres
 
 async def main():
-    guise = privilege.Guise(sys.argv[2])
+    guise = privilege.PostgresUser(sys.argv[2])
     privilege.guise = lambda: guise
     server = Postgres(Path(sys.argv[1]), durable=False)
     await server.start()
@@ -181,13 +181,17 @@ asyncio.run(main())
 """
 
 
-def guises() -> list[privilege.Guise]:
-    return [privilege.Guise.NAMESPACE, privilege.Guise.OTHER] if os.geteuid() == 0 else [privilege.Guise.SELF]
+def guises() -> list[privilege.PostgresUser]:
+    return (
+        [privilege.PostgresUser.NAMESPACE, privilege.PostgresUser.OTHER]
+        if os.geteuid() == 0
+        else [privilege.PostgresUser.SELF]
+    )
 
 
 @pytest.mark.parametrize("guise", guises(), ids=lambda guise: guise.value)
-async def test_ends_with_its_parent_however_that_dies(quick_tmp: Path, guise: privilege.Guise) -> None:
-    if guise is not privilege.Guise.SELF and not privilege.works(guise):
+async def test_ends_with_its_parent_however_that_dies(quick_tmp: Path, guise: privilege.PostgresUser) -> None:
+    if guise is not privilege.PostgresUser.SELF and not privilege.works(guise):
         pytest.skip(f"no {guise.value} here")
     command = [sys.executable, "-c", PARENT, str(quick_tmp / "pg"), guise.value]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:

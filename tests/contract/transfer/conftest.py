@@ -16,7 +16,7 @@ from wms.errors import Rejected
 from wms.jobdesc.staged_file import InputFile
 from wms.transfer.delivering import Deliverer
 from wms.transfer.fetching import Fetcher
-from wms.transfer.mover import Sending
+from wms.transfer.mover import OutgoingFile
 from wms.transfer.movers import Movers, TransferSettings
 from wms.transfer.replica_resolver import NoReplicas, ReplicaResolver
 
@@ -85,10 +85,10 @@ def deliverer(settings: TransferSettings) -> Deliverer:
     return Deliverer(Movers(settings), settings.limits, Random(1))
 
 
-def sending(place: Path, data: bytes, mark: str = ".1.1.part", *, lives: bool = True) -> Sending:
+def sending(place: Path, data: bytes, mark: str = ".1.1.part", *, lives: bool = True) -> OutgoingFile:
     source = place / "source"
     source.write_bytes(data)
-    return Sending(source, len(data), mark, lambda: lives)
+    return OutgoingFile(source, len(data), mark, lambda: lives)
 
 
 async def refusal(

@@ -7,7 +7,7 @@ from tests.services.agreement.site import Site
 from tests.services.placing import BROKERED, bound, placed
 from tests.services.world import World, pilot, result, user
 from wms.db import block, ce_state, limit, placement, usage_hour
-from wms.db.limit import Allowed
+from wms.db.limit import AdAllowance
 from wms.db.placement import NewPlacement
 from wms.ids import CeId
 from wms.job.job import HANDOUT_LIMIT
@@ -51,7 +51,7 @@ async def live(one: World) -> None:
     await one.submit(picky, who=bob)
     async with one.db.transaction() as tx:
         await block.expand(tx, [ids[10]])
-        await limit.advertise(tx, {CeId("A", "ce"): Allowed(1_000, 900.0)})
+        await limit.advertise(tx, {CeId("A", "ce"): AdAllowance(1_000, 900.0)})
         events: tuple[Event, ...] = ("eat", "probe", "relapse", "ban", "ban")
         for event in events:
             await ce_state.move(

@@ -9,7 +9,7 @@ import pytest
 import pytest_asyncio
 
 from services.advertiser.advertising import SourceLoop
-from services.advertiser.config import AdvertisingSettings, Config, IndexSettings, Whom
+from services.advertiser.config import AdmittedIdentity, AdvertisingSettings, Config, IndexSettings
 from services.advertiser.indexes import Indexes, TokenReader
 from services.advertiser.provider import SeenElement
 from services.advertiser.sources import sources
@@ -88,9 +88,11 @@ async def test_only_elements_that_let_somebody_in_are_advertised(servers: IndexS
     servers.answers["top"] = b"\n".join(
         [queue("open"), queue("a", "VO:atlas"), queue("b", "VOMS:/lhcb/Role=prod")]
     )
-    seen = await make(for_whom=[Whom(vo="lhcb", group="prod")]).read()
+    seen = await make(for_whom=[AdmittedIdentity(vo="lhcb", group="prod")]).read()
     assert places(seen) == [("open", "main"), ("b", "main")]
-    assert places(await make(for_whom=[Whom(vo="lhcb", group="user")]).read()) == [("open", "main")]
+    assert places(await make(for_whom=[AdmittedIdentity(vo="lhcb", group="user")]).read()) == [
+        ("open", "main")
+    ]
     assert len(await make().read()) == 3
 
 

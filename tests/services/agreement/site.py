@@ -6,7 +6,7 @@ import msgspec
 
 from services.agreement.config import AgreementSettings
 from services.agreement.offer_decisions import OfferDecisions
-from services.agreement.offers import Offers
+from services.agreement.offers import AgreementOffers
 from services.agreement.port import DecisionMaker, ResourceHelper, ServedElement
 from services.agreement.slot_calendar import CalendarDecisions
 from services.agreement.upkeep import AgreementUpkeep, Reconciliation
@@ -43,7 +43,7 @@ class Site:
             ce="ce", rules=rules, maker=maker or CalendarDecisions(rules, all_cpus), helper=helper
         )
         self.woken = 0
-        self.offers = Offers("A", {"ce": self._wake})
+        self.offers = AgreementOffers("A", {"ce": self._wake})
         self.upkeep = AgreementUpkeep(world.db, AgreementSettings(site="A"), [self.element])
         self.reconciliation = Reconciliation(world.db, "A", self.element, self.upkeep)
         self.deciding = self.decider("one")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from services.agreement.config import SiteScript
-from services.agreement.port import DecisionMaker, Outlook
+from services.agreement.port import DecisionMaker, FreeCpus
 from services.agreement.site_script import ScriptedElement
 from services.agreement.slot_calendar import CalendarDecisions
 from tests.services.agreement.site_program import SiteProgram
@@ -33,11 +33,11 @@ MAKERS: dict[str, Callable[[Path], DecisionMaker]] = {
 
 
 @pytest.fixture(params=MAKERS)
-async def outlook(request: pytest.FixtureRequest, tmp_path: Path) -> Outlook:
+async def outlook(request: pytest.FixtureRequest, tmp_path: Path) -> FreeCpus:
     return await MAKERS[request.param](tmp_path).look([])
 
 
-async def starts(outlook: Outlook, *offers: dict[str, Any]) -> list[object]:
+async def starts(outlook: FreeCpus, *offers: dict[str, Any]) -> list[object]:
     decisions = [
         await outlook.decide(terms(agreement_id=AgreementId(f"a-{n}"), **each), NOW)
         for n, each in enumerate(offers)
@@ -45,7 +45,7 @@ async def starts(outlook: Outlook, *offers: dict[str, Any]) -> list[object]:
     return [each.start_at if isinstance(each, Granted) else type(each) for each in decisions]
 
 
-async def test_the_earliest_start_in_the_window_is_granted_or_none(outlook: Outlook) -> None:
+async def test_the_earliest_start_in_the_window_is_granted_or_none(outlook: FreeCpus) -> None:
     assert outlook.cpus == CPUS
     two, three = {"cpus": 2}, {"cpus": 3}
     assert await starts(outlook, two, two, two, {**two, "latest_start": at(599)}, three) == [
@@ -57,9 +57,9 @@ async def test_the_earliest_start_in_the_window_is_granted_or_none(outlook: Outl
     ]
 
 
-async def test_a_window_in_the_future_begins_there(outlook: Outlook) -> None:
+async def test_a_window_in_the_future_begins_there(outlook: FreeCpus) -> None:
     assert await starts(outlook, {"earliest_start": at(1_000), "latest_start": at(1_000)}) == [at(1_000)]
 
 
-async def test_a_window_that_is_over_is_refused(outlook: Outlook) -> None:
+async def test_a_window_that_is_over_is_refused(outlook: FreeCpus) -> None:
     assert await starts(outlook, {"latest_start": at(-1)}) == [Refusal]

@@ -64,7 +64,7 @@ def set_limit(n: int, limit: LimitRule) -> SetLimit:
 
 
 def drop_limit(n: int, *, reset: bool = False, kind: Kind = "running") -> DropLimit:
-    return DropLimit(command_id=CommandId(f"drop-{n}"), kind=kind, key=sent.Key(*ALICE), reset=reset)
+    return DropLimit(command_id=CommandId(f"drop-{n}"), kind=kind, key=sent.CounterKey(*ALICE), reset=reset)
 
 
 async def test_a_limit_is_ordered_shown_and_lifted(the_world: World) -> None:

@@ -5,12 +5,12 @@ from typing import Any
 from tests.services.world import World, user
 from wms.db import dead_letter, offset
 from wms.db.dead_letter import DeadLetter
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.ids import CommandId
 from wms.messages.commands import DropDeadLetters, ReplayDeadLetters, SkipMessage
 
 OZ = user("oz", "operator", group="ops", vo="ops")
-FEED = Feed("", "matcher.requests", "wms.match.requests")
+FEED = ConsumedTopic("", "matcher.requests", "wms.match.requests")
 
 
 async def buried(world: World, count: int = 1) -> list[int]:

@@ -9,7 +9,7 @@ from services.job_manager import job_orders as ordering
 from tests.services.world import World, pilot, result, user
 from wms.audit import audit
 from wms.db import claim, limit
-from wms.db.claim import Claim
+from wms.db.claim import JobClaim
 from wms.ids import CommandId, PilotId, RequestId
 from wms.job.reasons import Code
 from wms.messages import replies
@@ -70,7 +70,7 @@ async def test_what_was_drawn_before_an_edit_is_not_claimed_after_it(the_world: 
     async with the_world.db.transaction() as tx:
         known = (await limit.advertising(tx)).generation
         claims = [
-            Claim(job_id, PilotId("p-1"), RequestId("r"), "A", "ce", tq_id) for tq_id in (before, after)
+            JobClaim(job_id, PilotId("p-1"), RequestId("r"), "A", "ce", tq_id) for tq_id in (before, after)
         ]
         assert await claim.claim(tx, claims[:1], 30.0, known) == []
         (claimed,) = await claim.claim(tx, claims[1:], 30.0, known) or []

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from services.matcher import ads
-from services.matcher.ads import Elements
+from services.matcher.ads import AdSync
 from tests.services.test_isolation import slots
 from tests.services.test_two_sided import advertise
 from tests.services.world import World, pilot
@@ -31,7 +31,7 @@ class FaultyIndex:
 
 def test_an_ad_that_cannot_be_indexed_is_left_out() -> None:
     index = FaultyIndex()
-    elements = Elements(Database(None), index)  # type: ignore[arg-type]
+    elements = AdSync(Database(None), index)  # type: ignore[arg-type]
     for site in ("a", "bad", "c"):
         elements._advertise(CeId(site, "ce"), "[x = 1]")
     assert index.told == {"a/ce": "[x = 1]", "c/ce": "[x = 1]"}
@@ -72,7 +72,7 @@ ELEMENT = ComputingElement(site="A", ce="ce", setup="default", slots=4, max_cpu_
 async def test_what_has_expired_is_looked_at_no_more(the_world: World) -> None:
     await the_world.submitted(requirements="other.Disks > 2")
     await advertise(the_world, attributes={"Disks": 3})
-    elements = ads.Elements(the_world.db, the_world.index)
+    elements = ads.AdSync(the_world.db, the_world.index)
     await elements.refresh()
     await the_world.sql("update ad set expires_at = now() - interval '1 s'")
     await elements.refresh()

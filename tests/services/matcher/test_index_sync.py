@@ -12,7 +12,7 @@ from tests.contract.bus.instances import settings_for
 from tests.services.world import NOTICES, World, ids
 from tests.waiting import eventually
 from wms.auth.orders import OrderKeys
-from wms.auth.service_signatures import Notices
+from wms.auth.service_signatures import ServiceSignatures
 from wms.bus.kafka import Kafka
 from wms.bus.topics import find
 from wms.embedded.kafka_broker import KafkaBroker
@@ -23,7 +23,7 @@ from wms.messages.wire import encode
 from wms.queue_index.index import QueueIndex
 from wms.runtime import clock
 
-STRANGER = Notices(OrderKeys([b"?" * 32]), clock.timestamp)
+STRANGER = ServiceSignatures(OrderKeys([b"?" * 32]), clock.timestamp)
 ELSE = Requirements(owner="eve", owner_group="g", vo="v", setup="default", cpu_segment=500)
 
 

@@ -19,7 +19,7 @@ from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import limit
 from wms.db.database import Transaction
 from wms.ids import AttemptId, CommandId, PilotId, RequestId
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.matching.limits import LimitKey, LimitRule
 from wms.messages import limits as sent
 from wms.messages import queue_changes, replies
@@ -78,7 +78,9 @@ async def test_a_limit_by_tag_or_type_is_not_evaded_by_another_spelling(the_worl
     await the_world.rules.refresh()
     assert len(await the_world.match(slots=4, tags=("GPU",))) == 1
     assert await running(the_world) == {LimitKey("A", "", "tag", "gpu"): 1}
-    drop = DropLimit(command_id=CommandId("drop-gpu"), kind="running", key=sent.Key("A", "", "tag", "GPU"))
+    drop = DropLimit(
+        command_id=CommandId("drop-gpu"), kind="running", key=sent.CounterKey("A", "", "tag", "GPU")
+    )
     (answer,) = await the_world.command(OPERATOR, drop)
     assert isinstance(answer, replies.Ruled), answer
 
@@ -237,14 +239,14 @@ class Matcher:
         self.gate = LimitGate(self.index, lambda: world.now)
         self.rules = PolicyRefresh(world.db, self.index, self.gate, lambda: world.now)
         self.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), self.index, NOTICES)
-        self.matching = Matching(self.index, self.gate, LeaseTerms(), 1.0, np.random.default_rng(seed))
+        self.matching = Matching(self.index, self.gate, LeaseDurations(), 1.0, np.random.default_rng(seed))
 
 
 def the_world_matcher(world: World) -> Matcher:
     matcher = Matcher(world, 1)
     matcher.index, matcher.gate, matcher.rules = world.index, world.gate, world.rules
     matcher.feed = IndexSync(world.db, Kafka(KafkaSettings(), "test"), world.index, NOTICES)
-    matcher.matching = Matching(world.index, world.gate, LeaseTerms(), 1.0, np.random.default_rng(1))
+    matcher.matching = Matching(world.index, world.gate, LeaseDurations(), 1.0, np.random.default_rng(1))
     return matcher
 
 

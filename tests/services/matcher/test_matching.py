@@ -16,7 +16,7 @@ from wms.bus.consumer import Delivery
 from wms.bus.kafka import Kafka, KafkaSettings
 from wms.db import block, job, task_queue
 from wms.ids import JobId, PilotId, RequestId
-from wms.lease import LeaseTerms
+from wms.lease import LeaseDurations
 from wms.messages.match_requests import MatchRequest
 from wms.messages.site_inbox import NoMatch, Offer
 from wms.queue_index.index import QueueIndex
@@ -56,7 +56,7 @@ async def loaded(world: World, seed: int = 1) -> Matching:
         index.add(tq_id, priority, job_ids)
     for tq_id, priority, (first, last) in swept:
         index.add_range(tq_id, priority, JobId(first), JobId(last))
-    return Matching(index, LimitGate(index, lambda: 0.0), LeaseTerms(), 1.0, np.random.default_rng(seed))
+    return Matching(index, LimitGate(index, lambda: 0.0), LeaseDurations(), 1.0, np.random.default_rng(seed))
 
 
 async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:
@@ -68,7 +68,7 @@ async def test_an_offer_says_all_that_an_agent_needs(the_world: World) -> None:
         ("ann", "physics", "lhcb", 1)
     }
     assert msgspec.json.decode(offer.jobs[0].description)["arguments"] == ["{n}", "{x}"]
-    assert offer.hold_seconds == LeaseTerms().offer_seconds
+    assert offer.hold_seconds == LeaseDurations().offer_seconds
 
 
 async def test_the_same_request_again_brings_the_same_offer(the_world: World) -> None:

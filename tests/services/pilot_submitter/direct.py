@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import PilotSandboxSettings
 from services.pilot_submitter.direct_jobs import DirectJobs
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -60,7 +60,7 @@ class DirectSubmitter:
     """A pilot submitter at one element, which holds the leases of the jobs that it sends there."""
 
     def __init__(
-        self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointTerms = SLURM
+        self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointSettings = SLURM
     ) -> None:
         self.site, self.world = site, site.world
         door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)

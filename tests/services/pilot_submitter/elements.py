@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -18,7 +18,7 @@ from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.errors import Unavailable
 from wms.ids import CeId, PilotId
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
 
@@ -59,14 +59,14 @@ class Site:
         self.maker = PilotFactory(config, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
 
     def build(
-        self, terms: EndpointTerms | None = None, **dispatchers: LocalDispatcher
+        self, terms: EndpointSettings | None = None, **dispatchers: LocalDispatcher
     ) -> tuple[Provisioning, PilotTracking]:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
-        asked = terms or EndpointTerms(kind="slurm")
+        asked = terms or EndpointSettings(kind="slurm")
         ways = [CeEndpoint(CeId("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
         doors = CeEndpoints(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
         following = PilotTracking(self.world.db, doors, settled_seconds=0.0)
-        return Provisioning(self.world.db, doors, self.maker, Caps(pilots=8), following), following
+        return Provisioning(self.world.db, doors, self.maker, PilotCaps(pilots=8), following), following
 
     def dispatcher(self, kind: type[LocalDispatcher], name: str, argv: Sequence[str]) -> LocalDispatcher:
         return kind(self.place / name, argv, {"PATH": os.environ["PATH"]})
@@ -87,5 +87,5 @@ class Site:
         return [(row["ce"], row["state"]) for row in rows]
 
 
-def living(seconds: float) -> EndpointTerms:
-    return EndpointTerms(kind="slurm", lifetime_seconds=seconds)
+def living(seconds: float) -> EndpointSettings:
+    return EndpointSettings(kind="slurm", lifetime_seconds=seconds)

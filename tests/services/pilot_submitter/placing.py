@@ -3,19 +3,19 @@
 from collections.abc import Sequence
 from typing import Any
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_execution import Placing
 from services.pilot_submitter.placement_watch import PlacementWatch
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.placing import brokered, placed, placements, told_broker
 from wms.audit import audit
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Dispatcher, PilotRequest, PilotSighting
 from wms.ids import CeId, InstanceId, JobId, PilotId
 
-SLURM = EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm", walltime_seconds=90_000))
+SLURM = EndpointSettings(kind="slurm", asks=HostRequestTerms(kind="slurm", walltime_seconds=90_000))
 
 
 class FakeRefusal(LocalDispatcher):
@@ -45,7 +45,7 @@ class FakeQueue(LocalDispatcher):
 class Submitter:
     """A pilot submitter at one element, and the world around it."""
 
-    def __init__(self, site: Site, dispatcher: Dispatcher, terms: EndpointTerms = SLURM) -> None:
+    def __init__(self, site: Site, dispatcher: Dispatcher, terms: EndpointSettings = SLURM) -> None:
         self.world = site.world
         self.door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
         doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [self.door])

@@ -25,7 +25,7 @@ from wms.dispatch.bubblewrap import Bubblewrap
 from wms.dispatch.mapping_script import WAITS
 from wms.errors import Rejected
 from wms.messages import replies
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.site import ComputingElement
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -59,7 +59,7 @@ class Submitter:
         self.world = world
         self.doors: CeEndpoints = configured_endpoints_of(settings, {"PATH": os.environ["PATH"]})
         following = PilotTracking(world.db, self.doors)
-        self._provisioning = Provisioning(world.db, self.doors, maker, Caps(pilots=8), following)
+        self._provisioning = Provisioning(world.db, self.doors, maker, PilotCaps(pilots=8), following)
 
     async def advertise(self) -> None:
         element = ComputingElement(

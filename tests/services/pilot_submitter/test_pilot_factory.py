@@ -3,9 +3,9 @@
 import tomllib
 from collections.abc import Sequence
 
-from services.pilot_submitter.ce_endpoints import EndpointTerms
+from services.pilot_submitter.ce_endpoints import EndpointSettings
 from tests.services.pilot_submitter.elements import ENDS, Site
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
@@ -26,8 +26,8 @@ class FakeTaker(LocalDispatcher):
 async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent_for(site: Site) -> None:
     taker = site.dispatcher(FakeTaker, "first", ENDS)
     assert isinstance(taker, FakeTaker)
-    terms = EndpointTerms(
-        kind="slurm", lifetime_seconds=86_400, asks=DoorTerms(kind="slurm", walltime_seconds=90_000)
+    terms = EndpointSettings(
+        kind="slurm", lifetime_seconds=86_400, asks=HostRequestTerms(kind="slurm", walltime_seconds=90_000)
     )
     provisioning, _ = site.build(terms, first=taker)
     await site.advertise("first")
@@ -44,7 +44,9 @@ async def test_an_elements_own_settings_for_files_by_url_stand_in_place_of_those
     assert isinstance(taker, FakeTaker)
     own = TransferSettings(access=AccessRules(hosts=["store.example.org"]))
     provisioning, _ = site.build(
-        EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm", walltime_seconds=90_000), transfers=own),
+        EndpointSettings(
+            kind="slurm", asks=HostRequestTerms(kind="slurm", walltime_seconds=90_000), transfers=own
+        ),
         first=taker,
     )
     await site.advertise("first")

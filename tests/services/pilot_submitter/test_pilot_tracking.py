@@ -25,7 +25,7 @@ from wms.db.pilot import NewPilot
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import PilotId
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
 
@@ -57,7 +57,7 @@ def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, PilotT
     gated = Gated(tmp_path / "pilots")
     doors = CeEndpoints(gated, time.monotonic, local_sites=["*"])
     following = PilotTracking(the_world.db, doors)
-    return Provisioning(the_world.db, doors, maker, Caps(pilots=4), following), following, gated
+    return Provisioning(the_world.db, doors, maker, PilotCaps(pilots=4), following), following, gated
 
 
 async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(

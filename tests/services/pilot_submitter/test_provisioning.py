@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from services.matcher.ads import Elements
-from services.pilot_submitter.ce_endpoints import CeEndpoints, EndpointTerms
+from services.matcher.ads import AdSync
+from services.pilot_submitter.ce_endpoints import CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -21,12 +21,12 @@ from tests.services.world import World
 from tests.services.world import pilot as named
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.ids import PilotId
 from wms.messages import replies
 from wms.messages.reports import Unfit
-from wms.provisioning.plan import Caps
+from wms.provisioning.plan import PilotCaps
 from wms.runtime.config import AuthSettings
 from wms.site import ComputingElement
 
@@ -105,7 +105,9 @@ async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(si
     """Neither by one that waits for any node, nor by one that is idle on a node that does not do."""
     world = site.world
     dispatcher = site.dispatcher(LocalDispatcher, "first", ENDS)
-    provisioning, _ = site.build(EndpointTerms(kind="slurm", asks=DoorTerms(kind="slurm")), first=dispatcher)
+    provisioning, _ = site.build(
+        EndpointSettings(kind="slurm", asks=HostRequestTerms(kind="slurm")), first=dispatcher
+    )
     await site.advertise("first")
     await world.sql("update ad set element = element || '{\"slots\": 9}', attributes = '{\"GPUNumber\": 2}'")
     (plain,) = await world.submitted()
@@ -124,7 +126,7 @@ async def test_picky_work_is_not_held_back_by_pilots_that_are_of_no_use_to_it(si
     await provisioning.provide()
     assert len(await site.pilots()) == 2, "its node may do"
     who = msgspec.structs.replace(named(name), ce="first")
-    await Elements(world.db, world.index).refresh()
+    await AdSync(world.db, world.index).refresh()
     ((job_id, epoch),) = await world.match(who)
     given_back = Unfit(job_id=job_id, epoch=epoch, text="the node does not do: other.GPUNumber >= 1 is false")
     await world.report(who, unfit=(given_back,), slots=1, free_memory_mb=500)
@@ -177,7 +179,7 @@ async def provisioning(the_world: World, tmp_path: Path) -> Provisioning:
         " values ('A', 'ce', $1::text::jsonb, now(), now() + interval '1 h')",
         msgspec.json.encode(element).decode(),
     )
-    return Provisioning(the_world.db, doors, maker, Caps(pilots=8), PilotTracking(the_world.db, doors))
+    return Provisioning(the_world.db, doors, maker, PilotCaps(pilots=8), PilotTracking(the_world.db, doors))
 
 
 @pytest.mark.parametrize("state", ["Submitting", "Submitted", "Waiting"])

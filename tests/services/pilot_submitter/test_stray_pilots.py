@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.pilot_tracking import GIVEN_UP_SECONDS, PilotTracking
 from services.pilot_submitter.stray_pilots import CANCEL_PAUSE_SECONDS, LOOK_SECONDS, StrayPilots
 from tests.services.world import World
@@ -50,7 +50,7 @@ class Site:
         self.dispatcher = FakeForgetful(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.other = LocalDispatcher(place / "other", STAYS, {"PATH": os.environ["PATH"]})
         self.door = CeEndpoint(
-            CeId("A", "ce"), self.dispatcher, lambda: self.now, EndpointTerms(kind="slurm")
+            CeId("A", "ce"), self.dispatcher, lambda: self.now, EndpointSettings(kind="slurm")
         )
         self.doors = CeEndpoints(self.other, lambda: self.now, [self.door])
         self.clearing = StrayPilots(world.db, self.doors)

@@ -365,7 +365,7 @@ class SystemCrashes:
         }
 
 
-def _configuration(facts: plan.Facts, victim: Victim) -> str:
+def _configuration(facts: plan.ConfigValues, victim: Victim) -> str:
     """Return the text of a victim's file: the system's, with settings of its own."""
     plan.service(victim.service, facts)
     usual = (facts.layout.service(victim.service) / "config.toml").read_text()

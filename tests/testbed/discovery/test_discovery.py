@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from services.advertiser.config import IndexSettings, Whom
+from services.advertiser.config import AdmittedIdentity, IndexSettings
 from services.advertiser.indexes import Indexes
 from tests.middleware import Sites
 from tests.services.discovery.index_servers import IndexServers, index_servers
@@ -97,7 +97,7 @@ async def test_a_found_element_is_advertised_for_those_it_lets_in(
             hosts=["127.0.0.1", "localhost"],
             proxy_file=told["proxy"],
             authorities=told["authority"],
-            for_whom=[Whom(vo=vo)],
+            for_whom=[AdmittedIdentity(vo=vo)],
         )
         indexes = Indexes(settings, KafkaSettings(), lambda: voice)
         try:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from services.advertiser.config import SiteStatement
 from services.advertiser.provider import SeenElement
-from services.advertiser.statement import Statement, important_change, state
+from services.advertiser.statement import AdContent, important_change, state
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import matches
@@ -28,7 +28,7 @@ GLUE = Glue(
 )
 
 
-def said(settings: SiteStatement | None = None, *, glue: Glue = GLUE, **offered: object) -> Statement:
+def said(settings: SiteStatement | None = None, *, glue: Glue = GLUE, **offered: object) -> AdContent:
     return state(SeenElement(offer=replace(OFFER, **offered), glue=glue), settings or SiteStatement())
 
 
@@ -101,7 +101,7 @@ def test_limits_on_jobs_are_numbers_and_attributes_of_the_ad():
     assert "MaxJobs" not in said().attributes
 
 
-def resource(statement: Statement) -> Ad:
+def resource(statement: AdContent) -> Ad:
     """Return the ad that a matchmaker makes of a statement."""
     texts = {**statement.expressions, "Requirements": statement.requirements or "true"}
     said = {name: Expression.parse(text) for name, text in texts.items()}
@@ -174,7 +174,7 @@ def test_a_full_ad_is_a_message_that_can_be_read():
         (said(SiteStatement(rank="1")), "what its site demands"),
     ],
 )
-def test_what_is_news(after: Statement, what: str):
+def test_what_is_news(after: AdContent, what: str):
     assert important_change(said(), after) == what
 
 

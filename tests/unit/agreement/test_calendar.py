@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.agreement.offers import at
-from wms.agreement.calendar import Booking, SlotCalendar, Wish
+from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
 from wms.ids import AgreementId
 
 CPUS = 8
@@ -25,8 +25,8 @@ def booking(name: str, cpus: int, start: int, seconds: int, window: tuple[int, i
     )
 
 
-def wish(cpus: int, seconds: int, first: int, last: int) -> Wish:
-    return Wish(cpus=cpus, duration=timedelta(seconds=seconds), first=at(first), last=at(last))
+def wish(cpus: int, seconds: int, first: int, last: int) -> CpuRequest:
+    return CpuRequest(cpus=cpus, duration=timedelta(seconds=seconds), first=at(first), last=at(last))
 
 
 def used(calendar: SlotCalendar, second: int) -> int:

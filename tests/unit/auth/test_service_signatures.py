@@ -6,7 +6,7 @@ import pytest
 
 from wms.auth.envelope import ENVELOPE_BYTES
 from wms.auth.orders import OrderKeys
-from wms.auth.service_signatures import NOTICE_SECONDS, Notices
+from wms.auth.service_signatures import NOTICE_SECONDS, ServiceSignatures
 from wms.errors import Rejected
 
 TOPIC, LIMIT = "wms.queue.changes", 10_000
@@ -22,11 +22,11 @@ class Clock:
         return self.now
 
 
-def notices(*secrets: bytes, clock: Clock | None = None) -> Notices:
-    return Notices(OrderKeys(secrets or (NEW,)), clock or Clock())
+def notices(*secrets: bytes, clock: Clock | None = None) -> ServiceSignatures:
+    return ServiceSignatures(OrderKeys(secrets or (NEW,)), clock or Clock())
 
 
-def refusal(reader: Notices, payload: bytes, topic: str = TOPIC) -> str:
+def refusal(reader: ServiceSignatures, payload: bytes, topic: str = TOPIC) -> str:
     with pytest.raises(Rejected) as caught:
         reader.verified(topic, payload, LIMIT)
     return caught.value.code

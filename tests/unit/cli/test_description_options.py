@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from wms.cli.__main__ import run
-from wms.cli.edit_options import Changes
+from wms.cli.edit_options import EditOptions
 from wms.jobdesc.changes import CHANGEABLE
 from wms.jobdesc.validation import RULES
 
@@ -96,7 +96,7 @@ def test_a_series_that_makes_no_list_is_refused(
 
 
 def test_what_may_change_can_be_said() -> None:
-    said = Changes(
+    said = EditOptions(
         cpu_time=1, wall_time=1, memory=1, max_memory=1, disk=1, processors=1, min_processors=1, max_processors=1,
         tag=["a"], platform=["a"], to_site=["a"], banned_site=["a"], ce=["a"], station=["a"],
         grid_middleware=["a"], pilot_type=["a"], job_type="a", requirements="a", rank="a", output=["a"],

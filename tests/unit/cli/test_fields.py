@@ -5,7 +5,7 @@ from dataclasses import dataclass, fields
 import msgspec
 import pytest
 
-from wms.cli.edit_options import Changes, field_of
+from wms.cli.edit_options import EditOptions, field_of
 from wms.cli.fields import fields_of, makes, options_of, sets
 from wms.cli.options import Many
 from wms.cli.submit_options import OPTIONS, NeedOptions, SubmitOptions, flag_of
@@ -16,7 +16,7 @@ from wms.jobdesc.description import JobDescription
 def test_what_the_options_set_are_fields_of_a_description() -> None:
     names = {each.name for each in msgspec.structs.fields(JobDescription)}
     assert set(OPTIONS) <= names
-    assert set(options_of(Changes)) <= set(CHANGEABLE)
+    assert set(options_of(EditOptions)) <= set(CHANGEABLE)
 
 
 def test_each_group_of_options_is_read() -> None:
@@ -25,7 +25,9 @@ def test_each_group_of_options_is_read() -> None:
 
 
 def test_an_option_of_edit_sets_what_it_sets_at_submission() -> None:
-    edited = {name: "site" if option == "to_site" else option for name, option in options_of(Changes).items()}
+    edited = {
+        name: "site" if option == "to_site" else option for name, option in options_of(EditOptions).items()
+    }
     assert edited.items() <= OPTIONS.items()
 
 
@@ -45,7 +47,7 @@ def test_names_of_edit_and_unknown_words_are_read() -> None:
 def test_fields_are_set_by_what_was_given_alone() -> None:
     assert fields_of(NeedOptions(memory=0, tag=["gpu"])) == {"memory_mb": 0, "tags": ["gpu"]}
     assert fields_of(NeedOptions(whole_node=True)) == {"whole_node": True}
-    assert Changes(to_site=["A"], priority=0, input=["x"]).fields() == {"sites": ["A"], "priority": 0}
+    assert EditOptions(to_site=["A"], priority=0, input=["x"]).fields() == {"sites": ["A"], "priority": 0}
 
 
 def test_an_option_from_whose_words_a_field_is_made_sets_none_by_itself() -> None:

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.unit.provisioning.hosts import ASKS, PICKY, SOFTWARE, asking, asks, element, hosts, sent
-from wms.dispatch.forwarding import DoorTerms, forward
+from wms.dispatch.forwarding import HostRequestTerms, forward
 from wms.dispatch.port import Request
 from wms.matching.clauses import fits
 from wms.site import as_it_is
@@ -59,7 +59,7 @@ def test_the_references_nested_example_works_both_ways(
     told: dict[str, Any], rules: dict[str, str], option: str, node: Any
 ) -> None:
     wanted = f"other.{SI00} > 500 ? other.{LIMIT} > 1000 : other.{LIMIT} > 2000"
-    terms = DoorTerms(kind="slurm", rules=rules)
+    terms = HostRequestTerms(kind="slurm", rules=rules)
     at = element(told=told, forwards=tuple(sorted(terms.mapping().forwarded)))
     found = forward(asks(wanted), at, terms.usual(at), terms.mapping()).hosts
     assert found is not None

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wms.classad.expression import Expression
-from wms.dispatch.mapping import BUILT_IN, WORD, Asked, HostMapping, Kind
+from wms.dispatch.mapping import BUILT_IN, WORD, ExtendedRequest, HostMapping, Kind
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.matching.node_facts import POLICIES
@@ -20,7 +20,7 @@ FEATURES = {SOFTWARE: "--constraint={value}"}
 
 def ask(
     kind: Kind, *bounds: HostTerm, base: Request | None = None, own: Mapping[str, str] | None = None
-) -> Asked:
+) -> ExtendedRequest:
     return HostMapping(kind, own).ask(base or Request(), bounds)
 
 

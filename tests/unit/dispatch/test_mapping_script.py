@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.dispatch.scripts import SCRATCH, SOFT, mapping, question
-from wms.dispatch.mapping import Asked, Kind
+from wms.dispatch.mapping import ExtendedRequest, Kind
 from wms.dispatch.mapping_script import (
     OPTIONS_LIMIT,
     WAITS,
@@ -22,7 +22,7 @@ from wms.errors import Rejected
 from wms.provisioning.host_requirements import HostTerm
 
 
-def answered(kind: Kind, *options: str, base: Request | None = None) -> Asked | str:
+def answered(kind: Kind, *options: str, base: Request | None = None) -> ExtendedRequest | str:
     """What becomes of requirements when a script gives these options for all; or why they are refused."""
     answers: dict[str, Outcome] = {}
     it = mapping(kind, answers)
@@ -37,7 +37,7 @@ def answered(kind: Kind, *options: str, base: Request | None = None) -> Asked | 
 
 def request(kind: Kind, *options: str, base: Request | None = None) -> Request:
     found = answered(kind, *options, base=base)
-    assert isinstance(found, Asked), found
+    assert isinstance(found, ExtendedRequest), found
     assert found.bounds == (SCRATCH, SOFT)
     return found.request
 
@@ -123,7 +123,7 @@ def test_a_scripts_options_are_asked_for_as_rules_would(
 def test_a_script_asks_for_no_less_than_before_and_says_what_it_asked_for() -> None:
     assert request("slurm", "--mem=100M", base=Request(memory_mb=500)).memory_mb == 500
     found = answered("slurm", "--tmp=2")
-    assert isinstance(found, Asked)
+    assert isinstance(found, ExtendedRequest)
     assert found.asked == (
         "scratchmb >= 2000 as --tmp=2 by the site's script",
         'soft has "avx512" as --tmp=2 by the site\'s script',
@@ -189,7 +189,7 @@ def test_an_option_that_a_script_may_not_give_is_refused_with_the_answer(kind: K
 @given(text=st.text(max_size=30))
 def test_of_any_text_only_plain_signs_get_into_an_option(text: str) -> None:
     found = answered("slurm", f"--constraint={text}")
-    if isinstance(found, Asked):
+    if isinstance(found, ExtendedRequest):
         assert found.request.constraint.isascii()
         assert set(found.request.constraint).isdisjoint(" |$`'\"\\;<>()[]{}*?!#\n")
 

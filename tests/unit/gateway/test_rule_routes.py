@@ -3,7 +3,7 @@
 from services.gateway.route import Requester, Route
 from services.gateway.rule_routes import ROUTES, LimitDrop, OneGroup, ShareSetting
 from wms.messages import commands
-from wms.messages.limits import Key, Limit
+from wms.messages.limits import CounterKey, Limit
 
 ME = Requester("an-id", "a-client")
 
@@ -31,7 +31,7 @@ def test_a_limit_is_set_and_dropped() -> None:
     setting = route("PUT", "/limits").message(ME, None, Limit(site="cern", most=5))
     assert isinstance(setting, commands.SetLimit)
     assert (setting.limit.site, setting.limit.most) == ("cern", 5)
-    key = Key("cern", "", "any", "")
+    key = CounterKey("cern", "", "any", "")
     drop = route("POST", "/limits/drop").message(ME, None, LimitDrop(kind="running", key=key, reset=True))
     assert isinstance(drop, commands.DropLimit)
     assert (drop.key, drop.reset) == (key, True)

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wms.jobdesc.description import JobDescription
-from wms.jobdesc.kind import KINDS_LIMIT, SIZE_LIMIT, Kinds, Own
+from wms.jobdesc.kind import KINDS_LIMIT, SIZE_LIMIT, JobKinds, OwnFields
 from wms.jobdesc.validation import validate
 
 ONE = JobDescription(
@@ -25,8 +25,8 @@ def encoded(**changes: object) -> bytes:
     return msgspec.json.encode(msgspec.structs.replace(ONE, **changes))
 
 
-def knowing(*descriptions: JobDescription) -> Kinds:
-    kinds = Kinds()
+def knowing(*descriptions: JobDescription) -> JobKinds:
+    kinds = JobKinds()
     for each in descriptions or (ONE,):
         kinds.remember(each)
     return kinds
@@ -121,7 +121,7 @@ def test_what_no_encoder_of_ours_writes_is_never_known(part: bytes, instead: byt
 def test_the_fields_of_a_jobs_own_come_first_in_a_description() -> None:
     first, own = (
         [(field.name, field.default, field.default_factory) for field in msgspec.structs.fields(kind)]
-        for kind in (JobDescription, Own)
+        for kind in (JobDescription, OwnFields)
     )
     assert first[: len(own)] == own
 

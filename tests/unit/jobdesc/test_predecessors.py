@@ -9,7 +9,7 @@ from wms.job.state import State
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.from_json import read_json
 from wms.jobdesc.from_toml import read_toml
-from wms.jobdesc.kind import Kinds
+from wms.jobdesc.kind import JobKinds
 from wms.jobdesc.predecessors import Predecessors, in_words, predecessors_of, ranges_of
 from wms.jobdesc.validation import validate
 
@@ -72,7 +72,7 @@ def test_what_names_no_jobs_or_too_many_is_refused(fields: dict[str, object], pl
 
 
 def test_a_description_that_was_judged_as_a_kind_still_says_what_it_waits_for() -> None:
-    kinds = Kinds()
+    kinds = JobKinds()
     first = described(after=(12,), arguments=("a",))
     assert not validate(first)
     kinds.remember(first)

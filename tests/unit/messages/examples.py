@@ -35,7 +35,7 @@ from wms.messages import (
     reports,
     site_inbox,
 )
-from wms.messages.limits import Key, Limit
+from wms.messages.limits import CounterKey, Limit
 from wms.site import ComputingElement, Resource
 
 AT = datetime(2026, 3, 1, 12, 30, 15, 250_000, UTC)
@@ -585,7 +585,7 @@ FULL: dict[str, msgspec.Struct] = {
     ),
     "left": queue_changes.Left(job_ids=(JOB, JobId(1043))),
     "opened": queue_changes.Opened(
-        keys=(Key("glasgow", "ce01", "owner", "alice"), Key("glasgow", "", "any", ""))
+        keys=(CounterKey("glasgow", "ce01", "owner", "alice"), CounterKey("glasgow", "", "any", ""))
     ),
     "rules-changed": queue_changes.RulesChanged(),
     "reserve": agreements.Reserve(
@@ -675,7 +675,7 @@ FULL: dict[str, msgspec.Struct] = {
     "drop-limit": commands.DropLimit(
         command_id=CommandId("c-8"),
         kind="running",
-        key=Key("glasgow", "", "tag", "gpu"),
+        key=CounterKey("glasgow", "", "tag", "gpu"),
         reset=True,
         client="cli-7",
     ),
@@ -923,7 +923,7 @@ MINIMAL: dict[str, msgspec.Struct] = {
     "reset-share": commands.ResetShare(command_id=CommandId("c"), vo="local", owner_group="user"),
     "set-limit": commands.SetLimit(command_id=CommandId("c"), limit=Limit(most=0)),
     "drop-limit": commands.DropLimit(
-        command_id=CommandId("c"), kind="waiting", key=Key("", "", "vo", "local")
+        command_id=CommandId("c"), kind="waiting", key=CounterKey("", "", "vo", "local")
     ),
     "list-limits": queries.ListLimits(query_id="q"),
     "limit-list": replies.LimitList(query_id="q", client="", limits=(), counts=()),

@@ -9,9 +9,9 @@ from services.pilot_submitter.ce_endpoints import (
     LONGEST_PAUSE,
     CeEndpoint,
     CeEndpoints,
-    EndpointTerms,
+    EndpointSettings,
 )
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import Request
 from wms.ids import CeId
@@ -37,7 +37,9 @@ def nothing(tmp_path_factory: pytest.TempPathFactory) -> LocalDispatcher:
 
 @pytest.fixture
 def door(clock: Clock, nothing: LocalDispatcher) -> CeEndpoint:
-    return CeEndpoint(CeId("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", follow_every_seconds=10.0))
+    return CeEndpoint(
+        CeId("A", "ce"), nothing, clock, EndpointSettings(kind="slurm", follow_every_seconds=10.0)
+    )
 
 
 def pauses(door: CeEndpoint, clock: Clock, failures: int) -> Sequence[float]:
@@ -97,10 +99,10 @@ def test_pilots_are_looked_at_as_often_as_is_said(door: CeEndpoint, clock: Clock
 
 
 def test_a_pilot_asks_for_what_it_is_said_to_bring(clock: Clock, nothing: LocalDispatcher) -> None:
-    asks = DoorTerms(
+    asks = HostRequestTerms(
         kind="slurm", walltime_seconds=900, constraint="avx", gres="gpu:1", attributes={"qos": "low"}
     )
-    terms = EndpointTerms(kind="slurm", asks=asks)
+    terms = EndpointSettings(kind="slurm", asks=asks)
     element = ComputingElement(
         site="A", ce="ce", slots=8, max_cpu_time=60, memory_mb=4_000, cores_per_pilot=4, slots_per_pilot=4
     )

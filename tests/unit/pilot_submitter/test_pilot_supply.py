@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from services.pilot_submitter.pilot_supply import planned_supply
-from wms.db.pilot import Supply
+from wms.db.pilot import EqualPilots
 from wms.site import Resource
 
 NOBODY: frozenset[Any] = frozenset()
@@ -14,7 +14,7 @@ ASKED = [100, 500, 1_000]
 SENT = Resource(setup="s", vo="v", cpu_time=800, processors=4, memory_mb=8_000)
 
 
-def living(state: str, **fields: Any) -> Supply:
+def living(state: str, **fields: Any) -> EqualPilots:
     given: dict[str, Any] = {
         "site": "A",
         "ce": "ce",
@@ -32,7 +32,7 @@ def living(state: str, **fields: Any) -> Supply:
         "pilots": 3,
         "worked": 0,
     }
-    return Supply(**{**given, **fields})
+    return EqualPilots(**{**given, **fields})
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def living(state: str, **fields: Any) -> Supply:
     ],
 )
 def test_each_pilot_counts_once_and_offers_its_slots_while_it_takes_jobs(
-    pilots: Supply, submitted: int, waiting: int, running: int, ending: int, idle_slots: int
+    pilots: EqualPilots, submitted: int, waiting: int, running: int, ending: int, idle_slots: int
 ) -> None:
     found = planned_supply(pilots, ASKED, NOBODY)
     assert (found.submitted, found.waiting, found.running) == (submitted, waiting, running)

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.script_answers import RETRY_SECONDS, ScriptAnswers, Version
 from services.pilot_submitter.script_questions import WANTED_LIMIT
 from tests.unit.provisioning.hosts import asks, element
-from wms.dispatch.forwarding import DoorTerms, Ways, forward
+from wms.dispatch.forwarding import ForwardingRules, HostRequestTerms, forward
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.mapping_script import (
     ANSWERS_TOLD,
@@ -20,7 +20,7 @@ from wms.dispatch.mapping_script import (
 from wms.dispatch.port import Request
 from wms.errors import Unavailable
 from wms.ids import CeId
-from wms.provisioning.demand import Avoided
+from wms.provisioning.demand import Avoidance
 from wms.provisioning.pilot_class import PilotClass
 from wms.site import AdvertisedElement
 
@@ -51,12 +51,14 @@ class Element:
     def __init__(self) -> None:
         self.now = 0.0
         self.script = FakeScript()
-        terms = DoorTerms(kind="slurm", script=MappingScript(attributes=("ScratchMB",), options=("--tmp",)))
+        terms = HostRequestTerms(
+            kind="slurm", script=MappingScript(attributes=("ScratchMB",), options=("--tmp",))
+        )
         nothing = LocalDispatcher(Path("/nowhere"), (), {})
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         self.answers = ScriptAnswers(self.script, clock)
         self.door = CeEndpoint(
-            CeId("A", "ce"), nothing, clock, EndpointTerms(kind="slurm", asks=terms), self.answers
+            CeId("A", "ce"), nothing, clock, EndpointSettings(kind="slurm", asks=terms), self.answers
         )
         self.doors = CeEndpoints(nothing, clock, [self.door])
         self.asking = HostRequests(self.doors, clock)
@@ -65,18 +67,20 @@ class Element:
 
     def hosts(
         self, requirements: str = "other.ScratchMB >= 2000", owner: str = "a"
-    ) -> PilotClass | Avoided | None:
+    ) -> PilotClass | Avoidance | None:
         return self.asking.hosts(asks(requirements, owner=owner), self.ad)
 
     def avoided(self, requirements: str = "other.ScratchMB >= 2000") -> str:
         found = self.hosts(requirements)
-        assert isinstance(found, Avoided), found
+        assert isinstance(found, Avoidance), found
         assert found.code == "BACKOFF"
         return found.why
 
     def told(self, requirements: str = "other.ScratchMB >= 2000") -> Any:
         """What they are told who explain, by what was written down."""
-        return Ways({CeId("A", "ce"): self.door.asks_as_json()}).forward(asks(requirements), self.ad)
+        return ForwardingRules({CeId("A", "ce"): self.door.asks_as_json()}).forward(
+            asks(requirements), self.ad
+        )
 
 
 async def test_an_element_is_avoided_until_its_script_has_answered_and_other_work_goes_there() -> None:
@@ -138,10 +142,10 @@ async def test_however_many_questions_wait_few_are_remembered_and_all_are_answer
     while await at.doors.ask_scripts():
         pass
     assert len(at.script.asked) == WANTED_LIMIT
-    assert [at.hosts(each) for each in many].count(Avoided("BACKOFF", WAITS)) == 5
+    assert [at.hosts(each) for each in many].count(Avoidance("BACKOFF", WAITS)) == 5
     while await at.doors.ask_scripts():
         pass
-    assert not any(isinstance(at.hosts(each), Avoided) for each in many)
+    assert not any(isinstance(at.hosts(each), Avoidance) for each in many)
     assert len(at.answers.latest()) == ANSWERS_TOLD
     assert not at.told(many[0]).avoided, "older answers are not written down, but pilots go there"
 
@@ -156,7 +160,7 @@ async def test_an_owner_with_very_many_questions_delays_anothers_by_one() -> Non
         at.hosts(each, "b")
     await at.doors.ask_scripts()
     for each in theirs:
-        assert isinstance(at.hosts(each, "b"), Avoided)
+        assert isinstance(at.hosts(each, "b"), Avoidance)
         await at.doors.ask_scripts()
         assert isinstance(at.hosts(each, "b"), PilotClass), "it is b's turn"
         await at.doors.ask_scripts()

@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
-from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointTerms
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints, EndpointSettings
 from services.pilot_submitter.host_requests import HostRequests
 from wms.db.pilot import NewPilot
-from wms.dispatch.forwarding import DoorTerms
+from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.local import LocalDispatcher
 from wms.ids import CeId, PilotId
 from wms.matching.ads import advertised
@@ -28,7 +28,7 @@ TOLD: dict[str, Any] = {
 RULES = {SOFTWARE: "--constraint={value}", "GlueHostBenchmarkSI00": "--constraint=fast"}
 
 
-ASKS = DoorTerms(kind="slurm", constraint="intel", rules=RULES)
+ASKS = HostRequestTerms(kind="slurm", constraint="intel", rules=RULES)
 
 
 def element(ce: str = "ce", told: dict[str, Any] = TOLD, slots: int = 8, **more: Any) -> AdvertisedElement:
@@ -46,7 +46,7 @@ def asks(requirements: str = "", **more: Any) -> Requirements:
 
 def asking(*, mapped: bool = True) -> tuple[HostRequests, CeEndpoint]:
     nothing = LocalDispatcher(Path("/nowhere"), (), {})
-    terms = EndpointTerms(kind="slurm", asks=ASKS if mapped else None)
+    terms = EndpointSettings(kind="slurm", asks=ASKS if mapped else None)
     door = CeEndpoint(CeId("A", "ce"), nothing, lambda: 0.0, terms)
     doors = CeEndpoints(nothing, lambda: 0.0, [door])
     return HostRequests(doors, doors.clock), door

@@ -14,8 +14,8 @@ from wms.provisioning.health import (
     Event,
     HealthChange,
     HealthPolicy,
+    RecentOutcomes,
     State,
-    Tried,
     apply,
     judge,
     wants_probe,
@@ -86,11 +86,13 @@ def test_since_tells_when_the_state_began_not_when_it_was_said_again():
     assert health.since == NOW
 
 
-def tried(ce: str, ended: int, quick: int, *, kind: str = "k", owner: str = "ann", queue: int = 1) -> Tried:
-    return Tried("A", ce, queue, kind, owner, ended, quick)
+def tried(
+    ce: str, ended: int, quick: int, *, kind: str = "k", owner: str = "ann", queue: int = 1
+) -> RecentOutcomes:
+    return RecentOutcomes("A", ce, queue, kind, owner, ended, quick)
 
 
-def eating(*tried_: Tried) -> list[str]:
+def eating(*tried_: RecentOutcomes) -> list[str]:
     return [each.ce for each in judge(tried_, TERMS)]
 
 

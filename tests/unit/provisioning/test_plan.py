@@ -16,9 +16,9 @@ from wms.matching.ads import advertised
 from wms.matching.canary import OWNER as CANARY
 from wms.matching.grouping import Requirements, processor_tags
 from wms.matching.node_facts import wish
-from wms.provisioning.demand import Avoided, QueuedWork, reach
+from wms.provisioning.demand import Avoidance, QueuedWork, reach
 from wms.provisioning.pilot_class import PilotClass
-from wms.provisioning.plan import Caps, plan
+from wms.provisioning.plan import PilotCaps, plan
 from wms.provisioning.supply import PilotSupply
 from wms.site import AdvertisedElement, ComputingElement, Resource
 
@@ -160,10 +160,10 @@ def test_limits_of_an_element(limits, pilots, expected, reason):
 
 def test_caps_over_all():
     queues, ads = [QueuedWork(asks(), 50)], elements(10)
-    assert sum(counts(plan(queues, ads, caps=Caps(orders=12))).values()) == 12
+    assert sum(counts(plan(queues, ads, caps=PilotCaps(orders=12))).values()) == 12
     some = [under_way("gone", running=8)]
-    assert sum(counts(plan(queues, ads, some, Caps(pilots=20))).values()) == 12
-    made = plan(queues, ads, some, Caps(pilots=5))
+    assert sum(counts(plan(queues, ads, some, PilotCaps(pilots=20))).values()) == 12
+    made = plan(queues, ads, some, PilotCaps(pilots=5))
     assert made.orders == ()
     assert made.decisions[0].reasons == ("none sent because the cap on pilots is reached",)
 
@@ -234,7 +234,7 @@ def test_never_more_than_work_room_and_cap(queues, shapes, pilots, cap):
         element(f"ce{n}", slots=slots, slots_per_pilot=per, cores_per_pilot=2, max_pilots=most, max_waiting_pilots=way)
         for n, (slots, per, most, way) in enumerate(shapes)
     ]  # fmt: skip
-    made = plan(queues, ads, pilots, Caps(orders=cap))
+    made = plan(queues, ads, pilots, PilotCaps(orders=cap))
     ordered = sum(order.count for order in made.orders)
     assert ordered <= cap
     assert ordered == sum(decision.ordered for decision in made.decisions)
@@ -337,7 +337,7 @@ def test_a_pilot_on_its_way_offers_what_its_element_said_when_it_was_sent():
 
 @pytest.mark.parametrize("code", ["BACKOFF", "QUARANTINE", "BANNED", "DRAINING"])
 def test_an_avoided_element_gets_no_pilots_and_the_next_gets_them(code):
-    shut = {CeId("A", "ce0"): Avoided(code, "it eats jobs")}
+    shut = {CeId("A", "ce0"): Avoidance(code, "it eats jobs")}
     made = plan(
         [QueuedWork(asks(), 4)], elements(2), [under_way("ce0", running=3, idle_slots=3)], avoided=shut
     )
@@ -350,10 +350,10 @@ def canary_of(ce: str) -> QueuedWork:
 
 
 def test_an_avoided_element_that_is_tried_gets_one_pilot_for_its_canary():
-    shut = {CeId("A", "ce0"): Avoided("QUARANTINE", "it eats jobs", canaries=True)}
+    shut = {CeId("A", "ce0"): Avoidance("QUARANTINE", "it eats jobs", canaries=True)}
     made = plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)
     assert counts(made) == {"ce0": 1}
-    shut = {CeId("A", "ce0"): Avoided("QUARANTINE", "it eats jobs")}
+    shut = {CeId("A", "ce0"): Avoidance("QUARANTINE", "it eats jobs")}
     assert counts(plan([QueuedWork(asks(), 40), canary_of("ce0")], elements(1), avoided=shut)) == {"ce0": 0}
 
 
@@ -372,7 +372,7 @@ def test_never_more_than_the_limits_let_start_nor_than_demand_and_nothing_where_
     """A property: single-slot pilots never exceed the jobs that may start, nor the room, nor go where nothing is to go."""
     queues = [QueuedWork(asks(owner=owner), jobs) for owner, jobs in queued]
     said = dict(limits)
-    avoided = {CeId("A", f"ce{n}"): Avoided("BANNED", "") for n in shut}
+    avoided = {CeId("A", f"ce{n}"): Avoidance("BANNED", "") for n in shut}
     leeway = limited(*(of_owner(value, most) for value, most in limits))
     made = plan(queues, elements(number, slots=7), leeway=leeway, avoided=avoided)
     waiting = {owner: sum(jobs for each, jobs in queued if each == owner) for owner, _ in queued}

@@ -8,9 +8,9 @@ from tests.unit.matching.strategies import asks
 from tests.unit.provisioning.elements import element, elements, limited, of_owner, under_way
 from tests.unit.provisioning.test_plan import GPU, WITH_GPUS, hosts, with_gpus
 from wms.matching.grouping import processor_tags
-from wms.provisioning.demand import Avoided, QueuedWork
+from wms.provisioning.demand import Avoidance, QueuedWork
 from wms.provisioning.limit_headroom import LimitHeadroom
-from wms.provisioning.plan import Caps, plan
+from wms.provisioning.plan import PilotCaps, plan
 from wms.provisioning.plan_report import SHARES, order_reasons
 from wms.provisioning.supply import PlannedElement
 from wms.site import PilotOwner
@@ -74,7 +74,7 @@ def test_no_more_than_so_many_classes_are_told() -> None:
     assert [each.wanted for each in shares] == [*range(SHARES + 5, 5, -1)]
 
 
-BANNED = {("A", "ce0"): Avoided("BANNED", "said so")}
+BANNED = {("A", "ce0"): Avoidance("BANNED", "said so")}
 
 
 @pytest.mark.parametrize(
@@ -84,7 +84,7 @@ BANNED = {("A", "ce0"): Avoided("BANNED", "said so")}
         (ONE, {}, {"waiting": 1}, {}, "NO_DEMAND", "take it up"),
         (MANY, {"slots": 2}, {}, {}, "NO_ROOM", "full: 0 of 2 pilots"),
         (MANY, {}, {}, {"leeway": limited(of_owner("o", 0))}, "LIMIT", "owner=o at A"),
-        (MANY, {}, {}, {"caps": Caps(orders=1)}, "CAP", "cap on pilots"),
+        (MANY, {}, {}, {"caps": PilotCaps(orders=1)}, "CAP", "cap on pilots"),
         (MANY, {}, {}, {"avoided": BANNED}, "BANNED", "said so"),
     ],
 )
@@ -111,7 +111,7 @@ def test_the_obstacle_of_a_class_is_named(
         (MANY, {"slots": 0}, {}, {}, "it is full: 0 of 0 pilots"),
         (MANY, {"max_waiting_pilots": 1}, {"vo": "w", "waiting": 1}, {}, "on the way, of at most 1"),
         (MANY, {}, {}, {"leeway": limited(of_owner("o", 0))}, "a limit lets no more jobs start"),
-        (MANY, {}, {}, {"caps": Caps(orders=0)}, "the cap on pilots is reached"),
+        (MANY, {}, {}, {"caps": PilotCaps(orders=0)}, "the cap on pilots is reached"),
         (MANY, {}, {}, {"avoided": BANNED}, "it is avoided, said so"),
     ],
 )

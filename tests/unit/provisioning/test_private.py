@@ -1,7 +1,7 @@
 """The planner and private pilots: for whose work they are sent, and for which work those that there are count."""
 
 from tests.unit.provisioning.private_work import HERE, sent, work
-from wms.provisioning.plan import Caps, plan
+from wms.provisioning.plan import PilotCaps, plan
 from wms.provisioning.private import PilotOrder, allocate
 from wms.provisioning.supply import PilotSupply
 from wms.site import PilotOwner, private
@@ -38,9 +38,9 @@ def test_orders_go_in_turns_and_get_half_of_the_cap() -> None:
         PilotOrder(order_id=n, vo="v", owner_group="g", owner=owner, missing=9)
         for n, owner in ((1, "ann"), (2, "ann"), (3, "bob"))
     ]
-    found = allocate(orders, [HERE], [], Caps(pilots=8), {})
+    found = allocate(orders, [HERE], [], PilotCaps(pilots=8), {})
     assert sorted(each.order.owner for each in found.pilots) == ["ann", "ann", "bob", "bob"]
     assert found.held.keys() == {1, 2, 3}
-    assert allocate(orders, [HERE], [there(PilotOwner("g", "ann"), 4)], Caps(pilots=8), {}).pilots == ()
+    assert allocate(orders, [HERE], [there(PilotOwner("g", "ann"), 4)], PilotCaps(pilots=8), {}).pilots == ()
     full = there(None, 10)
-    assert "no room" in allocate(orders, [HERE], [full], Caps(), {}).held[1]
+    assert "no room" in allocate(orders, [HERE], [full], PilotCaps(), {}).held[1]

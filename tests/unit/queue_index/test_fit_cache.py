@@ -11,7 +11,7 @@ from tests.unit.matching.strategies import asks, mismatches, offers, requirement
 from wms.matching.ads import advertised
 from wms.matching.clauses import CPU_TIME
 from wms.matching.grouping import Requirements
-from wms.queue_index.fit_cache import ClauseCount, FitCache, NoFit, View
+from wms.queue_index.fit_cache import ClauseCount, FitCache, FittingQueues, NoFit
 from wms.queue_index.queue_pools import Pools
 from wms.queue_index.significant_attributes import SignificantAttributes
 from wms.queue_index.weights import Weights
@@ -35,7 +35,7 @@ class Cached:
         self.cache.append(wanted)
         self.queues.append(wanted)
 
-    def view(self, resource: Resource) -> View:
+    def view(self, resource: Resource) -> FittingQueues:
         view = self.cache.view(resource)
         assert view is not None
         return view

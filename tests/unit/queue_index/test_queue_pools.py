@@ -12,7 +12,7 @@ from wms.matching.draw_law import Chance, Law
 from wms.matching.grouping import Requirements
 from wms.matching.shares import GroupShare
 from wms.queue_index.queue_draw import QueueDraw
-from wms.queue_index.queue_pools import Market, Pools
+from wms.queue_index.queue_pools import Pools, ResourcePools
 from wms.queue_index.weights import Weights
 
 SHARP = 1e-4
@@ -48,7 +48,7 @@ class Scene:
         return Counter(view.next(fit, chance) for _ in range(draws))
 
 
-def segments(market: Market) -> dict[int, list[int]]:
+def segments(market: ResourcePools) -> dict[int, list[int]]:
     return {pool.segment: pool.slots.values.tolist() for pool in market.pools}
 
 

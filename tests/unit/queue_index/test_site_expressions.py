@@ -11,7 +11,7 @@ from tests.unit.matching.test_ads import RANKS, SITES
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import number, satisfied
-from wms.matching.ads import Words, advertised, job_ad, words
+from wms.matching.ads import JobAttributes, advertised, job_ad, words
 from wms.queue_index.site_expressions import SiteExpressions
 
 
@@ -36,7 +36,7 @@ jobs = st.builds(
     rank=st.sampled_from([each for each in RANKS if each]),
 )
 def test_what_is_said_of_many_jobs_is_said_of_each_alone(
-    first: list[Words], later: list[Words], requirements: str, rank: str
+    first: list[JobAttributes], later: list[JobAttributes], requirements: str, rank: str
 ) -> None:
     own = Ad.parse(advertised({"a": 2, "c": 1, "maxram": 2_000}, {}, "", ""))
     parts: list[Any] = []

@@ -2,7 +2,7 @@
 
 from wms.matching.grouping import Requirements, processor_tags, segment
 from wms.simulation.scenario import SiteRules
-from wms.simulation.workload import Arrival
+from wms.simulation.workload import WorkloadJob
 
 
 def job(at, run=100.0, *, owner="ann", group="g", vo="v", site="s", cores=1, cpu=100, memory=0, priority=1.0):
@@ -16,7 +16,7 @@ def job(at, run=100.0, *, owner="ann", group="g", vo="v", site="s", cores=1, cpu
         tags=processor_tags(cores),
         min_ram_mb=memory,
     )
-    return Arrival(at=at, requirements=asked, run_seconds=run, user_priority=priority, site=site)
+    return WorkloadJob(at=at, requirements=asked, run_seconds=run, user_priority=priority, site=site)
 
 
 def site(name="s", slots=1, **rest):

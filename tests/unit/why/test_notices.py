@@ -8,12 +8,12 @@ from tests.unit.why.elements import element
 from wms.ids import CeId
 from wms.provisioning.health import AVOIDED, ElementHealth, State
 from wms.provisioning.known_elements import PilotLosses
-from wms.why.notices import FEW, Since, avoidance, notices, shut_out, why_shut
+from wms.why.notices import FEW, SinceLastAd, avoidance, notices, shut_out, why_shut
 
 HEALTHY, NONE_LOST = ElementHealth(), PilotLosses()
 
 
-def words(since: Since = Since(), *, fresh: bool = True, **fields: Any) -> list[str]:  # noqa: B008 - a value
+def words(since: SinceLastAd = SinceLastAd(), *, fresh: bool = True, **fields: Any) -> list[str]:  # noqa: B008 - a value
     return [each.text() for each in notices(element(**fields), since, HEALTHY, NONE_LOST, fresh=fresh)]
 
 
@@ -24,29 +24,29 @@ def test_an_element_without_limits_has_no_notices() -> None:
 
 def test_an_element_whose_limit_is_reached_suppresses_until_its_next_ad() -> None:
     full: dict[str, Any] = {"max_jobs": 10, "current_jobs": 8}
-    assert words(Since(allowed=2, matched=1), **full) == []
-    assert words(Since(allowed=2, matched=2), **full) == ["suppress: 10 of 10 jobs (MaxJobs)"]
-    assert words(Since(allowed=2, matched=2), fresh=False, **full) == [
+    assert words(SinceLastAd(allowed=2, matched=1), **full) == []
+    assert words(SinceLastAd(allowed=2, matched=2), **full) == ["suppress: 10 of 10 jobs (MaxJobs)"]
+    assert words(SinceLastAd(allowed=2, matched=2), fresh=False, **full) == [
         "suppress: nothing comes before its next ad"
     ]
 
 
 def test_too_many_jobs_that_are_being_submitted_delay() -> None:
-    (said,) = words(Since(allowed=1, matched=1), max_submitting_jobs=3, current_submitting_jobs=2)
+    (said,) = words(SinceLastAd(allowed=1, matched=1), max_submitting_jobs=3, current_submitting_jobs=2)
     assert said == "delay: 3 of 3 jobs being submitted (MaxSubmittingJobs)"
 
 
 def test_jobs_and_pilots_are_counted_apart() -> None:
     full: dict[str, Any] = {"max_jobs": 10, "current_jobs": 8}
-    assert len(words(Since(allowed=2, matched=2, sent=1), **full)) == 1
-    assert len(words(Since(allowed=2, matched=2, sent=2), **full)) == 2
+    assert len(words(SinceLastAd(allowed=2, matched=2, sent=1), **full)) == 1
+    assert len(words(SinceLastAd(allowed=2, matched=2, sent=2), **full)) == 2
 
 
 def test_our_idle_pilots_are_not_counted_twice() -> None:
     """One that gets a job is the same job in the source's count."""
     full: dict[str, Any] = {"max_jobs": 10, "current_jobs": 8}
-    assert words(Since(allowed=2, matched=4), **full) == ["suppress: 12 of 10 jobs (MaxJobs)"]
-    assert words(Since(allowed=2, matched=4, idle=2), **full) == ["suppress: 10 of 10 jobs (MaxJobs)"]
+    assert words(SinceLastAd(allowed=2, matched=4), **full) == ["suppress: 12 of 10 jobs (MaxJobs)"]
+    assert words(SinceLastAd(allowed=2, matched=4, idle=2), **full) == ["suppress: 10 of 10 jobs (MaxJobs)"]
 
 
 @pytest.mark.parametrize("state", get_args(State))

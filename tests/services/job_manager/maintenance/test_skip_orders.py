@@ -12,7 +12,7 @@ from tests.contract.bus.instances import PARTITIONS, Bus, Keys, Note
 from tests.waiting import eventually
 from wms.bus.blocked_messages import MessagePosition, blocking
 from wms.db import offset, skip_order
-from wms.db.offset import Feed
+from wms.db.offset import ConsumedTopic
 from wms.db.skip_order import SkipRequest
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.messages.wire import encode
@@ -34,7 +34,7 @@ def skips(bus: Bus) -> SkipOrders:
 async def order(bus: Bus, blocked: MessagePosition) -> None:
     wanted = SkipRequest(
         operator="oz",
-        feed=Feed(bus.kafka.cluster_id, blocked.consumer, blocked.topic),
+        feed=ConsumedTopic(bus.kafka.cluster_id, blocked.consumer, blocked.topic),
         partition=blocked.partition,
         offset=blocked.offset,
         reason="too slow",
@@ -50,7 +50,7 @@ async def actions(bus: Bus) -> list[tuple[str, ...]]:
 
 async def unhandled(bus: Bus) -> MessagePosition:
     """Send a message to a consumer that never runs, and return where it is."""
-    feed = Feed(bus.kafka.cluster_id, "absent", bus.topic.name)
+    feed = ConsumedTopic(bus.kafka.cluster_id, "absent", bus.topic.name)
     async with bus.db.transaction() as tx:
         await offset.begin(tx, feed, range(PARTITIONS))
     await bus.send_raw([encode(Note(n=1))])

@@ -9,12 +9,12 @@ from services.job_manager.submission.parse import DescriptionReader
 from wms.errors import Rejected
 from wms.ids import CommandId
 from wms.jobdesc.conflicts import ARRAY_LIMIT
-from wms.jobdesc.kind import Read
+from wms.jobdesc.kind import PartlyRead
 from wms.jobdesc.problem import InvalidDescription
 from wms.messages.commands import Submit
 
 
-def read(reader: DescriptionReader, *jobs: dict[str, Any] | bytes) -> list[Read]:
+def read(reader: DescriptionReader, *jobs: dict[str, Any] | bytes) -> list[PartlyRead]:
     raws = (
         each if isinstance(each, bytes) else msgspec.json.encode({"executable": "x", **each}) for each in jobs
     )
@@ -23,11 +23,11 @@ def read(reader: DescriptionReader, *jobs: dict[str, Any] | bytes) -> list[Read]
         while True:
             next(steps)
     except StopIteration as done:
-        found: list[Read] = done.value
+        found: list[PartlyRead] = done.value
         return found
 
 
-def bodies(found: list[Read]) -> list[dict[str, Any]]:
+def bodies(found: list[PartlyRead]) -> list[dict[str, Any]]:
     return [msgspec.json.decode(each.text) for each in found]
 
 
