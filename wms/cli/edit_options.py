@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from wms.cli.fields import fields_of, makes, options_of, sets
-from wms.cli.options import AnswerCache, Bytes, Duration, Many
+from wms.cli.options import Bytes, Duration, Many, Memory
 from wms.cli.submit_options import OPTIONS
 
 if TYPE_CHECKING:
@@ -27,13 +27,13 @@ class EditOptions:
     wall_time: Duration | None = sets("wall_time")
     """Wall-clock time: 600, 10m, 1h30m."""
 
-    memory: AnswerCache | None = sets("memory_mb")
+    memory: Memory | None = sets("memory_mb")
     """Memory: 512M, 2G."""
 
-    disk: AnswerCache | None = sets("disk_mb")
+    disk: Memory | None = sets("disk_mb")
     """Disk space in the job's directory: 500M, 10G."""
 
-    max_memory: AnswerCache | None = sets("max_memory_mb")
+    max_memory: Memory | None = sets("max_memory_mb")
     """The most memory that a job may use, such as 4G, if the node has so much."""
 
     processors: int | None = sets("processors")

@@ -1,6 +1,6 @@
 """Declarations of command options that set fields of a job description.
 
-An option is declared once, as a field of a dataclass: `memory: AnswerCache | None = sets("memory_mb")`. The argument parser takes the field's name
+An option is declared once, as a field of a dataclass: `memory: Memory | None = sets("memory_mb")`. The argument parser takes the field's name
 and type for the option, and its docstring for the help. `fields_of` reads the declarations to build the description.
 """
 

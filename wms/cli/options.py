@@ -55,7 +55,7 @@ Slots = Annotated[int | None, Parameter(validator=WithinBounds(1, 10_000))]
 """The type of the number of jobs that may run at a time."""
 Most = Annotated[int, Parameter(validator=WithinBounds(0, 10_000_000))]
 """The type of the number of items to show at most; 0 for all."""
-AnswerCache = Annotated[int, Parameter(converter=_by(mebibytes))]
+Memory = Annotated[int, Parameter(converter=_by(mebibytes))]
 """The type of a size in MiB, written as `512M` or `2G`."""
 Bytes = Annotated[int, Parameter(converter=_by(size_in_bytes))]
 """The type of a size in bytes, written as `4096` or `64K`."""

@@ -7,7 +7,7 @@ from typing import Annotated
 from cyclopts import Group, Parameter
 
 from wms.cli.fields import makes, options_of, sets
-from wms.cli.options import AnswerCache, Bytes, Duration, Flag, Many
+from wms.cli.options import Bytes, Duration, Flag, Many, Memory
 
 RUN = Group("What to run", sort_key=1)
 NEEDS = Group("What it needs", sort_key=2)
@@ -57,13 +57,13 @@ class NeedOptions:
     wall_time: Duration | None = sets("wall_time")
     """Wall-clock time: 600 (seconds), 10m, 1h30m. A job that runs longer is killed."""
 
-    memory: AnswerCache | None = sets("memory_mb")
+    memory: Memory | None = sets("memory_mb")
     """Memory: 512M, 2G. A job that uses more is killed."""
 
-    disk: AnswerCache | None = sets("disk_mb")
+    disk: Memory | None = sets("disk_mb")
     """Disk space in the job's directory: 500M, 10G. A job that uses more is killed."""
 
-    max_memory: AnswerCache | None = sets("max_memory_mb")
+    max_memory: Memory | None = sets("max_memory_mb")
     """The most memory that the job may use, such as 4G, if the node has so much. It replaces --memory as the limit."""
 
     processors: int | None = sets("processors")
