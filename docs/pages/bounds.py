@@ -18,7 +18,7 @@ from wms.messages import wire
 from wms.replay import swf
 from wms.runtime import config, issuer_fetch
 from wms.simulation import recording
-from wms.transfer import archive, store
+from wms.transfer import archive, stored_object
 
 LEAD = """# Bounds of what is read
 
@@ -150,7 +150,11 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
         ],
     ),
     ("a pilot's output", "wms/dispatch/port.py", [("bytes", port.OUTPUT_LIMIT)]),
-    ("an object of the sandbox store", "wms/transfer/store.py", [("bytes", store.MAX_OBJECT)]),
+    (
+        "an object of the sandbox store",
+        "wms/transfer/stored_object.py",
+        [("bytes", stored_object.MAX_OBJECT)],
+    ),
     (
         "a sandbox archive (tar.gz)",
         "wms/transfer/archive.py",

@@ -26,7 +26,7 @@ from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer import Objects, TornSandbox, digest_of, open_store
-from wms.transfer.store import CHUNK, MAX_OBJECT
+from wms.transfer.stored_object import CHUNK, MAX_OBJECT
 from wms.web import WebIdentity, body
 
 if TYPE_CHECKING:  # pilots with a directory need no HTTP client

@@ -13,7 +13,7 @@ from wms.errors import Rejected, Unavailable
 from wms.gateway.direct_download import download
 from wms.gateway.refusal import refusal
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.store import CHUNK, MAX_OBJECT, TornSandbox
+from wms.transfer.stored_object import CHUNK, MAX_OBJECT, TornSandbox
 from wms.web import body
 
 ANSWER_LIMIT: Final = 100_000

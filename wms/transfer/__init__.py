@@ -3,7 +3,8 @@
 from wms.transfer.archive import MAX_ARCHIVE, ArchiveLimits, pack, unpack
 from wms.transfer.patterns import SelectedFiles, UnmatchedFiles, left_behind, select
 from wms.transfer.sandbox import download, keep, upload
-from wms.transfer.store import DeletedObjects, Objects, SandboxStore, TornSandbox, digest_of, open_store
+from wms.transfer.store import Objects, SandboxStore, open_store
+from wms.transfer.stored_object import DeletedObjects, TornSandbox, digest_of
 
 __all__ = [
     "MAX_ARCHIVE",

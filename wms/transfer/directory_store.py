@@ -18,8 +18,15 @@ from typing import BinaryIO, TypeVar
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.object_copy import checked_size, copied
-from wms.transfer.store import MAX_OBJECT, DeletedObjects, TornSandbox, checked_digest, digest_of
+from wms.transfer.stored_object import (
+    MAX_OBJECT,
+    DeletedObjects,
+    TornSandbox,
+    checked_digest,
+    checked_size,
+    copied,
+    digest_of,
+)
 
 _REST = re.compile(r"[0-9a-f]{62}")
 _FAN = re.compile(r"[0-9a-f]{2}")

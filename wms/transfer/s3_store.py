@@ -20,10 +20,9 @@ from obstore import exceptions
 from wms.errors import Rejected, Unavailable
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
-from wms.transfer.object_copy import copied
 from wms.transfer.s3_bucket import opened_bucket
 from wms.transfer.s3_settings import S3Settings
-from wms.transfer.store import MAX_OBJECT, DeletedObjects, TornSandbox, checked_digest
+from wms.transfer.stored_object import MAX_OBJECT, DeletedObjects, TornSandbox, checked_digest, copied
 
 TRIES = 3
 SECONDS = 300.0

@@ -3,52 +3,15 @@
 It is a directory (`directory_store.py`) or a bucket of S3 (`s3_store.py`). An object is complete or absent, and verified when it is read.
 """
 
-import hashlib
-import re
 from pathlib import Path
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
-import msgspec
-
-from wms.errors import Rejected, Unavailable
+from wms.errors import Rejected
 from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.transfer.s3_settings import S3Settings
-
-MAX_OBJECT = 100 * 1024 * 1024
-"""How many bytes an object may have, unless the store is opened with another limit."""
-CHUNK = 1024 * 1024
-"""How many bytes are read from a file at once."""
-
-_DIGEST = re.compile(r"[0-9a-f]{64}")
-
-
-class DeletedObjects(msgspec.Struct, frozen=True, kw_only=True):
-    """What `delete_unreferenced` deleted from the store."""
-
-    objects: int = 0
-    """How many objects were deleted."""
-    bytes: int = 0
-    """How many bytes the deleted objects had together."""
-    leftovers: int = 0
-    """How many unfinished files of dead writers, and corrupt objects, were deleted."""
-
-
-class TornSandbox(Unavailable):
-    """The bytes of a stored object do not match its name. It was set aside; storing the content again repairs it."""
-
-
-def digest_of(data: bytes) -> str:
-    """Return the name under which the store keeps these bytes: their SHA-256 in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()
-
-
-def checked_digest(sha256: str) -> str:
-    """Return the name of an object. Raise Rejected if it is none."""
-    if not _DIGEST.fullmatch(sha256):
-        raise Rejected("BAD_SANDBOX_ID", f"not a SHA-256 in lower-case hexadecimal: {sha256!r}")
-    return sha256
+from wms.transfer.stored_object import MAX_OBJECT, DeletedObjects
 
 
 class Objects(Protocol):

@@ -13,7 +13,7 @@ from moto.server import ThreadedMotoServer
 from tests.contract.transfer.storages import free_port
 from wms.transfer import SandboxStore, open_store
 from wms.transfer.s3_settings import S3Settings
-from wms.transfer.store import MAX_OBJECT
+from wms.transfer.stored_object import MAX_OBJECT
 
 
 class StoreGround(Protocol):

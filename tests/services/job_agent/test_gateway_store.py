@@ -24,7 +24,7 @@ from wms.ids import AttemptId, Epoch
 from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer import SandboxStore, download, keep, open_store, upload
-from wms.transfer.store import MAX_OBJECT
+from wms.transfer.stored_object import MAX_OBJECT
 
 __all__ = ["owner", "place"]
 

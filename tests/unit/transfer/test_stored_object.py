@@ -6,7 +6,7 @@ import pytest
 
 from wms.errors import Rejected
 from wms.transfer import digest_of
-from wms.transfer.object_copy import CHUNK, copied
+from wms.transfer.stored_object import CHUNK, copied
 
 
 @pytest.mark.parametrize("size", [0, 1, CHUNK, CHUNK + 1])
