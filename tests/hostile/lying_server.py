@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from aiohttp import web
 
 from tests.services.discovery.index_servers import queue
+from tests.web_server import web_server
 from wms.discovery.document import LEADS_LIMIT
 
 PIECE = bytes(65_536)
@@ -119,12 +120,5 @@ async def lying_server() -> AsyncIterator[LyingServer]:
     server = LyingServer()
     app = web.Application(client_max_size=2**30)
     app.router.add_route("*", "/{path:.*}", server.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    server.port = runner.addresses[0][1]
-    try:
+    async with web_server(app) as server.port:
         yield server
-    finally:
-        await runner.cleanup()

@@ -10,7 +10,7 @@ from random import Random
 import pytest
 import pytest_asyncio
 
-from tests.contract.transfer.liar import Liar, liar
+from tests.contract.transfer.faulty_web_server import FaultyWebServer, faulty_web_server
 from tests.contract.transfer.storages import S3, STORAGES, Directory, Nginx, Storage
 from wms.errors import Rejected
 from wms.jobdesc.staged_file import InputFile
@@ -103,6 +103,6 @@ async def refusal(
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def lying() -> AsyncIterator[Liar]:
-    async with liar() as each:
+async def lying() -> AsyncIterator[FaultyWebServer]:
+    async with faulty_web_server() as each:
         yield each

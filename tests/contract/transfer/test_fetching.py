@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.transfer.conftest import LARGE, MIB, fetcher, refusal
-from tests.contract.transfer.liar import CONTENT, Liar
+from tests.contract.transfer.faulty_web_server import CONTENT, FaultyWebServer
 from tests.contract.transfer.storages import Nginx, Storage, settings
 from wms.errors import Rejected
 from wms.jobdesc.staged_file import InputFile
@@ -85,7 +85,7 @@ async def test_a_file_that_is_nowhere_is_told_of_with_each_url(storage: Storage,
 
 
 async def test_a_trickle_is_left_for_another_replica_and_delays_no_other(
-    lying: Liar, nginx: Nginx, tmp_path: Path
+    lying: FaultyWebServer, nginx: Nginx, tmp_path: Path
 ) -> None:
     nginx.write("in/good", CONTENT)
     fetching = fetcher(settings())

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.contract.transfer.conftest import MIB, fetcher, refusal
-from tests.contract.transfer.liar import CONTENT
+from tests.contract.transfer.faulty_web_server import CONTENT
 from tests.contract.transfer.storages import Nginx, settings
 from wms.jobdesc.staged_file import InputFile
 from wms.transfer.access_rules import REFUSED, AccessRules

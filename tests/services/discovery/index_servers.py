@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from tests.web_server import web_server
 from wms.discovery.address import Address, address
 
 ARC_XML = (Path(__file__).parents[2] / "data" / "glue" / "arc.xml").read_bytes()
@@ -86,12 +87,5 @@ async def index_servers() -> AsyncIterator[IndexServers]:
     servers = IndexServers()
     application = web.Application()
     application.router.add_get("/{path:.*}", servers.handle)
-    runner = web.AppRunner(application, shutdown_timeout=0.1)
-    await runner.setup()
-    try:
-        site = web.TCPSite(runner, "127.0.0.1", 0)
-        await site.start()
-        servers.port = runner.addresses[0][1]
+    async with web_server(application) as servers.port:
         yield servers
-    finally:
-        await runner.cleanup()

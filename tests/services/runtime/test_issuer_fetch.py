@@ -11,6 +11,7 @@ from aiohttp import web
 
 from tests.openid_provider import OpenIdProvider, ec_key, rsa_key
 from tests.unit.auth.issuer import Issuer, code
+from tests.web_server import web_server
 from wms.auth.issuer_keys import AGAIN_SECONDS, IssuerKeys
 from wms.auth.token import Verifier
 from wms.auth.trusted_issuer import IssuerRule, TrustedIssuer
@@ -96,7 +97,6 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 async def served(documents: dict[str, str | Handler]) -> AsyncIterator[TrustedIssuer]:
     """Serve documents, in which ISSUER stands for the server's address."""
     app = web.Application()
-    runner = web.AppRunner(app, shutdown_timeout=0.1)
     url = ""
 
     async def serve(request: web.Request) -> web.StreamResponse:
@@ -110,14 +110,9 @@ async def served(documents: dict[str, str | Handler]) -> AsyncIterator[TrustedIs
         )
 
     app.router.add_get("/{path:.*}", serve)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    url = f"http://127.0.0.1:{runner.addresses[0][1]}"
-    try:
+    async with web_server(app) as port:
+        url = f"http://127.0.0.1:{port}"
         yield TrustedIssuer(url=url, rules=RULES)
-    finally:
-        await runner.cleanup()
 
 
 DISCOVERY = "/.well-known/openid-configuration"

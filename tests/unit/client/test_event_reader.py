@@ -1,24 +1,25 @@
 """Events of a gateway, as signals."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.web_server import web_server
 from wms.client.event_reader import EventReader
 from wms.errors import Unavailable
 
 
-async def served(handler: Any) -> tuple[web.AppRunner, str]:
+@asynccontextmanager
+async def served(handler: Any) -> AsyncIterator[tuple[aiohttp.ClientSession, str]]:
     app = web.Application()
     app.router.add_get("/events", handler)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    return runner, f"http://127.0.0.1:{runner.addresses[0][1]}/events"
+    async with web_server(app) as port, aiohttp.ClientSession() as session:
+        yield session, f"http://127.0.0.1:{port}/events"
 
 
 async def test_facts_are_read_and_the_end_of_the_stream_is_told() -> None:
@@ -28,8 +29,7 @@ async def test_facts_are_read_and_the_end_of_the_stream_is_told() -> None:
         await answer.write(b'id: 1\n\nid: 2\nevent: job-event\ndata: {"a": 1}\n\n')
         return answer
 
-    runner, url = await served(stream)
-    async with aiohttp.ClientSession() as session:
+    async with served(stream) as (session, url):
         reader = EventReader(session, url, {})
         await reader.start()
         (event,) = await reader.poll(30, 10)
@@ -37,7 +37,6 @@ async def test_facts_are_read_and_the_end_of_the_stream_is_told() -> None:
         with pytest.raises(Unavailable, match="ended"):
             await reader.poll(30, 10)
         await reader.close()
-    await runner.cleanup()
 
 
 async def test_nothing_comes_in_time() -> None:
@@ -47,21 +46,17 @@ async def test_nothing_comes_in_time() -> None:
         await asyncio.sleep(3_600)
         return answer
 
-    runner, url = await served(silent)
-    async with aiohttp.ClientSession() as session:
+    async with served(silent) as (session, url):
         reader = EventReader(session, url, {})
         await reader.start()
         assert await reader.poll(0.01, 10) == []
         await reader.close()
-    await runner.cleanup()
 
 
 async def test_a_gateway_that_refuses_has_no_events() -> None:
     async def refuses(request: web.Request) -> web.StreamResponse:
         return web.Response(status=401)
 
-    runner, url = await served(refuses)
-    async with aiohttp.ClientSession() as session:
+    async with served(refuses) as (session, url):
         with pytest.raises(Unavailable, match="401"):
             await EventReader(session, url, {}).start()
-    await runner.cleanup()

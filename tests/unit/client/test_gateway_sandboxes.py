@@ -6,6 +6,7 @@ import aiohttp
 import pytest
 from aiohttp import web
 
+from tests.web_server import web_server
 from wms.client.gateway_sandboxes import GatewaySandboxes
 from wms.errors import Rejected
 from wms.transfer import TornSandbox, digest_of
@@ -17,16 +18,10 @@ async def fetched(tmp_path: Path, answer: web.Response, digest: str) -> bytes:
 
     app = web.Application()
     app.router.add_get("/jobs/7/output", output)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    try:
-        async with aiohttp.ClientSession() as session:
-            store = GatewaySandboxes(session, f"http://127.0.0.1:{runner.addresses[0][1]}", {}, 7)
-            await store.fetch(digest, tmp_path / "archive")
-            return (tmp_path / "archive").read_bytes()
-    finally:
-        await runner.cleanup()
+    async with web_server(app) as port, aiohttp.ClientSession() as session:
+        store = GatewaySandboxes(session, f"http://127.0.0.1:{port}", {}, 7)
+        await store.fetch(digest, tmp_path / "archive")
+        return (tmp_path / "archive").read_bytes()
 
 
 async def test_an_archive_comes_whole(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest_asyncio
 from services.job_agent.payload.file_staging import FileStaging, lease_over, measured_hosts
 from services.job_agent.payload.run import Payload, Workplace
 from services.job_agent.payload.shepherd import now
-from tests.contract.transfer.liar import Liar, liar
+from tests.contract.transfer.faulty_web_server import FaultyWebServer, faulty_web_server
 from tests.contract.transfer.storages import LIMITS, Nginx
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
@@ -65,8 +65,8 @@ def new(workplace: Workplace) -> New:
 
 
 @pytest_asyncio.fixture(loop_scope="session")
-async def lying() -> AsyncIterator[Liar]:
-    async with liar() as each:
+async def lying() -> AsyncIterator[FaultyWebServer]:
+    async with faulty_web_server() as each:
         yield each
 
 
@@ -155,7 +155,7 @@ async def test_a_standard_input_that_is_not_there_is_told(new: New, stdin: str) 
     assert "the standard input" in outcome.reason.text
 
 
-async def test_a_kill_ends_a_stage_in_within_a_second(new: New, lying: Liar) -> None:
+async def test_a_kill_ends_a_stage_in_within_a_second(new: New, lying: FaultyWebServer) -> None:
     payload = new("true", inputs=(wanted("a", lying.url("trickle")),))
     run = asyncio.create_task(payload.run())
     while payload.staging.progress is None or not payload.staging.progress.bytes_done:
@@ -167,7 +167,7 @@ async def test_a_kill_ends_a_stage_in_within_a_second(new: New, lying: Liar) -> 
     assert time.monotonic() - began < 1.0
 
 
-async def test_a_stage_in_ends_with_its_lease(new: New, lying: Liar) -> None:
+async def test_a_stage_in_ends_with_its_lease(new: New, lying: FaultyWebServer) -> None:
     payload = new("true", inputs=(wanted("a", lying.url("trickle")),))
     payload.live_until(now() + 0.5)
     outcome = await payload.run()
@@ -216,7 +216,7 @@ async def test_an_attempt_without_its_lease_replaces_no_file(
     assert not [each for each in files.iterdir() if each.name.endswith(".part")]
 
 
-async def test_bandwidth_and_progress_are_reported(new: New, files: Path, lying: Liar) -> None:
+async def test_bandwidth_and_progress_are_reported(new: New, files: Path, lying: FaultyWebServer) -> None:
     (files / "a").write_bytes(bytes(1_000))
     payload = new("true", inputs=(wanted("a", files / "a"),), outputs=(sent("a", files / "b"),))
     outcome = await payload.run()

@@ -6,11 +6,13 @@ from contextlib import asynccontextmanager
 
 from aiohttp import web
 
+from tests.web_server import web_server
+
 CONTENT = bytes(range(256)) * 4_096
 """What `/cut` has, a megabyte."""
 
 
-class Liar:
+class FaultyWebServer:
     """The server, and what it was asked."""
 
     def __init__(self) -> None:
@@ -75,17 +77,10 @@ async def _begun(request: web.Request, headers: dict[str, str], status: int = 20
 
 
 @asynccontextmanager
-async def liar() -> AsyncIterator[Liar]:
+async def faulty_web_server() -> AsyncIterator[FaultyWebServer]:
     """Run the server."""
-    lying = Liar()
+    lying = FaultyWebServer()
     app = web.Application()
     app.router.add_route("*", "/{path:.*}", lying.answer)
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    lying.port = runner.addresses[0][1]
-    try:
+    async with web_server(app) as lying.port:
         yield lying
-    finally:
-        await runner.cleanup()
