@@ -1,14 +1,16 @@
 """Searches of job rows: each job is found along one index, and a search that stops says where the next goes on."""
 
 import itertools
-from typing import Any
+import re
+from collections.abc import Mapping
+from typing import Any, get_args
 
 import pytest
 
 from tests.services.world import World, user
 from wms.auth.policy import Scope
 from wms.db import job_search, selection
-from wms.db.job_search import FoundJobs, JobIndex, PageRequest
+from wms.db.job_search import FoundJobs, IndexName, JobIndex, PageRequest
 from wms.ids import JobId
 from wms.job.state import AT_A_PILOT, RARE, State
 from wms.messages.commands import Selector
@@ -127,12 +129,47 @@ def test_the_narrowest_index_is_chosen_for_an_owner() -> None:
         return index
 
     waiting = (State.WAITING,)
-    assert one(ANN, site="A", job_group="g") == JobIndex(group="g")
-    assert one(ALL, job_group="g") == JobIndex(), "by owner, so that ids are in order"
-    assert one(ALL, job_group="g", owner="ann") == JobIndex(group="g")
-    assert one(ANN, site="A") == JobIndex(), "a job gets its site as it is matched"
-    assert one(ANN, states=waiting) == JobIndex(waiting)
-    assert one(ANN, states=(State.DONE,), name="x") == JobIndex((State.DONE,))
+    assert one(ANN, site="A", job_group="g") == JobIndex("group")
+    assert one(ALL, job_group="g") == JobIndex("all"), "by owner, so that ids are in order"
+    assert one(ALL, job_group="g", owner="ann") == JobIndex("group")
+    assert one(ANN, site="A") == JobIndex("owner"), "a job gets its site as it is matched"
+    assert one(ANN, states=waiting) == JobIndex("owner", waiting)
+    assert one(ANN, states=(State.DONE,), name="x") == JobIndex("owner", (State.DONE,))
+    assert one(ANN, states=(State.HELD,)) == JobIndex("rare state of owner", (State.HELD,), State.HELD)
+    assert one(ALL, states=(State.HELD,)) == JobIndex("rare state", (State.HELD,), State.HELD)
+    assert one(ANN, states=(State.RUNNING,)) == JobIndex("leases", (State.RUNNING,))
+
+
+PARTS = 12
+"""Of the statement: one for each index and direction."""
+INDEX_OF: Mapping[IndexName, str] = {
+    "all": "job_pkey",
+    "owner": "job_by_owner",
+    "group": "job_by_group",
+    "rare state": "job_by_rare_state_of_all",
+    "rare state of owner": "job_by_rare_state",
+    "leases": "lease_pkey",
+}
+
+
+@pytest.mark.parametrize("name", get_args(IndexName))
+@pytest.mark.parametrize("newest", [False, True])
+async def test_each_index_is_scanned_in_its_own_order(
+    the_world: World, name: IndexName, *, newest: bool
+) -> None:
+    """Also where statistics mislead: all jobs of the table are of one owner, so that its primary key seems as good."""
+    ids = await the_world.submitted(200, job_group="g")
+    await the_world.order("hold", *ids[50:])
+    await the_world.sql("analyze job")
+    after = job_search.HIGHEST if newest else job_search.LOWEST
+    values = [name, newest, 5, after, "ann", 5, *[None] * 6, "g", None, False, None, "Held"]
+    async with the_world.db.transaction() as tx:
+        await tx.execute("set local enable_seqscan = off")
+        rows = await tx.fetch("explain " + job_search.SQL["scan"], *values)
+    plan = "\n".join(row[0] for row in rows)
+    way = " Backward" if newest else ""
+    assert re.search(rf"Index (Only )?Scan{way} using {INDEX_OF[name]} on", plan), plan
+    assert plan.count("->  Sort") == PARTS - 1, f"only what is not scanned is sorted\n{plan}"
 
 
 def test_a_page_ends_where_the_first_of_its_searches_ended() -> None:

@@ -7,8 +7,9 @@ bounded number of jobs. So the page may be short or empty; it comes with the id 
 from collections.abc import Iterator
 from heapq import merge
 from itertools import islice
-from typing import Any
+from typing import Final, Literal, TypeAlias
 
+import asyncpg
 import msgspec
 
 from wms.auth.policy import Scope
@@ -19,6 +20,10 @@ from wms.job.state import AT_A_PILOT, RARE, State
 from wms.messages.commands import Selector
 
 SQL = load(__file__)
+
+LOWEST: Final = 0
+HIGHEST: Final = 2**63 - 1
+"""Ids below and above those of all jobs."""
 
 
 class PageRequest(msgspec.Struct, frozen=True):
@@ -40,39 +45,51 @@ class FoundJobs(msgspec.Struct, frozen=True):
     until: int | None = None
 
 
-class JobIndex(msgspec.Struct, frozen=True):
-    """The index that a search scans: that of an owner's jobs, or a smaller one of jobs with one more property."""
+IndexName: TypeAlias = Literal["all", "owner", "group", "rare state", "rare state of owner", "leases"]
+"""The indexes that can be scanned, by what their entries have before the job's id: all jobs, or those of an owner, of an owner's group, and so on.
 
+The leases name the jobs that pilots have.
+"""
+
+
+class JobIndex(msgspec.Struct, frozen=True):
+    """An index that a search scans, and the states of the jobs that are to be found by it (empty: any state)."""
+
+    name: IndexName
     states: tuple[State, ...] = ()
-    """The states of the jobs to be found by this index; empty: any state."""
     rare_state: State | None = None
-    group: str | None = None
-    at_pilots: bool = False
-    """Whether to scan the leases instead, which name the jobs that pilots have."""
+    """The state whose jobs are scanned, if the index is one of rare states."""
 
 
 def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
     """Yield indexes in which all selected jobs are found, each job in one of them.
 
-    Jobs in rare states have an index over all owners. The index of groups begins with the owner; if neither scope nor selector names
+    Jobs in rare states have an index over all owners too. The index of groups begins with the owner; if neither scope nor selector names
     one, all jobs are scanned instead. Sites have no index: a job gets its site as it is matched, and each match would write to all
     indexes of its row.
     """
     if not selector.states:
-        yield _narrowest(scope, selector, ())
+        yield JobIndex(_narrowest(scope, selector))
         return
     states = frozenset(selector.states)
     for rare in sorted(states & RARE):
-        yield JobIndex((rare,), rare_state=rare)
+        yield JobIndex(
+            "rare state" if _owner(scope, selector) is None else "rare state of owner", (rare,), rare
+        )
     if states & AT_A_PILOT:
-        yield JobIndex(tuple(sorted(states & AT_A_PILOT)), at_pilots=True)
+        yield JobIndex("leases", tuple(sorted(states & AT_A_PILOT)))
     if frequent := tuple(sorted(states - RARE - AT_A_PILOT)):
-        yield _narrowest(scope, selector, frequent)
+        yield JobIndex(_narrowest(scope, selector), frequent)
 
 
-def _narrowest(scope: Scope, selector: Selector, states: tuple[State, ...]) -> JobIndex:
-    has_owner = scope.owner is not None or selector.owner is not None
-    return JobIndex(states, group=(selector.job_group or None) if has_owner else None)
+def _narrowest(scope: Scope, selector: Selector) -> IndexName:
+    if _owner(scope, selector) is None:
+        return "all"
+    return "group" if selector.job_group else "owner"
+
+
+def _owner(scope: Scope, selector: Selector) -> str | None:
+    return selector.owner if scope.owner is None else scope.owner
 
 
 async def search(
@@ -82,22 +99,24 @@ async def search(
 
     In each index, the next `looked_at` jobs are scanned.
     """
-    conditions = (
-        scope.owner,
-        scope.group,
-        scope.vo,
-        selector.owner,
-        selector.site,
-        like(selector.name),
-        selector.job_group,
-        selector.changed_since,
-        page.after,
-        page.limit,
-        page.alone,
-        looked_at,
+    after = page.after if page.after is not None else HIGHEST if page.newest else LOWEST
+    values = (
+        *(page.newest, looked_at, after, _owner(scope, selector), page.limit),
+        *(scope.owner, scope.group, scope.vo, selector.owner, selector.site, like(selector.name)),
+        *(selector.job_group, selector.changed_since, page.alone),
     )
-    found = [await _along(tx, index, page, conditions) for index in indexes(scope, selector)]
+    found = []
+    for index in indexes(scope, selector):
+        rows = await tx.fetch(SQL["scan"], index.name, *values, list(index.states) or None, index.rare_state)
+        found.append(_found(rows, page, looked_at))
     return together(found, page)
+
+
+def _found(rows: list[asyncpg.Record], page: PageRequest, looked_at: int) -> FoundJobs:
+    """Return the jobs that one scan of `looked_at` jobs found. If there may be further ones, the last row has this number."""
+    ids = [row["job_id"] for row in rows if row["selected"]]
+    stopped = rows and rows[-1]["number"] == looked_at and len(ids) < page.limit
+    return FoundJobs(ids, rows[-1]["job_id"] if stopped else None)
 
 
 def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
@@ -112,20 +131,6 @@ def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
 
 def _by(job_id: JobId, until: int, page: PageRequest) -> bool:
     return job_id >= until if page.newest else job_id <= until
-
-
-async def _along(
-    tx: Transaction, index: JobIndex, page: PageRequest, conditions: tuple[Any, ...]
-) -> FoundJobs:
-    states = list(index.states) or None
-    if index.at_pilots:
-        query = SQL["newest_at_pilots" if page.newest else "oldest_at_pilots"]
-        rows = await tx.fetch(query, *conditions, states)
-    else:
-        query = SQL["newest" if page.newest else "oldest"]
-        rows = await tx.fetch(query, *conditions, states, index.rare_state, index.group)
-    ids = [row["job_id"] for row in rows if row["selected"]]
-    return FoundJobs(ids, next((row["job_id"] for row in rows if not row["selected"]), None))
 
 
 def like(pattern: str | None) -> str | None:

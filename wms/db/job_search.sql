@@ -1,85 +1,57 @@
--- name: oldest
--- The first jobs after an id that a user may see and that all conditions select, among the next $12 jobs of an owner, or those of them
--- with one rare state or group: each of these has an index. If fewer than wanted are selected, and not all jobs were looked at, a
--- last row has the id of the last job that was.
-with looked as materialized (
-    select j.job_id, j.owner_group, j.vo, j.state, j.site, j.name, j.job_group, j.changed_at, j.array_index
-    from job j
-    where ($1::text is null or j.owner = $1) and ($4::text is null or j.owner = $4) and ($9::bigint is null or j.job_id > $9)
-      and ($14::text is null or j.rare_state = $14) and ($15::text is null or j.job_group = $15 and j.job_group <> '')
-    order by j.job_id limit $12
-), hits as materialized (
-    select l.job_id from looked l
-    where ($2::text is null or l.owner_group = $2) and ($3::text is null or l.vo = $3) and ($13::text[] is null or l.state = any ($13))
-      and ($5::text is null or l.site = $5) and ($6::text is null or l.name like $6)
-      and ($7::text is null or l.job_group = $7) and ($8::timestamptz is null or l.changed_at >= $8)
-      and not ($11 and l.array_index is not null)
-    order by l.job_id limit $10
-)
-select job_id, true as selected from hits
-union all
-select max(job_id), false from looked where (select count(*) from hits) < $10 having count(*) = $12;
-
--- name: newest
--- The same from the newest job on.
-with looked as materialized (
-    select j.job_id, j.owner_group, j.vo, j.state, j.site, j.name, j.job_group, j.changed_at, j.array_index
-    from job j
-    where ($1::text is null or j.owner = $1) and ($4::text is null or j.owner = $4) and ($9::bigint is null or j.job_id < $9)
-      and ($14::text is null or j.rare_state = $14) and ($15::text is null or j.job_group = $15 and j.job_group <> '')
-    order by j.job_id desc limit $12
-), hits as materialized (
-    select l.job_id from looked l
-    where ($2::text is null or l.owner_group = $2) and ($3::text is null or l.vo = $3) and ($13::text[] is null or l.state = any ($13))
-      and ($5::text is null or l.site = $5) and ($6::text is null or l.name like $6)
-      and ($7::text is null or l.job_group = $7) and ($8::timestamptz is null or l.changed_at >= $8)
-      and not ($11 and l.array_index is not null)
-    order by l.job_id desc limit $10
-)
-select job_id, true as selected from hits
-union all
-select min(job_id), false from looked where (select count(*) from hits) < $10 having count(*) = $12;
-
--- name: oldest_at_pilots
--- The same among the next $12 jobs that pilots have.
-with looked as materialized (
-    select j.job_id, j.owner, j.owner_group, j.vo, j.state, j.site, j.name, j.job_group, j.changed_at, j.array_index
+-- name: scan
+-- The selected jobs among the next $3 along one index ($1), at most $6 of them, and the last of the $3.
+-- $2 is whether the scan goes down, $4 the id after which it begins, $5 the owner in the index. Each index is scanned in its own order,
+-- so that Postgres cannot choose another one. What the conditions leave out was scanned all the same: it has its number.
+select job_id, number, selected
+from (
+    select j.job_id, row_number() over () as number,
+           ($7::text is null or j.owner = $7) and ($8::text is null or j.owner_group = $8) and ($9::text is null or j.vo = $9)
+           and ($10::text is null or j.owner = $10) and ($11::text is null or j.site = $11)
+           and ($12::text is null or j.name like $12) and ($13::text is null or j.job_group = $13)
+           and ($14::timestamptz is null or j.changed_at >= $14) and not ($15 and j.array_index is not null)
+           and ($16::text[] is null or j.state = any ($16)) as selected
     from (
-        select job_id from lease where $9::bigint is null or job_id > $9 order by job_id limit $12
-    ) l
-    join job j using (job_id)
-    order by j.job_id
-), hits as materialized (
-    select l.job_id from looked l
-    where ($1::text is null or l.owner = $1) and ($2::text is null or l.owner_group = $2) and ($3::text is null or l.vo = $3)
-      and ($4::text is null or l.owner = $4) and ($13::text[] is null or l.state = any ($13))
-      and ($5::text is null or l.site = $5) and ($6::text is null or l.name like $6)
-      and ($7::text is null or l.job_group = $7) and ($8::timestamptz is null or l.changed_at >= $8)
-      and not ($11 and l.array_index is not null)
-    order by l.job_id limit $10
-)
-select job_id, true as selected from hits
-union all
-select max(job_id), false from looked where (select count(*) from hits) < $10 having count(*) = $12;
-
--- name: newest_at_pilots
--- The same from the newest job on.
-with looked as materialized (
-    select j.job_id, j.owner, j.owner_group, j.vo, j.state, j.site, j.name, j.job_group, j.changed_at, j.array_index
-    from (
-        select job_id from lease where $9::bigint is null or job_id < $9 order by job_id desc limit $12
-    ) l
-    join job j using (job_id)
-    order by j.job_id desc
-), hits as materialized (
-    select l.job_id from looked l
-    where ($1::text is null or l.owner = $1) and ($2::text is null or l.owner_group = $2) and ($3::text is null or l.vo = $3)
-      and ($4::text is null or l.owner = $4) and ($13::text[] is null or l.state = any ($13))
-      and ($5::text is null or l.site = $5) and ($6::text is null or l.name like $6)
-      and ($7::text is null or l.job_group = $7) and ($8::timestamptz is null or l.changed_at >= $8)
-      and not ($11 and l.array_index is not null)
-    order by l.job_id desc limit $10
-)
-select job_id, true as selected from hits
-union all
-select min(job_id), false from looked where (select count(*) from hits) < $10 having count(*) = $12;
+        (select * from job where $1::text = 'all' and not $2 and job_id > $4 order by job_id limit $3)
+        union all
+        (select * from job where $1 = 'all' and $2 and job_id < $4 order by job_id desc limit $3)
+        union all
+        (select * from job where $1 = 'owner' and not $2 and (owner, job_id) > ($5, $4) and owner <= $5
+         order by owner, job_id limit $3)
+        union all
+        (select * from job where $1 = 'owner' and $2 and (owner, job_id) < ($5, $4) and owner >= $5
+         order by owner desc, job_id desc limit $3)
+        union all
+        (select * from job where $1 = 'group' and not $2 and job_group <> ''
+           and (owner, job_group, job_id) > ($5, $13, $4) and (owner, job_group) <= ($5, $13)
+         order by owner, job_group, job_id limit $3)
+        union all
+        (select * from job where $1 = 'group' and $2 and job_group <> ''
+           and (owner, job_group, job_id) < ($5, $13, $4) and (owner, job_group) >= ($5, $13)
+         order by owner desc, job_group desc, job_id desc limit $3)
+        union all
+        (select * from job where $1 = 'rare state' and not $2 and rare_state is not null
+           and (rare_state, job_id) > ($17, $4) and rare_state <= $17
+         order by rare_state, job_id limit $3)
+        union all
+        (select * from job where $1 = 'rare state' and $2 and rare_state is not null
+           and (rare_state, job_id) < ($17, $4) and rare_state >= $17
+         order by rare_state desc, job_id desc limit $3)
+        union all
+        (select * from job where $1 = 'rare state of owner' and not $2 and rare_state is not null
+           and (owner, rare_state, job_id) > ($5, $17, $4) and (owner, rare_state) <= ($5, $17)
+         order by owner, rare_state, job_id limit $3)
+        union all
+        (select * from job where $1 = 'rare state of owner' and $2 and rare_state is not null
+           and (owner, rare_state, job_id) < ($5, $17, $4) and (owner, rare_state) >= ($5, $17)
+         order by owner desc, rare_state desc, job_id desc limit $3)
+        union all
+        (select j.* from (select job_id from lease where $1 = 'leases' and not $2 and job_id > $4 order by job_id limit $3) l,
+           lateral (select * from job where job_id = l.job_id offset 0) j
+         order by l.job_id)
+        union all
+        (select j.* from (select job_id from lease where $1 = 'leases' and $2 and job_id < $4 order by job_id desc limit $3) l,
+           lateral (select * from job where job_id = l.job_id offset 0) j
+         order by l.job_id desc)
+    ) j
+) scanned
+where selected or number = $3 limit $6;
