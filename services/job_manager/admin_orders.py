@@ -51,38 +51,51 @@ class OrderResult(msgspec.Struct, frozen=True):
     jobs: tuple[int, ...] = ()
 
 
-async def carry_out(
-    tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries, cluster_id: str = ""
-) -> None:
-    """Carry out an order in this transaction and send its answer to the sender's inbox.
+class AdminOrders:
+    """Carries out orders. `canaries` sends the test jobs of site tests. Messages are skipped on the Kafka cluster with the id `cluster_id`."""
 
-    `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order changes nothing; the
-    answer says why. `canaries` sends the test jobs of site tests. Messages are skipped on the Kafka cluster with the id `cluster_id`.
-    """
-    owner = principal.owner
-    before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
-    digest = msgspec.json.encode(rule)
-    if before is not None and before.digest != digest:
-        fault = Rejected("ID_REUSED", f"the id {rule.command_id} was used before", "choose another id")
-        await _refuse(tx, principal, rule, fault)
-        return
-    try:
-        ruled = _decoded(before.answer) if before else await _rule(tx, principal, rule, canaries, cluster_id)
-    except Rejected as fault:
-        await _refuse(tx, principal, rule, fault)
-        return
-    if before is None:
-        await audit_trail.carried_out(tx, principal, rule, ruled.said)
-        taken = ExecutedCommand(rule.command_id, digest, msgspec.json.encode(ruled).decode())
-        await submission.take(tx, owner, [taken])
-    answer = replies.Ruled(
-        command_id=rule.command_id,
-        client=rule.client,
-        said=ruled.said,
-        repeated=before is not None,
-        jobs=ruled.jobs,
-    )
-    tx.send(*replies.address(owner, rule.client), answer)
+    def __init__(self, canaries: Canaries, cluster_id: str) -> None:
+        self._canaries = canaries
+        self._cluster_id = cluster_id
+
+    async def carry_out(self, tx: Transaction, principal: Principal, rule: Rule) -> None:
+        """Carry out an order in this transaction and send its answer to the sender's inbox.
+
+        `rule` is the order. If its command id was used before for the same order, only the answer is sent again. A refused order changes
+        nothing; the answer says why.
+        """
+        owner = principal.owner
+        before = (await submission.taken(tx, owner, [rule.command_id])).get(rule.command_id)
+        digest = msgspec.json.encode(rule)
+        if before is not None and before.digest != digest:
+            fault = Rejected("ID_REUSED", f"the id {rule.command_id} was used before", "choose another id")
+            await _refuse(tx, principal, rule, fault)
+            return
+        try:
+            ruled = _decoded(before.answer) if before else await self._rule(tx, principal, rule)
+        except Rejected as fault:
+            await _refuse(tx, principal, rule, fault)
+            return
+        if before is None:
+            await audit_trail.carried_out(tx, principal, rule, ruled.said)
+            taken = ExecutedCommand(rule.command_id, digest, msgspec.json.encode(ruled).decode())
+            await submission.take(tx, owner, [taken])
+        answer = replies.Ruled(
+            command_id=rule.command_id,
+            client=rule.client,
+            said=ruled.said,
+            repeated=before is not None,
+            jobs=ruled.jobs,
+        )
+        tx.send(*replies.address(owner, rule.client), answer)
+
+    async def _rule(self, tx: Transaction, principal: Principal, rule: Rule) -> OrderResult:
+        if isinstance(rule, SkipMessage):
+            return OrderResult(await dead_letter_orders.skip(tx, principal, rule, self._cluster_id))
+        if isinstance(rule, RuleSite):
+            return OrderResult(*await site_orders.carry_out(tx, principal, rule, self._canaries))
+        carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
+        return OrderResult(await carry_out(tx, principal, rule))
 
 
 async def _refuse(tx: Transaction, principal: Principal, rule: Rule, fault: Rejected) -> None:
@@ -94,17 +107,6 @@ def _decoded(answer: str) -> OrderResult:
     """Return the earlier result of an order; older versions stored only its words."""
     found = msgspec.json.decode(answer, type=str | OrderResult)
     return OrderResult(found) if isinstance(found, str) else found
-
-
-async def _rule(
-    tx: Transaction, principal: Principal, rule: Rule, canaries: Canaries, cluster_id: str
-) -> OrderResult:
-    if isinstance(rule, SkipMessage):
-        return OrderResult(await dead_letter_orders.skip(tx, principal, rule, cluster_id))
-    if isinstance(rule, RuleSite):
-        return OrderResult(*await site_orders.carry_out(tx, principal, rule, canaries))
-    carry_out: Callable[[Transaction, Principal, Any], Awaitable[Said]] = _RULES[type(rule)]
-    return OrderResult(await carry_out(tx, principal, rule))
 
 
 async def _set_share(tx: Transaction, principal: Principal, rule: SetShare) -> Said:

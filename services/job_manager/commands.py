@@ -3,7 +3,8 @@
 from functools import partial
 from itertools import groupby
 
-from services.job_manager import admin_orders, audit_trail, job_orders
+from services.job_manager import audit_trail, job_orders
+from services.job_manager.admin_orders import AdminOrders
 from services.job_manager.maintenance.canaries import Canaries
 from services.job_manager.refusals import refuse
 from services.job_manager.submission import parameter_lists
@@ -34,10 +35,10 @@ class Commands:
         cluster_id: str = "",
     ) -> None:
         self._segments = segments
-        self._cluster_id = cluster_id
         self.submissions = Submissions(segments, foresight, admission)
         # A submission object of its own: the other's caches belong to the thread that prepares submissions.
         self.canaries = Canaries(Submissions(segments, SubmitCheck(segments), admission))
+        self._admin_orders = AdminOrders(self.canaries, cluster_id)
 
     async def handle(self, tx: Transaction, batch: list[Delivery[Command]]) -> None:
         """Carry out a batch of commands in this transaction and send an answer to each. Refused commands change nothing."""
@@ -61,7 +62,7 @@ class Commands:
             await job_orders.carry_out(tx, await share.acting(tx, principal), message, self._segments)
         else:
             acting = await share.acting(tx, principal)
-            await admin_orders.carry_out(tx, acting, message, self.canaries, self._cluster_id)
+            await self._admin_orders.carry_out(tx, acting, message)
 
 
 class SubmissionPreparation:
