@@ -9,8 +9,9 @@ from collections import defaultdict
 from typing import Final
 
 from services.gateway.problem import TooMany
+from wms.bus.grouped_sends import GroupedSends
 from wms.bus.inbox import Inbox
-from wms.bus.kafka import Kafka
+from wms.bus.kafka import Kafka, bearing
 from wms.bus.topics import find
 from wms.errors import Unavailable
 from wms.messages.pilot_exchange import ANSWERS_TOPIC, TOPIC, ExchangeAnswer, SecretExchange
@@ -30,8 +31,10 @@ class ExchangeAnswers:
 
     name = "exchanges"
 
-    def __init__(self, kafka: Kafka) -> None:
+    def __init__(self, kafka: Kafka, outbox: GroupedSends) -> None:
+        """Make an object that sends by `outbox` and reads answers through `kafka`."""
         self._kafka = kafka
+        self._outbox = outbox
         self._inbox: Inbox[ExchangeAnswer] | None = None
         self._is_read = asyncio.Event()
         self._waiting: defaultdict[tuple[str, str], list[asyncio.Future[ExchangeAnswer]]] = defaultdict(list)
@@ -68,7 +71,7 @@ class ExchangeAnswers:
         self, exchange: SecretExchange, answer: "asyncio.Future[ExchangeAnswer]"
     ) -> ExchangeAnswer:
         while not answer.done():
-            await self._kafka.send(TOPIC, exchange.pilot_id, encode(exchange))
+            await self._outbox.send(TOPIC, bearing(exchange.pilot_id, encode(exchange), ""))
             if self._inbox is not None:
                 self._inbox.hurry()
             await asyncio.wait([answer], timeout=AGAIN_SECONDS)

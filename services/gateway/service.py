@@ -27,7 +27,8 @@ async def build(host: Host, config: Config) -> None:
     turns = ParsingTurns()
     older = OlderEvents(host.kafka, find(TOPIC), turns)
     store = open_store(config.sandboxes.url, config.sandboxes.s3) if config.sandboxes.url else None
-    pilots = PilotDesk(GroupedSends(host.kafka), SiteInboxes(host.kafka), ExchangeAnswers(host.kafka))
+    outbox = GroupedSends(host.kafka)
+    pilots = PilotDesk(outbox, SiteInboxes(host.kafka), ExchangeAnswers(host.kafka, outbox))
     desk = Desk(
         settings=settings,
         authentication=Authentication(host.verifier, config.requests),

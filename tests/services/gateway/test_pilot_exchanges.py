@@ -11,6 +11,7 @@ from services.gateway.pilot_exchanges import ExchangeAnswers
 from services.gateway.problem import TooMany
 from tests.services.job_agent.links import broker_settings
 from tests.waiting import eventually
+from wms.bus.grouped_sends import GroupedSends
 from wms.bus.kafka import Kafka
 from wms.bus.topics import SHARED
 from wms.embedded.kafka_broker import KafkaBroker
@@ -30,7 +31,7 @@ async def kafka(broker: KafkaBroker) -> AsyncIterator[Kafka]:
 
 @pytest_asyncio.fixture(loop_scope="session")
 async def answers(kafka: Kafka) -> AsyncIterator[ExchangeAnswers]:
-    made = ExchangeAnswers(kafka)
+    made = ExchangeAnswers(kafka, GroupedSends(kafka))
     running = asyncio.create_task(made.run())
     yield made
     running.cancel()

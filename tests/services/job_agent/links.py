@@ -53,7 +53,8 @@ class PilotsGateway:
         self.revocations = Revocations()
         self.verifier = Verifier.from_file(root / "keys" / "jwks.json", revocations=self.revocations)
         self.settings = GatewaySettings(port=port or free_port(), **said)  # type: ignore[arg-type]
-        self.pilots = PilotDesk(GroupedSends(kafka), SiteInboxes(kafka), ExchangeAnswers(kafka))
+        outbox = GroupedSends(kafka)
+        self.pilots = PilotDesk(outbox, SiteInboxes(kafka), ExchangeAnswers(kafka, outbox))
         services = ServiceChannels(kafka.settings)
         turns = ParsingTurns()
         self.desk = Desk(
