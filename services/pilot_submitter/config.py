@@ -24,8 +24,6 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """Names or patterns of sites whose local elements are this machine. For other sites no pilot runs here, whatever an ad says."""
     lifeline: Line = ""
     """A lock file on this machine. Pilots here end once no process holds its lock. Empty: none."""
-    system: Line = ""
-    """A name of this system. The service does not use it: the variable WMS_SYSTEM in its environment marks its pilots on this machine."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
     hidden: Lines = []

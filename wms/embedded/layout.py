@@ -8,7 +8,6 @@ from pathlib import Path
 import msgspec
 
 from wms.db.role_rights import TOOLS
-from wms.embedded.leftover_processes import system_id
 from wms.embedded.server import Program
 from wms.embedded.supervisor import LOCK_FILE
 from wms.files import Table, Value, to_toml, write_secret
@@ -176,7 +175,6 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
                 "local_sites": [facts.site],
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
-                "system": system_id(layout.root),
                 "hidden": [str(layout.root)],
                 "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
                 **_over_https(facts),
