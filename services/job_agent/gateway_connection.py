@@ -1,18 +1,18 @@
 """The connection of a pilot to a gateway over HTTPS: its requests, and the stream of the orders that services send to it.
 
-Sizes and times of requests are limited, and each has the pilot's token. Only the node connects, never the gateway. The
-proxies that the environment names are used. Redirections are refused, since they would send the token elsewhere.
+Sizes and times of requests are limited, and each has the pilot's token. Redirections are refused, since they would send the
+token elsewhere.
 """
 
 import asyncio
-import ssl
 from collections.abc import AsyncIterator
-from typing import Any, Final
+from typing import Final
 
 import aiohttp
 
+from services.job_agent.gateway_session import FAILURES, bearer, gateway_session, unanswered
 from wms.auth.envelope import ENVELOPE_BYTES
-from wms.errors import Rejected, Unavailable
+from wms.errors import Unavailable
 from wms.gateway.address import PREFIX, checked_url
 from wms.gateway.refusal import refusal
 from wms.messages.wire import PAYLOAD_LIMIT
@@ -20,6 +20,8 @@ from wms.runtime.pilot_config import GatewayAccess
 from wms.web import body
 
 ANSWER_LIMIT: Final = 200_000
+CONNECTIONS: Final = 8
+"""The most connections of one pilot for its messages and orders."""
 CONNECT_SECONDS: Final = 10.0
 QUIET_SECONDS: Final = 40.0
 """Seconds without a byte after which the stream of orders counts as broken. A working gateway sends something every 20 seconds or sooner."""
@@ -36,14 +38,7 @@ class GatewayConnection:
         Raise Rejected if the address is malformed, or without TLS to another machine, or if the certificates cannot be read.
         """
         self._url = f"{checked_url(access.url)}{PREFIX}/pilots/{pilot_id}"
-        self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=8, ssl=_trusted(access.authorities)),
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,
-            headers={"Accept-Encoding": "identity"},
-            # HTTPS_PROXY, NO_PROXY
-            trust_env=True,
-        )
+        self._session = gateway_session(access.authorities, CONNECTIONS)
 
     async def close(self) -> None:
         """Close all connections. A request that is under way raises Unavailable."""
@@ -55,7 +50,7 @@ class GatewayConnection:
         An empty `token` means that the request has none. Raise Rejected if the gateway or a service refuses the request.
         Raise Unavailable if there is no answer within `seconds`, the service is unavailable, or `close` is called meanwhile.
         """
-        headers = {"Content-Type": "application/json", **_bearer(token)}
+        headers = {"Content-Type": "application/json", **bearer(token)}
         try:
             async with (
                 asyncio.timeout(seconds),
@@ -64,8 +59,8 @@ class GatewayConnection:
                 ) as answer,
             ):
                 read = await body(answer, ANSWER_LIMIT)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unanswered(self._url, error) from None
+        except FAILURES as error:
+            raise unanswered(f"no answer from {self._url}", error) from None
         except (AssertionError, RuntimeError):
             # aiohttp takes for granted that nobody closes a session while it looks for the proxy of a request.
             if not self._session.closed:
@@ -83,14 +78,14 @@ class GatewayConnection:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_SECONDS, sock_read=QUIET_SECONDS)
         try:
             answer = await self._session.get(
-                f"{self._url}{path}", headers=_bearer(token), timeout=timeout, allow_redirects=False
+                f"{self._url}{path}", headers=bearer(token), timeout=timeout, allow_redirects=False
             )
             if answer.status == 200:
                 return answer
             async with answer:
                 read = await body(answer, ANSWER_LIMIT)
-        except (aiohttp.ClientError, OSError, TimeoutError) as error:
-            raise _unanswered(self._url, error) from None
+        except FAILURES as error:
+            raise unanswered(f"no answer from {self._url}", error) from None
         raise refusal(answer.status, read)
 
 
@@ -105,8 +100,8 @@ async def events(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
                 yield line[len(_DATA) :]
             elif line.startswith(b":"):
                 yield b""
-    except (aiohttp.ClientError, OSError, TimeoutError) as error:
-        raise _unanswered(str(answer.url), error) from None
+    except FAILURES as error:
+        raise unanswered(f"no answer from {answer.url}", error) from None
     raise Unavailable(f"the stream at {answer.url} has ended")
 
 
@@ -121,20 +116,3 @@ async def _lines(answer: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             del rest[: end + 1]
         if len(rest) > LINE_LIMIT:
             raise Unavailable(f"the stream at {answer.url} has a line over {LINE_LIMIT:,} bytes")
-
-
-def _bearer(token: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {token}"} if token else {}
-
-
-def _trusted(authorities: str) -> ssl.SSLContext:
-    try:
-        return ssl.create_default_context(cadata=authorities or None)
-    except (ValueError, ssl.SSLError) as error:
-        raise Rejected(
-            "BAD_AUTHORITIES", f"the authorities of the gateway are no certificates: {error}"
-        ) from None
-
-
-def _unanswered(url: str, error: Any) -> Unavailable:
-    return Unavailable(f"no answer from {url}: {str(error) or type(error).__name__}")

@@ -27,13 +27,15 @@ from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer import Objects, TornSandbox, digest_of, open_store
 from wms.transfer.stored_object import CHUNK, MAX_OBJECT
-from wms.web import WebIdentity, body
+from wms.web import body
 
 if TYPE_CHECKING:  # pilots with a directory need no HTTP client
     import aiohttp
 
 PAUSES: Final = (0.5, 1.0, 2.0, 4.0, 8.0, 8.0)
 """Seconds of pause after each failed try of a transfer. The try after the last pause is the last one: if it fails, the transfer fails."""
+TRANSFERS: Final = 100
+"""The most transfers of one pilot at a time. Further ones wait."""
 SILENT_SECONDS: Final = 60.0
 """Seconds without a byte after which a try of a transfer fails."""
 KEPT_SECONDS: Final = 600.0
@@ -56,21 +58,19 @@ async def opened_store(settings: SandboxSettings, token: Callable[[], str]) -> A
     """Yield the sandbox store of a pilot, for an `async with` block: a directory, or a gateway over HTTPS.
 
     `token` returns the pilot's present token, for requests to the gateway. Raise Rejected if the address in `settings` is of
-    neither kind, or of a gateway without TLS on another machine. Raise Unavailable if the directory cannot be made or
-    `authorities` cannot be read.
+    neither kind, or of a gateway without TLS on another machine, or if the certificates in `authorities` cannot be read. Raise
+    Unavailable if the directory cannot be made.
     """
     if not settings.url.startswith(("https://", "http://")):
         yield open_store(settings.url)
         return
     import aiohttp
 
+    from services.job_agent.gateway_session import gateway_session
+
     url = checked_url(settings.url)
-    context = WebIdentity(authorities=settings.authorities).context()
     timeout = aiohttp.ClientTimeout(total=3_600, sock_connect=15, sock_read=SILENT_SECONDS)
-    connector = aiohttp.TCPConnector(ssl=context if url.startswith("https:") else True)
-    async with aiohttp.ClientSession(
-        connector=connector, timeout=timeout, trust_env=True, auto_decompress=False
-    ) as session:
+    async with gateway_session(settings.authorities, TRANSFERS, timeout) as session:
         yield PilotStore(session, url, token)
 
 
@@ -93,8 +93,8 @@ class PilotStore:
 
     @property
     def headers(self) -> dict[str, str]:
-        """The HTTP headers of a request, with the pilot's present token."""
-        return {"Authorization": f"Bearer {self._token()}", "Accept-Encoding": "identity"}
+        """The HTTP header with the pilot's present token."""
+        return {"Authorization": f"Bearer {self._token()}"}
 
 
 class AttemptObjects:
@@ -214,10 +214,12 @@ async def _again(transfer: Callable[[], Awaitable[T]]) -> T:
 def _translated(what: str) -> Iterator[None]:
     import aiohttp
 
+    from services.job_agent.gateway_session import unanswered
+
     try:
         yield
     except (aiohttp.ClientError, ConnectionError) as error:
-        raise Unavailable(f"{what}: {str(error) or type(error).__name__}") from None
+        raise unanswered(what, error) from None
     except TimeoutError:
         raise Unavailable(f"{what}: nothing came for {SILENT_SECONDS:g} s") from None
 

@@ -23,6 +23,7 @@ from wms.dispatch.mapping_script import ScriptedMapping
 from wms.dispatch.port import Dispatcher, Request
 from wms.errors import Unavailable
 from wms.ids import CeId
+from wms.runtime.pilot_config import SandboxSettings
 from wms.site import ComputingElement
 from wms.transfer.movers import TransferSettings
 
@@ -94,15 +95,14 @@ class EndpointSettings(NamedTuple):
     """The settings of one endpoint: what pilots request there, and how they reach the services.
 
     `kind` is the kind of dispatcher. `software` is a directory on the nodes whose entries name their runtime environments;
-    empty: none. `follow_every_seconds` is the pause between two readings of the pilots' states. `sandboxes_url` and
-    `sandboxes_authorities` are for the sandbox store; empty: as configured for all pilots.
+    empty: none. `follow_every_seconds` is the pause between two readings of the pilots' states.
     """
 
     kind: str = "local"
     lifetime_seconds: float = 0.0
     """Seconds after its start at which a pilot takes no more jobs; 0: as configured for all pilots."""
-    sandboxes_url: str = ""
-    sandboxes_authorities: str = ""
+    sandboxes: SandboxSettings | None = None
+    """How pilots there reach the sandbox store; None: as configured for all pilots."""
     asks: HostRequestTerms | None = None
     """How requests are translated for the batch system; None: pilots request the cores and memory of the element's ad, and nothing else."""
     software: str = ""

@@ -35,7 +35,10 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     sandboxes_url: Line = ""
     """The address of a gateway (`https://HOST:PORT`) through which pilots reach the sandbox store; empty: the URL in `[sandboxes]`."""
     sandboxes_authorities: Line = ""
-    """A file on the nodes with the authorities that vouch for the certificate of the gateway in `sandboxes_url`; empty: those of the node."""
+    """A PEM file with the authorities that vouch for the certificate of the gateway in `sandboxes_url`. It is sent to pilots.
+
+    Empty: they use those of their nodes.
+    """
     most: Count = 16
     """The most pilots alive at a time, over all computing elements. At the limit no more are sent."""
     plan_every_seconds: Seconds = 1.0
@@ -118,7 +121,10 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     sandboxes_url: Line = ""
     """The URL of the sandbox store for pilots there, or of a gateway (`https://HOST:PORT`); empty: that of `[pilots]`."""
     sandboxes_authorities: Line = ""
-    """A file on the nodes with the authorities that vouch for the certificate of the gateway in `sandboxes_url`; empty: those of the node."""
+    """A PEM file with the authorities that vouch for the certificate of the gateway in `sandboxes_url`. It is sent to pilots.
+
+    Empty: they use those of their nodes.
+    """
     link: Link | Literal[""] = ""
     """How pilots there reach the services, `kafka` or `gateway`; empty: as `link` in `[pilots]`."""
     lifetime_seconds: Seconds = 86_400.0

@@ -16,6 +16,7 @@ from services.pilot_submitter.config import (
     PilotFactorySettings,
     SlurmSettings,
 )
+from services.pilot_submitter.gateway_access import store_access
 from services.pilot_submitter.script_answers import SandboxedScript, ScriptAnswers
 from wms.dispatch.agent_file import AgentFile
 from wms.dispatch.arc import ArcDispatcher
@@ -115,8 +116,11 @@ def _terms(
     return EndpointSettings(
         kind=kind,
         lifetime_seconds=settings.lifetime_seconds,
-        sandboxes_url=settings.sandboxes_url,
-        sandboxes_authorities=settings.sandboxes_authorities,
+        sandboxes=(
+            store_access(settings.sandboxes_url, settings.sandboxes_authorities)
+            if settings.sandboxes_url
+            else None
+        ),
         asks=asks,
         software=settings.software,
         transfers=settings.transfers,

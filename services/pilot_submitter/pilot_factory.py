@@ -6,7 +6,7 @@ import msgspec
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint
 from services.pilot_submitter.config import Config, PilotFactorySettings
-from services.pilot_submitter.gateway_access import gateway_access
+from services.pilot_submitter.gateway_access import gateway_access, store_access
 from wms.auth.keys import SigningKey
 from wms.auth.orders import OrderKeys, PilotCredential
 from wms.auth.principal import Right
@@ -43,7 +43,9 @@ class PilotFactory:
         self._kafka: KafkaSettings = config.kafka
         self._gateway: GatewayAccess = gateway_access(config.gateway)
         self._transfers = config.transfers
-        self._sandboxes = config.pilots.sandboxes_url or config.sandboxes.url
+        self._sandboxes = store_access(
+            config.pilots.sandboxes_url or config.sandboxes.url, config.pilots.sandboxes_authorities
+        )
         self._log_level = config.log.level
         self._key = key
         self._orders = orders
@@ -185,9 +187,8 @@ class PilotFactory:
 
     def _store(self, door: CeEndpoint) -> Table:
         """Return the `[sandboxes]` table of a pilot's configuration: how pilots of an endpoint (`door`) reach the sandbox store."""
-        if door.terms.sandboxes_url:
-            return {"url": door.terms.sandboxes_url, "authorities": door.terms.sandboxes_authorities}
-        return {"url": self._sandboxes, "authorities": self._pilots.sandboxes_authorities}
+        table: Table = msgspec.to_builtins(door.terms.sandboxes or self._sandboxes)
+        return table
 
     def _way(self, link: Link) -> dict[str, Table]:
         """Return the `[gateway]` or `[kafka]` table of a pilot's configuration, by its `link`.

@@ -68,8 +68,8 @@ class SandboxSettings(Section, frozen=True, kw_only=True):
 
     url: Line
     """The address of the store: `file:///absolute/directory`, or that of a gateway, `https://HOST:PORT`."""
-    authorities: Line = ""
-    """A file on the node with the certificates of the authorities that are trusted for the gateway. Empty: those that the node trusts."""
+    authorities: LongText = ""
+    """Certificates, in PEM, of the authorities that are trusted for the gateway. Empty: those that the node trusts."""
 
 
 class GatewayAccess(Section, frozen=True, kw_only=True):

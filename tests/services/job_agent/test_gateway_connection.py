@@ -48,11 +48,6 @@ async def test_a_private_authority_is_trusted_if_the_pilot_has_its_certificate(t
         await other.close()
 
 
-async def test_authorities_that_are_no_certificates_are_refused() -> None:
-    with pytest.raises(Rejected, match="BAD_AUTHORITIES"):
-        GatewayConnection(GatewayAccess(url="https://h", authorities="none"), "p-1")
-
-
 async def test_the_proxy_of_the_node_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[bytes] = []
 

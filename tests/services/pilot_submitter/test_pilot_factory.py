@@ -3,12 +3,15 @@
 import tomllib
 from collections.abc import Sequence
 
+import msgspec
+
 from services.pilot_submitter.ce_endpoints import EndpointSettings
 from tests.services.pilot_submitter.elements import ENDS, Site
 from wms.dispatch.forwarding import HostRequestTerms
 from wms.dispatch.job_policy import JobPolicy
 from wms.dispatch.local import LocalDispatcher
 from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.movers import TransferSettings
 
@@ -39,18 +42,17 @@ async def test_a_batch_system_is_told_what_the_jobs_require_that_a_pilot_is_sent
     )
 
 
-async def test_an_elements_own_settings_for_files_by_url_stand_in_place_of_those_of_all(site: Site) -> None:
+async def test_an_elements_own_settings_for_files_stand_in_place_of_those_of_all(site: Site) -> None:
     taker = site.dispatcher(FakeTaker, "first", ENDS)
     assert isinstance(taker, FakeTaker)
     own = TransferSettings(access=AccessRules(hosts=["store.example.org"]))
-    provisioning, _ = site.build(
-        EndpointSettings(
-            kind="slurm", asks=HostRequestTerms(kind="slurm", walltime_seconds=90_000), transfers=own
-        ),
-        first=taker,
-    )
+    store = SandboxSettings(url="https://gateway.example.org", authorities="-----\nPEM\n")
+    asks = HostRequestTerms(kind="slurm", walltime_seconds=90_000)
+    terms = EndpointSettings(kind="slurm", asks=asks, transfers=own, sandboxes=store)
+    provisioning, _ = site.build(terms, first=taker)
     await site.advertise("first")
     await site.world.submitted(cpu_time=400)
     await provisioning.provide()
     told = tomllib.loads(taker.taken[0].config)
     assert told["transfers"]["access"]["hosts"] == ["store.example.org"]
+    assert told["sandboxes"] == msgspec.to_builtins(store)

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from services.pilot_submitter.config import PilotGatewaySettings
-from services.pilot_submitter.gateway_access import gateway_access
+from services.pilot_submitter.gateway_access import gateway_access, store_access
 from wms.errors import Rejected
-from wms.runtime.pilot_config import GatewayAccess
+from wms.runtime.pilot_config import GatewayAccess, SandboxSettings
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 
@@ -20,6 +20,9 @@ def test_the_authorities_go_along_as_text(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text(CERTIFICATE)
     settings = PilotGatewaySettings(url="https://h:8443/", authorities=str(tmp_path / "ca.pem"))
     assert gateway_access(settings) == GatewayAccess(url="https://h:8443", authorities=CERTIFICATE)
+    store = store_access("https://h", str(tmp_path / "ca.pem"))
+    assert store == SandboxSettings(url="https://h", authorities=CERTIFICATE)
+    assert store_access("file:///s", "") == SandboxSettings(url="file:///s")
 
 
 @pytest.mark.parametrize("url", ["http://wms.example.org", "wms.example.org", "https://user:word@h"])
@@ -35,3 +38,5 @@ def test_a_file_without_certificates_is_refused(tmp_path: Path, text: str | None
         file.write_text(text)
     with pytest.raises(Rejected, match="CONFIG_INVALID"):
         gateway_access(PilotGatewaySettings(url="https://h", authorities=str(file)))
+    with pytest.raises(Rejected, match="sandboxes_authorities"):
+        store_access("https://h", str(file))
