@@ -955,6 +955,7 @@ STAGING = reports.StagingReport(
     job_id=JOB, epoch=EPOCH, part="stage_in", files=3, files_done=1, bytes_done=4_096, bytes_total=8_192
 )
 GROWN: dict[str, msgspec.Struct] = {
+    **overview_examples.GROWN,
     "match-request.disk": match_requests.MatchRequest(
         request_id=RequestId("req-10"),
         pilot_id=PILOT,

@@ -65,6 +65,10 @@ FULL: dict[str, msgspec.Struct] = {
     ),
 }
 
+GROWN: dict[str, msgspec.Struct] = {
+    "progress.counted": replies.Progress(**ASKED, recent_seconds=600.0, lines=(), counted_from=4_000_000),
+}
+
 MINIMAL: dict[str, msgspec.Struct] = {
     "show-overview": queries.ShowOverview(query_id="q"),
     "show-progress": queries.ShowProgress(query_id="q"),

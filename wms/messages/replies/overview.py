@@ -39,6 +39,8 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True, tag="progress"):
     client: Client
     recent_seconds: Seconds
     lines: Annotated[tuple[ProgressLine, ...], Many]
+    counted_from: JobNumber | None = None
+    """If the sender may see so many jobs that they are not all counted yet: jobs with lower ids are not, apart from some in arrays. Else None."""
 
 
 class OutcomeLine(msgspec.Struct, frozen=True, kw_only=True):
