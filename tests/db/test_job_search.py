@@ -1,8 +1,10 @@
 """Searches of job rows: each job is found along one index, and a search that stops says where the next goes on."""
 
 import itertools
+import math
 import re
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, get_args
 
 import pytest
@@ -22,7 +24,7 @@ BOB = user("bob", vo="lhcb")
 
 async def search(the_world: World, scope: Scope, looked_at: int, page: PageRequest, **said: Any) -> FoundJobs:
     async with the_world.db.transaction() as tx:
-        return await job_search.search(tx, scope, Selector(**said), page, looked_at)
+        return await job_search.search(tx, scope, Selector(**said), page, 0.0, step=looked_at)
 
 
 async def pages(the_world: World, scope: Scope, looked_at: int, *, newest: bool, **said: Any) -> list[JobId]:
@@ -65,6 +67,10 @@ async def test_short_searches_find_together_what_one_finds(
     ):
         for looked_at in (1, 3, 100):
             assert await pages(the_world, scope, looked_at, newest=newest, **said) == ids[::step], said
+            async with the_world.db.transaction() as tx:
+                page = PageRequest(100, newest=newest)
+                found = await job_search.search(tx, scope, Selector(**said), page, math.inf, step=looked_at)
+            assert found == FoundJobs(ids[::step]), "one search that has the time"
 
 
 async def test_a_search_without_a_match_stops_where_it_may_look_no_further(the_world: World) -> None:
@@ -78,7 +84,7 @@ async def test_a_search_without_a_match_stops_where_it_may_look_no_further(the_w
 async def test_a_page_of_the_list_may_go_on_after_it(
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(selection, "STEP", 2)
+    monkeypatch.setattr(job_search, "search", partial(job_search.search, step=2))
     ids = await the_world.submitted(5)
     swept = await the_world.swept(3)
     async with the_world.db.transaction() as tx:

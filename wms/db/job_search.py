@@ -1,15 +1,15 @@
 """Searches job rows for a page of selected jobs. The time for a page is bounded, however many jobs there are.
 
-A search scans an index for which the selector has a condition, and compares each job there with the other conditions. It scans a
-bounded number of jobs. So the page may be short or empty; it comes with the id from which the next search continues.
+A search scans an index for which the selector has a condition, and compares each job there with the other conditions. It ends after a
+while. So the page may be short or empty; it comes with the id from which the next search continues.
 """
 
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator
 from heapq import merge
 from itertools import islice
 from typing import Final, Literal, TypeAlias
 
-import asyncpg
 import msgspec
 
 from wms.auth.policy import Scope
@@ -21,6 +21,8 @@ from wms.messages.commands import Selector
 
 SQL = load(__file__)
 
+STEP: Final = 5_000
+"""How many job rows one statement scans along an index, which takes some 2 ms."""
 LOWEST: Final = 0
 HIGHEST: Final = 2**63 - 1
 """Ids below and above those of all jobs."""
@@ -93,40 +95,52 @@ def _owner(scope: Scope, selector: Selector) -> str | None:
 
 
 async def search(
-    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, looked_at: int
+    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, seconds: float, *, step: int = STEP
 ) -> FoundJobs:
     """Return selected jobs that have rows and that the user with this scope may see, and where the search ended.
 
-    In each index, the next `looked_at` jobs are scanned.
+    It ends with a full page, with the last job, or after `seconds` seconds. Each index is scanned for `step` jobs at first, then the one
+    that is furthest behind.
     """
-    after = page.after if page.after is not None else HIGHEST if page.newest else LOWEST
-    values = (
-        *(page.newest, looked_at, after, _owner(scope, selector), page.limit),
+    deadline = time.monotonic() + seconds
+    conditions = (
         *(scope.owner, scope.group, scope.vo, selector.owner, selector.site, like(selector.name)),
         *(selector.job_group, selector.changed_since, page.alone),
     )
-    found = []
-    for index in indexes(scope, selector):
-        rows = await tx.fetch(SQL["scan"], index.name, *values, list(index.states) or None, index.rare_state)
-        found.append(_found(rows, page, looked_at))
-    return together(found, page)
 
+    async def scan(index: JobIndex, found: FoundJobs) -> FoundJobs:
+        left = page.limit - len(found.ids)
+        start = page.newest, step, found.until, _owner(scope, selector), left
+        states = list(index.states) or None
+        rows = await tx.fetch(SQL["scan"], index.name, *start, *conditions, states, index.rare_state)
+        ids = [row["job_id"] for row in rows if row["selected"]]
+        # If there may be further jobs, the last row is the last that was scanned.
+        stopped = rows and rows[-1]["number"] == step and len(ids) < left
+        return FoundJobs(found.ids + ids, rows[-1]["job_id"] if stopped else None)
 
-def _found(rows: list[asyncpg.Record], page: PageRequest, looked_at: int) -> FoundJobs:
-    """Return the jobs that one scan of `looked_at` jobs found. If there may be further ones, the last row has this number."""
-    ids = [row["job_id"] for row in rows if row["selected"]]
-    stopped = rows and rows[-1]["number"] == looked_at and len(ids) < page.limit
-    return FoundJobs(ids, rows[-1]["job_id"] if stopped else None)
+    nothing = FoundJobs([], page.after if page.after is not None else HIGHEST if page.newest else LOWEST)
+    found = {index: await scan(index, nothing) for index in indexes(scope, selector)}
+    while True:
+        all_found = together(list(found.values()), page)
+        if all_found.until is None or len(all_found.ids) == page.limit or time.monotonic() >= deadline:
+            return all_found
+        behind = next(index for index, each in found.items() if each.until == _end(found.values(), page))
+        found[behind] = await scan(behind, found[behind])
 
 
 def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
     """Combine the results of several searches into one page. It ends at the first id at which any of the searches ended."""
-    ends = [each.until for each in found if each.until is not None]
-    until = None if not ends else max(ends) if page.newest else min(ends)
+    until = _end(found, page)
     # A job that moved between two searches may be in both.
     merged = dict.fromkeys(merge(*(each.ids for each in found), reverse=page.newest))
     ids = [each for each in islice(merged, page.limit) if until is None or _by(each, until, page)]
     return FoundJobs(ids, until if len(ids) < page.limit else ids[-1])
+
+
+def _end(found: Iterable[FoundJobs], page: PageRequest) -> int | None:
+    """Return the first id at which any of these searches ended; None if none did."""
+    ends = [each.until for each in found if each.until is not None]
+    return None if not ends else max(ends) if page.newest else min(ends)
 
 
 def _by(job_id: JobId, until: int, page: PageRequest) -> bool:

@@ -1,7 +1,6 @@
 """Selection of jobs in the database by a user's criteria, within what the user may see. Jobs have rows or are in blocks of arrays."""
 
 import math
-import time
 from collections import Counter
 from itertools import chain, islice
 from typing import Any
@@ -19,8 +18,6 @@ from wms.messages.commands import Selector
 
 SQL = load(__file__)
 
-STEP = 5_000
-"""How many job rows one statement scans along each index, which takes some 2 ms."""
 SEARCH_SECONDS = 0.02
 """For how many seconds job rows are scanned for one page."""
 NO_JOB = ((0, 0),)
@@ -43,26 +40,13 @@ async def search(
 ) -> FoundJobs:
     """Return one page of the selected jobs that the user with this scope may see. It may be short or empty though others follow.
 
-    Job rows are scanned for `seconds` seconds at most, but at least `STEP` of them, so that a page takes little time.
+    Job rows are scanned for `seconds` seconds, and for one step more, so that a page takes little time.
     """
     if is_empty(selector) or selector.ids:
         ids = await select(tx, scope, selector, page)
         return FoundJobs(ids, ids[-1] if len(ids) == page.limit else None)
-    rows = await _search_rows(tx, scope, selector, page, seconds)
+    rows = await job_search.search(tx, scope, selector, page, seconds)
     return job_search.together([rows, await _in_blocks(tx, scope, selector, page)], page)
-
-
-async def _search_rows(
-    tx: Transaction, scope: Scope, selector: Selector, page: PageRequest, seconds: float
-) -> FoundJobs:
-    until = time.monotonic() + seconds
-    found = await job_search.search(tx, scope, selector, page, STEP)
-    ids = found.ids
-    while len(ids) < page.limit and found.until is not None and time.monotonic() < until:
-        rest = msgspec.structs.replace(page, after=found.until, limit=page.limit - len(ids))
-        found = await job_search.search(tx, scope, selector, rest, STEP)
-        ids += found.ids
-    return FoundJobs(ids, found.until)
 
 
 async def _in_blocks(tx: Transaction, scope: Scope, selector: Selector, page: PageRequest) -> FoundJobs:
@@ -93,7 +77,7 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
         columns = [*_scope(scope), *_wanted(selector), page.after, page.limit, page.alone]
         rows = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
         return list(dict.fromkeys(row["job_id"] for row in rows))
-    return (await _search_rows(tx, scope, selector, page, math.inf)).ids
+    return (await job_search.search(tx, scope, selector, page, math.inf)).ids
 
 
 async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
