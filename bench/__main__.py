@@ -6,6 +6,8 @@ import sys
 BENCHMARKS = (
     "submission",
     "gateway",
+    "gateway_pages",
+    "pilot_links",
     "draw",
     "matching",
     "two_sided",

@@ -1,9 +1,9 @@
 """How fast the gateway is through HTTPS, all services and the users on the same machine.
 
-python -m bench.gateway [--seconds N] [--jobs N] [--dashboards N] [--rows N] [--rounds N] [--json]
+python -m bench.gateway [--seconds N] [--jobs N] [--dashboards N] [--rounds N] [--json]
 
-Single submissions; streams of descriptions; open streams of events, with and without events; and pages of 50 of a list of
-`rows` jobs, by each filter. A user takes part in each measurement only as fast as the answers come.
+Single submissions; streams of descriptions; open streams of events, with and without events. A user takes part in each measurement only
+as fast as the answers come.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ from pathlib import Path
 import asyncpg
 
 from bench.gateway_users import Dashboards, Users, certificate, lines
-from bench.measuring import Cpu, Figures, machine, median, postgres_version, run, system
+from bench.measuring import Cpu, Figures, machine, postgres_version, run, system
 from bench.stock import at_rest
 from bench.validity import InvalidError
 from wms.auth.keys import load_key
@@ -35,7 +35,6 @@ AT_ONCE = 64
 STREAMS = 4
 EVENTS_PER_SECOND = 200
 """Submissions beside the dashboards, of users in turn; each makes an event."""
-PAGES = 200
 QUEUES = 100
 FREE = str(10**6)
 ENVIRONMENT = {
@@ -47,7 +46,7 @@ ENVIRONMENT = {
 """All users come from one address."""
 
 
-async def measure(seconds: int, jobs: int, dashboards: int, rows: int, rounds: int) -> Figures:
+async def measure(seconds: int, jobs: int, dashboards: int, rounds: int) -> Figures:
     async with secured(dashboards) as (running, users):
         about = machine(await postgres_version(running))
         await users.in_turn(users.submit_one, AT_ONCE, 1.0)
@@ -60,7 +59,6 @@ async def measure(seconds: int, jobs: int, dashboards: int, rows: int, rounds: i
             "one_by_one": (await users.in_turn(users.submit_one, 1, seconds)).figures(),
             "bulk": best_told(bulk, "jobs_per_second"),
             "dashboards": await followed(running, users, seconds) if dashboards else {},
-            "pages": await pages(running, users, rows) if rows else {},
         }
     return {"machine": about | {"load_after": round(os.getloadavg()[0], 2)}, **found}
 
@@ -179,89 +177,6 @@ async def submitted(running: System, users: Users, seconds: int) -> list[set[int
 
 
 HELLO = JobDescription(executable="sim", sites=("site-0",))
-FILTERS = {
-    "all": "",
-    "newest": "newest=true",
-    "a frequent state": "state=done",
-    "a rare state": "state=failed",
-    "rare states": "state=failed,killed,held",
-    "states that none has": "state=staging",
-    "waiting, of which there are few": "state=waiting",
-    "running, of which there are none": "state=running",
-    "live": "state=live&newest=true",
-    "a site": "site=site-7",
-    "a rare site": "site=site-rare",
-    "a site that none has": "site=nowhere",
-    "a name": "name=sim-77*",
-    "a name that none has": "name=none",
-    "a group": "group=group-7",
-    "a small group": "group=group-small",
-    "a group that none has": "group=none",
-    "a rare state in a group": "state=failed&group=group-0",
-    "a frequent state at a rare site": "state=done&site=site-rare",
-    "a group at a site": "group=group-7&site=site-8",
-    "the last minute": "since={minute}&newest=true",
-    "the last minute, oldest first": "since={minute}",
-    "the last day, failed at a site": "since={day}&state=failed&site=site-0&newest=true",
-    "a page in the middle": "after={middle}",
-    "outside of sweeps": "alone=true",
-    "outside of sweeps, a rare state and site": "alone=true&state=failed&site=site-0",
-}
-OTHERS = 10
-"""One of so many jobs is another user's."""
-FILL = """
-    insert into job (job_id, description_id, tq_id, owner, owner_group, vo, name, job_group, user_priority, max_attempts, event_seq,
-                     state, rare_state, site, submitted_at, changed_at)
-    select $2::bigint + n, j.description_id, j.tq_id, case when n % $4::integer = 3 then $5 else j.owner end, j.owner_group, j.vo,
-           'sim-' || n, case when n % 99991 = 0 then 'group-small' else 'group-' || n % 1000 end, j.user_priority, j.max_attempts, 5,
-           case when n % 500000 = 7 then 'Waiting' when n % 5000 = 0 then 'Failed' when n % 50000 = 1 then 'Killed' else 'Done' end,
-           case when n % 500000 = 7 then null when n % 5000 = 0 then 'Failed' when n % 50000 = 1 then 'Killed' end,
-           case when n % 500000 = 7 then null when n % 99989 = 0 then 'site-rare' else 'site-' || n % 100 end,
-           now() - n * interval '1 s', now() - n * interval '1 s'
-    from job j, generate_series($3::bigint, $6::bigint) n where j.job_id = $1
-"""
-"""Jobs of long ago: the older ones have the higher ids, so that those of the last minute are the first."""
-
-
-async def pages(running: System, users: Users, rows: int) -> Figures:
-    """Ask for pages of a list of so many jobs, nine tenths of which are one user's."""
-    template = await users.submit_one(0)
-    assert running.facts is not None
-    connection = await asyncpg.connect(running.facts.postgres_url, command_timeout=3_600)
-    try:
-        first = await connection.fetchval("select max(job_id) from job")
-        for low in range(1, rows + 1, 1_000_000):
-            high = min(rows, low + 999_999)
-            await connection.execute(FILL, template, first, low, OTHERS, users.owners[1], high)
-        await connection.execute("vacuum (analyze) job")
-    finally:
-        await connection.close()
-    now = time.time()
-    given = {"minute": _moment(now - 60), "day": _moment(now - 86_400), "middle": first + rows // 2}
-    return {
-        "rows": rows,
-        **{name: await _page(users, each.format(**given)) for name, each in FILTERS.items()},
-    }
-
-
-def _moment(at: float) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(at))
-
-
-async def _page(users: Users, chosen: str) -> Figures:
-    page = await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
-    found: list[float] = []
-    began = time.perf_counter()
-    while len(found) < PAGES and time.perf_counter() < began + 10:
-        at = time.perf_counter()
-        await users.ask(0, "GET", f"/jobs?limit=50&{chosen}")
-        found.append(1e3 * (time.perf_counter() - at))
-    return {
-        "jobs": len(page["jobs"]),
-        "goes_on": page["after"] is not None,
-        "p50_ms": median(found),
-        "p99_ms": median([sorted(found)[int(0.99 * len(found))]]),
-    }
 
 
 async def job_count(running: System) -> int:
@@ -278,4 +193,4 @@ def _each(used: dict[str, float], count: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run("gateway", measure, seconds=10, jobs=100_000, dashboards=1_000, rows=1_000_000, rounds=3)
+    run("gateway", measure, seconds=10, jobs=100_000, dashboards=1_000, rounds=3)

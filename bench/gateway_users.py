@@ -15,6 +15,7 @@ import msgspec
 from bench.measuring import Figures, median, percentile
 from bench.validity import InvalidError
 from wms.auth.keys import SigningKey
+from wms.auth.principal import Right
 from wms.auth.token import Claims, mint
 from wms.embedded.keys_and_tokens import VO
 from wms.runtime import clock
@@ -55,12 +56,19 @@ class Users:
     def __init__(self, url: str, authority: Path, key: SigningKey, count: int) -> None:
         self.url = url
         self.owners = [f"bench-{n}" for n in range(count)]
-        self.tokens = [
-            mint(key, Claims(kind="user", owner=each, group="users", vo=VO), DAY, clock.timestamp())
-            for each in self.owners
-        ]
+        self._key = key
+        self.tokens = [self._token(each) for each in self.owners]
         self._trusted = ssl.create_default_context(cafile=str(authority))
         self._numbers = itertools.count()
+
+    def add(self, owner: str, rights: frozenset[Right], *, at: int) -> None:
+        """Let the user with the number `at` be another one, with these rights."""
+        self.owners[at] = owner
+        self.tokens[at] = self._token(owner, rights)
+
+    def _token(self, owner: str, rights: frozenset[Right] = frozenset()) -> str:
+        claims = Claims(kind="user", owner=owner, group="users", vo=VO, rights=rights)
+        return mint(self._key, claims, DAY, clock.timestamp())
 
     async def __aenter__(self) -> Self:
         connector = aiohttp.TCPConnector(limit=0, ssl=self._trusted)

@@ -46,7 +46,7 @@ class _Job(msgspec.Struct):
     epoch: Epoch
 
 
-class _Told(msgspec.Struct):
+class Told(msgspec.Struct):
     """What is looked at of all that an inbox brings."""
 
     type: str
@@ -58,10 +58,10 @@ class _Told(msgspec.Struct):
 
 
 class _Envelope(msgspec.Struct, frozen=True):
-    order: _Told
+    order: Told
 
 
-def _decode(payload: bytes) -> _Told:
+def decoded(payload: bytes) -> Told:
     """Return what was told; whether it is signed rightly is not asked here."""
     return _ENVELOPES.decode(payload).order
 
@@ -79,8 +79,8 @@ class Agent:
             kind="pilot", owner="bench", group="pilot", vo=vo, rights=frozenset({Right.GENERIC_PILOT}),
             pilot_id=self.pilot_id, site=site, ce="bench",
         )  # fmt: skip
-        token = mint(key, claims, 86_400.0, clock.timestamp())
-        self.headers = [(HEADER, f"Bearer {token}".encode())]
+        self.token = mint(key, claims, 86_400.0, clock.timestamp())
+        self.headers = [(HEADER, f"Bearer {self.token}".encode())]
         resource = Resource(
             setup="default", vo=vo, cpu_time=864_000, site=site, grid_ce="bench", memory_mb=64_000,
             processors=slots,
@@ -201,13 +201,13 @@ class Load:
             now = time.perf_counter()
             follow: dict[int, list[Report]] = defaultdict(list)
             for message in messages:
-                for turn, report in self._hear(_decode(message.payload), now):
+                for turn, report in self._hear(decoded(message.payload), now):
                     follow[turn].append(report)
             self._answered.set()
             for turn, answers in follow.items():
                 await self._report(self._agents[turn], answers)
 
-    def _hear(self, told: _Told, now: float) -> Iterator[tuple[int, Report]]:
+    def _hear(self, told: Told, now: float) -> Iterator[tuple[int, Report]]:
         if told.type == "answer":
             yield from self._hear_answer(told)
         elif told.request_id in self._asked:
@@ -222,7 +222,7 @@ class Load:
                 self._nothing += 1
             del self._asked[told.request_id]
 
-    def _note(self, told: _Told) -> tuple[AttemptId, ...]:
+    def _note(self, told: Told) -> tuple[AttemptId, ...]:
         held = tuple(AttemptId(job.job_id, job.epoch) for job in told.jobs)
         for each in held:
             if self._given.setdefault(each, told.request_id) != told.request_id:
@@ -239,7 +239,7 @@ class Load:
             accept=held,
         )
 
-    def _hear_answer(self, told: _Told) -> Iterator[tuple[int, Report]]:
+    def _hear_answer(self, told: Told) -> Iterator[tuple[int, Report]]:
         request_id, _, what = told.report_id.partition("-")
         if request_id not in self._asked:
             return

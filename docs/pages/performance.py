@@ -247,11 +247,38 @@ def _gateway(found: Found) -> Iterator[str]:
         f"{streams['open']:,} open streams of events took {streams['cores_without_events']:g} processors at rest, and "
         f"{streams['cores_with_events']:g} at {_number(streams['events_per_second'])} events a second."
     )
-    yield ""
-    yield from head(f"a page of 50 of {found['pages']['rows']:,} jobs", "p50, p99 ms")
+
+
+def _gateway_pages(found: Found) -> Iterator[str]:
+    yield from head(f"a page of 50 of {found['rows']:,} jobs", "p50, p99 ms")
     for title, each in found["pages"].items():
-        if title != "rows":
-            yield row(title, f"{each['p50_ms']:g}, {each['p99_ms']:g}")
+        yield row(title, f"{each['p50_ms']:g}, {each['p99_ms']:g}")
+    yield ""
+    yield from head("a view of the dashboard", "first, p50 ms")
+    for title, each in found["views"].items():
+        yield row(title, f"{each['first_ms']:g}, {each['p50_ms']:g}")
+
+
+def _pilot_links(found: Found) -> Iterator[str]:
+    yield from head("pilots", "matches/s", "requests/s", "offer p50, p99 ms", "µs of all processes a request")
+    for title, name in (("over HTTPS, through the gateway", "https"), ("over Kafka", "kafka")):
+        ordered = sorted(found[name], key=lambda each: float(each["matches_per_second"]))
+        each = ordered[len(ordered) // 2]
+        yield row(
+            title,
+            _number(each["matches_per_second"]),
+            _number(each["requests_per_second"]),
+            f"{each['offer_p50_ms']:g}, {each['offer_p99_ms']:g}",
+            f"{sum(each['cpu_us_per_request'].values()):,.0f}",
+        )
+    ratio = found["https_to_kafka"]
+    pairs = ", ".join(f"{each:g}" for each in ratio["pairs"])
+    yield ""
+    yield (
+        f"Both kinds of pilots asked in turn, {len(ratio['pairs'])} rounds each: over HTTPS they were offered {ratio['median']:g} times "
+        f"({pairs}) as many jobs. The table has the median round of each. Pilots over Kafka share a connection for each process, those over "
+        "HTTPS have two each."
+    )
 
 
 def _churn(found: Found) -> Iterator[str]:
@@ -357,6 +384,8 @@ SECTIONS: tuple[tuple[str, str, Callable[[Found], Iterator[str]]], ...] = (
     ("lives", "Whole lives, beside a queue in Postgres", _lives),
     ("submission", "Acceptance", _submission),
     ("gateway", "Through the gateway", _gateway),
+    ("gateway_pages", "Pages and views through the gateway", _gateway_pages),
+    ("pilot_links", "Matches through the gateway, beside Kafka", _pilot_links),
     ("churn", "Jobs that come and go", _churn),
     ("ranking", "Ranking for the time to delivery", _ranking),
     ("brokering-without", "Brokering on real Slurm and ARC, without reservations", _brokering_tables),
