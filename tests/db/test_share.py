@@ -59,14 +59,16 @@ async def test_who_asks_acts_for_others_where_the_group_shares_its_jobs(tx: Tran
     assert not (await share.acting(tx, user("eve", group="g", vo="w"))).shares_jobs
 
 
-async def test_jobs_that_wait_and_run_are_counted_by_owner(the_world: World) -> None:
+@pytest.mark.parametrize("watched", [True, False])
+async def test_jobs_that_wait_and_run_are_counted_by_owner(the_world: World, *, watched: bool) -> None:
     await the_world.running(2)
     await the_world.submitted(3)
     await the_world.submit({"array": 40}, who=user("bob", vo="cms", group="top"))
+    await the_world.watch()
     async with the_world.db.transaction() as tx:
-        rows = await share.standing(tx, None)
+        rows = await share.standing(tx, None, watched=watched)
         assert [tuple(row) for row in rows] == [
             ("cms", "top", "bob", 40, 0),
             ("lhcb", "physics", "ann", 3, 2),
         ]
-        assert [row["owner"] for row in await share.standing(tx, "lhcb")] == ["ann"]
+        assert [row["owner"] for row in await share.standing(tx, "lhcb", watched=watched)] == ["ann"]

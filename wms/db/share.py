@@ -79,9 +79,12 @@ async def replace_configured(tx: Transaction, shares: Mapping[VoGroup, GroupShar
         tell_changed(tx)
 
 
-async def standing(tx: Transaction, vo: str | None) -> list[asyncpg.Record]:
-    """Return a row for each owner with waiting or running jobs: the numbers of both. `vo` restricts them to a VO; None: all."""
-    return await tx.fetch(SQL["standing"], vo)
+async def standing(tx: Transaction, vo: str | None, *, watched: bool) -> list[asyncpg.Record]:
+    """Return a row for each owner with waiting or running jobs: the numbers of both. `vo` restricts them to a VO; None: all.
+
+    If `watched`, the waiting jobs come from a matcher's statistics; otherwise they are counted.
+    """
+    return await tx.fetch(SQL["standing"], vo, watched)
 
 
 def tell_changed(tx: Transaction) -> None:

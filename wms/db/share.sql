@@ -38,10 +38,14 @@ from unnest($1::text[], $2::text[], $3::double precision[], $4::boolean[], $5::b
 on conflict (vo, owner_group, source) do nothing;
 
 -- name: standing
--- The number of waiting jobs of each owner, and of jobs that pilots hold.
+-- The number of waiting jobs of each owner, and of jobs that pilots hold. With $2 the waiting jobs are those of a matcher's statistics.
 with in_queues as (
     select t.vo, t.owner_group, t.owner, sum(q.jobs)::bigint as jobs
-    from waiting q join task_queue t using (tq_id)
+    from (
+        select tq_id, jobs from waiting where not $2
+        union all
+        select tq_id, waiting from queue_state where $2 and waiting > 0
+    ) q join task_queue t using (tq_id)
     where $1::text is null or t.vo = $1
     group by t.vo, t.owner_group, t.owner
 ), running as (

@@ -8,7 +8,7 @@ import msgspec
 from services.job_manager.queries.paging import page
 from wms.auth.policy import allowed, scope
 from wms.auth.principal import Principal
-from wms.db import limit, share, usage
+from wms.db import limit, queue_stats, share, usage
 from wms.db.database import Transaction
 from wms.db.share import SourcedShare
 from wms.ids import Identity
@@ -33,7 +33,8 @@ async def list_shares(
     said = {group: each for group, each in (await share.sourced(tx)).items() if vo in (None, group[0])}
     used = await usage.read(tx, half_life_hours * HOUR) if half_life_hours else {}
     used = {owner: seconds for owner, seconds in used.items() if vo in (None, owner.vo)}
-    shares, after = page(list(_lines(said, await share.standing(tx, vo), used)), query.after, query.limit)
+    standing = await share.standing(tx, vo, watched=await queue_stats.is_watched(tx))
+    shares, after = page(list(_lines(said, standing, used)), query.after, query.limit)
     return replies.Shares(query_id=query.query_id, client=query.client, shares=shares, after=after)
 
 
