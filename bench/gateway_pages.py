@@ -2,9 +2,9 @@
 
 python -m bench.gateway_pages [--rows N] [--seconds N] [--json]
 
-A page of 50 by each filter, asked by a user with most of the jobs, by one whose jobs are a tenth of all, by one whose jobs are the last of
-the table, and by an operator who sees all; and each view, the first time and again. Each kind of page is asked for 200 times, or for so
-many seconds.
+Each view among a million rows, the first time and again. Then, among all rows, a page of 50 by each filter, asked by a user with most of
+the jobs, by one whose jobs are a tenth of all, by one whose jobs are the last of the table, and by an operator who sees all. Each kind of
+page is asked for 200 times, or for so many seconds.
 """
 
 import time
@@ -19,6 +19,7 @@ from wms.auth.principal import Right
 
 PAGES = 200
 VIEWS = 20
+VIEWED_ROWS = 1_000_000
 FILTERS = {
     "all": "",
     "newest": "newest=true",
@@ -92,7 +93,6 @@ ATTEMPTS = """
     ) e
 """
 """Attempts that ended 33 a second: a hundred thousand of them within the last hour."""
-MOST_ATTEMPTS = 1_000_000
 
 
 async def measure(rows: int, seconds: int) -> Figures:
@@ -101,31 +101,44 @@ async def measure(rows: int, seconds: int) -> Figures:
         users.add("operator", frozenset({Right.OPERATOR}), at=OPERATOR)
         template = await users.submit_one(MOST)
         assert running.facts is not None
-        first = await fill(running.facts.postgres_url, users, template, rows)
+        filling = Filling(running.facts.postgres_url, users, template, rows)
+        viewed = min(rows, VIEWED_ROWS)
+        await filling.fill(1, viewed)
         now = time.time()
         given = {
             "minute": _moment(now - 60),
             "day": _moment(now - 86_400),
             "week": _moment(now - 7 * 86_400),
-            "middle": str(first + rows // 2),
+            "middle": str(template + rows // 2),
         }
-        found = await views(users, given), await pages(users, given, seconds)
-    return {"machine": about, "rows": rows, "views": found[0], "pages": found[1]}
+        seen = await views(users, given)
+        await filling.fill(viewed + 1, rows)
+        found = await pages(users, given, seconds)
+    return {"machine": about, "rows": rows, "viewed_rows": viewed, "views": seen, "pages": found}
 
 
-async def fill(url: str, users: Users, template: int, rows: int) -> int:
-    """Make so many job rows like that of the job `template`, and attempts; return the id before the first of them."""
-    connection = await asyncpg.connect(url, command_timeout=3_600)
-    others = users.owners[TENTH], users.owners[LAST]
-    try:
-        first = int(await connection.fetchval("select max(job_id) from job"))
-        for low in range(1, rows + 1, 1_000_000):
-            await connection.execute(FILL, template, first, low, *others, min(rows, low + 999_999), rows)
-        await connection.execute(ATTEMPTS, min(rows, MOST_ATTEMPTS))
-        await connection.execute("vacuum (analyze) job, ended_attempt")
-    finally:
-        await connection.close()
-    return first
+class Filling:
+    """Fills a table with `rows` job rows like that of the job `template`, which is the only one before, and with attempts."""
+
+    def __init__(self, url: str, users: Users, template: int, rows: int) -> None:
+        self._url = url
+        self._others = users.owners[TENTH], users.owners[LAST]
+        self._template = template
+        self._rows = rows
+
+    async def fill(self, first: int, last: int) -> None:
+        """Make the rows with these numbers, and, with the first row, the attempts of the jobs so far."""
+        connection = await asyncpg.connect(self._url, command_timeout=3_600)
+        try:
+            for low in range(first, last + 1, VIEWED_ROWS):
+                high = min(last, low + VIEWED_ROWS - 1)
+                given = (self._template, self._template, low, *self._others, high, self._rows)
+                await connection.execute(FILL, *given)
+            if first == 1:
+                await connection.execute(ATTEMPTS, last)
+            await connection.execute("vacuum (analyze) job, ended_attempt")
+        finally:
+            await connection.close()
 
 
 async def pages(users: Users, given: Mapping[str, str], seconds: float) -> Figures:

@@ -254,7 +254,7 @@ def _gateway_pages(found: Found) -> Iterator[str]:
     for title, each in found["pages"].items():
         yield row(title, f"{each['p50_ms']:g}, {each['p99_ms']:g}")
     yield ""
-    yield from head("a view of the dashboard", "first, p50 ms")
+    yield from head(f"a view of the dashboard, of {found['viewed_rows']:,} jobs", "first, p50 ms")
     for title, each in found["views"].items():
         yield row(title, f"{each['first_ms']:g}, {each['p50_ms']:g}")
 
