@@ -1,4 +1,4 @@
-"""Counts for an overview of the system: how attempts and pilots ended lately, and why jobs wait. Only what the user may see is counted."""
+"""Counts for an overview of the system: how attempts and pilots ended lately, and why jobs wait."""
 
 import asyncpg
 
@@ -9,14 +9,14 @@ from wms.db.sql import load
 SQL = load(__file__)
 
 
-async def outcomes(tx: Transaction, scope: Scope, seconds: float) -> list[asyncpg.Record]:
-    """Return rows of the numbers of attempts that ended within the last `seconds`, by site, outcome and reason, the largest first.
+async def outcomes(tx: Transaction, seconds: float) -> list[asyncpg.Record]:
+    """Return rows of the numbers of all attempts that ended within the last `seconds`, by site, outcome and reason, the largest first."""
+    return await tx.fetch(SQL["outcomes"], seconds)
 
-    Only attempts of jobs that the user with this scope may see are counted.
-    """
-    if scope.reach == "all":
-        return await tx.fetch(SQL["outcomes_of_all"], seconds)
-    return await tx.fetch(SQL["outcomes"], seconds, scope.owner, scope.group, scope.vo)
+
+async def outcomes_of_owners(tx: Transaction, seconds: float) -> list[asyncpg.Record]:
+    """Return such rows for each owner, in no order. Each attempt's job is looked at: some hundred milliseconds for 100,000 attempts."""
+    return await tx.fetch(SQL["outcomes_of_owners"], seconds)
 
 
 async def waits(tx: Transaction, scope: Scope, *, watched: bool) -> list[asyncpg.Record]:

@@ -1,13 +1,13 @@
--- name: outcomes
--- How attempts ended within the last $1 seconds, of jobs within the user's scope: by site, outcome and reason.
-select a.site, a.outcome, coalesce(a.reason, '') as reason, count(*) as attempts, max(a.job_id) as last_job, max(a.ended_at) as last_at
+-- name: outcomes_of_owners
+-- How attempts ended within the last $1 seconds: by owner, site, outcome and reason.
+select j.owner, j.owner_group, j.vo, a.site, a.outcome, coalesce(a.reason, '') as reason, count(*) as attempts,
+       max(a.job_id) as last_job, max(a.ended_at) as last_at
 from ended_attempt a join job j using (job_id)
 where a.ended_at > now() - make_interval(secs => $1) and a.outcome <> 'withdrawn'
-  and ($2::text is null or j.owner = $2) and ($3::text is null or j.owner_group = $3) and ($4::text is null or j.vo = $4)
-group by 1, 2, 3 order by 4 desc, 1, 2, 3;
+group by 1, 2, 3, 4, 5, 6;
 
--- name: outcomes_of_all
--- The same for jobs of everybody, without a look at the jobs.
+-- name: outcomes
+-- The same without the owners, and without a look at the jobs, the largest first.
 select site, outcome, coalesce(reason, '') as reason, count(*) as attempts, max(job_id) as last_job, max(ended_at) as last_at
 from ended_attempt
 where ended_at > now() - make_interval(secs => $1) and outcome <> 'withdrawn'

@@ -1,7 +1,8 @@
 """Handles `wms.job.queries`: finds the answer to each query of a user."""
 
 from collections.abc import Awaitable, Callable
-from typing import Any
+from functools import partial
+from typing import Any, TypeAlias
 
 import asyncpg
 import msgspec
@@ -40,6 +41,8 @@ from wms.messages import replies
 from wms.messages.reports import StagingReport, UsagePoints
 from wms.messages.site_inbox import Peek, inbox
 
+Answer: TypeAlias = Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
+
 QUEUES_LIMIT = 10_000
 """The largest number of task queues in all pages of a list together: those with the most jobs."""
 
@@ -54,10 +57,13 @@ class Queries:
 
         `orders` are the keys that prove who asked for a running job's output. Without them pilots' answers with outputs are dropped.
         """
-        self._orders = orders
         self._segments = segments
-        self._half_life_hours = half_life_hours
-        self._progress = progress.ProgressCounts()
+        self._answers: dict[type[Any], Answer] = {
+            asked.ListShares: partial(shares.list_shares, half_life_hours=half_life_hours),
+            asked.ShowProgress: partial(progress.show_progress, counts=progress.ProgressCounts()),
+            asked.ShowOverview: partial(overview.show_overview, outcomes=overview.RecentOutcomes()),
+            asked.PeekJob: partial(_peek_job, orders=orders),
+        }
 
     async def handle(self, tx: Transaction, batch: list[Delivery[asked.Asked]]) -> None:
         """Answer each query of the batch in its sender's inbox. A query that is refused gets the reason."""
@@ -80,14 +86,7 @@ class Queries:
         if isinstance(query, asked.ShowRanking):
             found = await _own(tx, principal, query.job_id, "see_detail")
             return await rankings.show_ranking(tx, found, query)
-        if isinstance(query, asked.ListShares):
-            return await shares.list_shares(tx, principal, query, self._half_life_hours)
-        if isinstance(query, asked.ShowProgress):
-            return await progress.show_progress(tx, principal, query, self._progress)
-        if isinstance(query, asked.PeekJob):
-            return await _peek_job(tx, principal, query, self._orders)
-        answer: Callable[[Transaction, Principal, Any], Awaitable[msgspec.Struct | None]]
-        answer = _ANSWERS[type(query)]
+        answer = self._answers.get(type(query)) or _ANSWERS[type(query)]
         return await answer(tx, principal, query)
 
 
@@ -306,7 +305,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListRevocations: revocation_orders.list_revocations,
     asked.ShowUsage: usage.show_usage,
     asked.ShowLease: leases.show_lease,
-    asked.ShowOverview: overview.show_overview,
     asked.ListDeadLetters: dead_letters.list_letters,
     asked.ShowDeadLetter: dead_letters.show_letter,
 }
