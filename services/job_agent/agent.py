@@ -16,8 +16,9 @@ from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.link import AgentLink
 from services.job_agent.match_requests import MatchRequests
 from services.job_agent.node import measure, node_properties
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
+from services.job_agent.payload.workplace import Workplace
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import PilotStatus, Reporter
 from services.job_agent.resource import memory_mb, proved

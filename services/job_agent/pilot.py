@@ -15,7 +15,7 @@ from services.job_agent.payload import shepherd
 from services.job_agent.payload.gateway_access import gateway_of
 from services.job_agent.payload.image_runtime import ImageRuntime, find_runtime
 from services.job_agent.payload.isolation import PayloadIsolation
-from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.workplace import Workplace
 from services.job_agent.resource import promises_containers
 from wms.embedded.lifeline import Lifeline
 from wms.errors import Rejected, Unavailable

@@ -10,8 +10,9 @@ from msgspec.structs import replace
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs, usage_of
 from services.job_agent.payload.limit_enforcement import GRACE_SECONDS
 from services.job_agent.payload.outcome import PayloadOutcome, agent_fault, not_begun, result_of
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
+from services.job_agent.payload.workplace import Workplace
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.reporter import Reporter
 from wms.job.reasons import Code, Reason
@@ -153,7 +154,8 @@ class Slots:
 
     def _begin(self, holding: LeasedJob) -> None:
         assert self.group is not None
-        payload = self._workplace.payload(
+        payload = Payload(
+            self._workplace,
             holding.attempt_id.job_id,
             holding.attempt_id.epoch,
             replace(holding.description, processors=holding.processors),

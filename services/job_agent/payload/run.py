@@ -1,27 +1,19 @@
 """Runs the payload of one attempt: makes its directory, starts its program, enforces its limits, and stores its outputs."""
 
 import asyncio
-import contextlib
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from pathlib import Path
-from random import SystemRandom
-from typing import Literal, Self
+from typing import Literal
 
-import structlog
-
-from services.job_agent.gateway_store import AttemptStores
 from services.job_agent.payload.environment import environment_of
 from services.job_agent.payload.file_staging import FileStaging, StoppedError, input_fault, lease_over
-from services.job_agent.payload.gateway_access import PayloadGateway, variables
+from services.job_agent.payload.gateway_access import variables
 from services.job_agent.payload.image_runtime import (
     ContainedPayload,
-    ImageRuntime,
     reason_in_container,
     runtime_of,
 )
-from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
 from services.job_agent.payload.limit_enforcement import (
     GRACE_SECONDS,
     PayloadLimits,
@@ -31,119 +23,26 @@ from services.job_agent.payload.limit_enforcement import (
 )
 from services.job_agent.payload.outcome import PayloadOutcome, reason_of_end, unwatched, whole_usage
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.output_upload import KEEPERS, keep_outputs
-from services.job_agent.payload.process_control import NotStarted, Process, Processes
+from services.job_agent.payload.output_upload import keep_outputs
+from services.job_agent.payload.process_control import NotStarted, Process
 from services.job_agent.payload.shepherd_messages import ProcessEnd, SpawnOrder
-from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.spawn_order import contained, spawn_order
-from services.job_agent.payload.usage_sampling import UsageSampler, Watched
-from services.job_agent.payload.workdir import SCRATCH, WORK, Workdir
-from services.job_agent.threads import Threads
+from services.job_agent.payload.usage_sampling import Watched
+from services.job_agent.payload.workdir import Workdir
+from services.job_agent.payload.workplace import Workplace
 from wms.errors import Rejected, Unavailable
-from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
+from wms.ids import AttemptId, Epoch, JobId
 from wms.job.reasons import Code, Reason
 from wms.jobdesc.description import JobDescription
 from wms.messages.reports import Usage, UsagePoint
-from wms.transfer.movers import TransferSettings
-from wms.transfer.stage_in import TransferSite
-
-log = structlog.get_logger()
-
-NAMESPACES, NOT_ISOLATED = "namespaces", "none"
-
-
-class Workplace:
-    """What the payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as an `async with` context.
-
-    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads.
-    """
-
-    def __init__(
-        self,
-        *,
-        root: Path,
-        store: AttemptStores,
-        site: SiteName,
-        pilot_id: PilotId,
-        passed: tuple[str, ...] = (),
-        isolation: PayloadIsolation | None = None,
-        transfers: TransferSettings | None = None,
-        gateway: PayloadGateway | None = None,
-        images: ImageRuntime | None = None,
-    ) -> None:
-        self.images = images
-        """The program that runs containers of images on this node; None if there is none."""
-        self.root = root
-        self.gateway = gateway
-        """The gateway through which payloads read their own jobs; None if the pilot has none."""
-        self.store = store
-        self.site = site
-        self.pilot_id = pilot_id
-        self.passed = passed
-        self.transfers = TransferSite(transfers or TransferSettings(), SystemRandom())
-        self.isolation = isolation or PayloadIsolation(mode="none")
-        self.processes = Processes()
-        self.sampler = UsageSampler()
-        self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
-        self.owner: tuple[int, int] | None = None
-        """The user and group ids that own payloads' files. None if that is the agent's own user, and before the context is entered."""
-        self.readers = Threads(1, "tails")
-        """One thread that reads what payloads print, so that reading does not wait for file transfers."""
-        self.keepers = Threads(KEEPERS, "outputs")
-        """Threads that wait until outputs are stored. So the event loop's own threads stay free to do the storing."""
-        self._stack = contextlib.AsyncExitStack()
-
-    async def __aenter__(self) -> Self:
-        await asyncio.to_thread(self.root.mkdir, mode=0o700, parents=True, exist_ok=True)
-        await self._stack.enter_async_context(self.sampler)
-        await self._isolate()
-        await self._stack.enter_async_context(self.processes)
-        if self.processes.isolation_fault:
-            log.warning("payloads are not isolated", reason=self.processes.isolation_fault)
-        self.owner = payload_owner() if self.isolation_words == NAMESPACES else None
-        return self
-
-    async def _isolate(self) -> None:
-        # Mounts follow no links: all is told by its true name.
-        self.root = await asyncio.to_thread(self.root.resolve)
-        self.spares = SpareWorkdirs(self.root, (WORK, SCRATCH))
-        settings = self.isolation.settings(self.root)
-        self.processes = Processes(settings, required=self.isolation.mode == "required")
-
-    @property
-    def isolation_words(self) -> str:
-        """How payloads are isolated from each other: `namespaces` or `none`."""
-        contained = self.isolation.mode != "none" and not self.processes.isolation_fault
-        return NAMESPACES if contained else NOT_ISOLATED
-
-    @property
-    def image_words(self) -> str:
-        """The program that runs containers of images, with its version. Empty if there is none."""
-        return f"{self.images.name} {self.images.version}".strip() if self.images else ""
-
-    async def __aexit__(self, *_: object) -> None:
-        """End all payloads that still run and the shepherd, and delete spare directories."""
-        await self._stack.aclose()
-        self.readers.close()
-        self.keepers.close()
-        await asyncio.to_thread(self.spares.clear)
-
-    async def watch(self) -> None:
-        """Wait while the usage of payloads is sampled. If sampling fails, raise its error: their limits are not enforced then."""
-        await self.sampler.watch()
-
-    def payload(
-        self, job_id: JobId, epoch: Epoch, description: JobDescription, limits: PayloadLimits | None = None
-    ) -> "Payload":
-        """Return the payload of an attempt, ready to run. `limits` replace those that the description requests; None: they apply.
-
-        `description` is that of this one job, with index and parameters of a job array filled in.
-        """
-        return Payload(self, job_id, epoch, description, limits or limits_of(description))
 
 
 class Payload:
-    """The payload of one attempt: `run` it once, `kill` it at any time, and call `clean` after its end."""
+    """The payload of one attempt: `run` it once, `kill` it at any time, and call `clean` after its end.
+
+    `description` is that of this one job, with index and parameters of a job array filled in. `limits` replace those that it
+    requests; None: they apply.
+    """
 
     def __init__(
         self,
@@ -151,14 +50,14 @@ class Payload:
         job_id: JobId,
         epoch: Epoch,
         description: JobDescription,
-        limits: PayloadLimits,
+        limits: PayloadLimits | None = None,
     ) -> None:
         self.job_id = job_id
         self.epoch = epoch
         self._at = workplace
         self._store = workplace.store.of_attempt(AttemptId(job_id, epoch))
         self._description = description
-        self._limits = limits
+        self._limits = limits or limits_of(description)
         self._place = Workdir(
             workplace.root,
             job_id,
@@ -176,7 +75,11 @@ class Payload:
         self._over: ProcessEnd | None = None
         self._contained: ContainedPayload | None = None
         self.staging = FileStaging(
-            workplace.transfers, AttemptId(job_id, epoch), description, limits.disk_bytes, self._stop_reason
+            workplace.transfers,
+            AttemptId(job_id, epoch),
+            description,
+            self._limits.disk_bytes,
+            self._stop_reason,
         )
 
     @property

@@ -18,7 +18,7 @@ import pytest_asyncio
 from services.job_agent import reporter
 from services.job_agent.agent import Agent
 from services.job_agent.payload import shepherd, usage_sampling
-from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.links import LINKS, agent_link, broker_settings
 from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.waiting import eventually

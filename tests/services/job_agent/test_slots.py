@@ -8,10 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
+from services.job_agent import slots
 from services.job_agent.leased_jobs import LeasedJob, LeasedJobs
 from services.job_agent.offered_job import read
-from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
+from services.job_agent.payload.workplace import Workplace
 from services.job_agent.prefetch import Prefetch
 from services.job_agent.slots import Slots
 from tests.services.job_agent.payload.processes import until
@@ -65,12 +67,11 @@ async def test_a_lease_that_cannot_be_taken_up_fails_its_own_job(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     running = Running(workplace)
-    real = workplace.payload
     with monkeypatch.context() as patched:
         patched.setattr(
-            workplace,
-            "payload",
-            lambda job_id, *more: failing() if job_id == 1 else real(job_id, *more),
+            slots,
+            "Payload",
+            lambda where, job_id, *more: failing() if job_id == 1 else Payload(where, job_id, *more),
         )
         async with asyncio.TaskGroup() as group:
             running.slots.group = group

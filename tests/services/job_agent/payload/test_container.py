@@ -19,7 +19,8 @@ from services.job_agent.payload.container import COUNTS_TASKS, TASKS_LEAST
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.outcome import PayloadOutcome
-from services.job_agent.payload.run import NAMESPACES, Payload, Workplace
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import NAMESPACES, Workplace
 from tests.services.job_agent.payload.processes import CAN_ISOLATE, a_line, alive, new_tag, until
 from wms.errors import Unavailable
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
@@ -67,7 +68,7 @@ async def workplace(data: Path) -> AsyncIterator[Workplace]:
 def new(workplace: Workplace) -> New:
     def make(*argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
-        return workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits)
+        return Payload(workplace, JobId(next(_ids)), Epoch(1), asked, limits)
 
     return make
 
@@ -140,7 +141,7 @@ async def test_the_pilots_python_is_there_though_it_lies_below_tmp(
             isolation=PayloadIsolation(mode="required", hidden=(str(data), "/tmp")),
         ) as entered:
             asked = JobDescription(executable=str(program), arguments=())
-            outcome = await entered.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
+            outcome = await Payload(entered, JobId(next(_ids)), Epoch(1), asked, None).run()
     words = outcome.stdout_tail.split()
     assert words[0] == "hello", outcome.reason
     assert Path(elsewhere).name in words
@@ -184,7 +185,7 @@ touch {data}/x {data}/pilots/p/jobs/x ../x
     shown = "0" if is_in_memory else "2"
     for _ in range(3):
         asked = JobDescription(executable="sh", arguments=("-c", script))
-        payload = workplace.payload(JobId(next(_ids)), Epoch(1), asked, None)
+        payload = Payload(workplace, JobId(next(_ids)), Epoch(1), asked, None)
         outcome = await payload.run()
         directory = payload._place.directory
         assert outcome.stdout_tail.split() == [
@@ -206,7 +207,7 @@ async def test_what_is_hidden_is_hidden_though_it_is_made_later_or_replaced(
     async def seen() -> tuple[str, str]:
         script = f"ls -a {outside}/later; cat {outside}/later/key; touch {outside}/later/x"
         asked = JobDescription(executable="sh", arguments=("-c", script))
-        outcome = await workplace.payload(JobId(next(_ids)), Epoch(1), asked, None).run()
+        outcome = await Payload(workplace, JobId(next(_ids)), Epoch(1), asked, None).run()
         return outcome.stdout_tail, outcome.stderr_tail
 
     assert "No such file" in (await seen())[1]

@@ -11,8 +11,9 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload.file_staging import FileStaging, lease_over, measured_hosts
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd import now
+from services.job_agent.payload.workplace import Workplace
 from tests.contract.transfer.faulty_web_server import FaultyWebServer, faulty_web_server
 from tests.contract.transfer.storages import LIMITS, Nginx
 from tests.services.job_agent.payload.processes import ISOLATIONS
@@ -59,7 +60,7 @@ async def workplace(
 def new(workplace: Workplace) -> New:
     def make(*argv: str, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
-        return workplace.payload(JobId(next(_ids)), Epoch(1), asked)
+        return Payload(workplace, JobId(next(_ids)), Epoch(1), asked)
 
     return make
 

@@ -8,7 +8,8 @@ import pytest
 import pytest_asyncio
 
 from services.job_agent.payload.gateway_access import PayloadGateway, gateway_of, variables
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from tests.waiting import eventually
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
@@ -42,7 +43,7 @@ async def workplace(
 
 def payload(workplace: Workplace, job_id: int, *argv: str) -> Payload:
     description = JobDescription(executable=argv[0], arguments=argv[1:], output_sandbox=("**",))
-    return workplace.payload(JobId(job_id), Epoch(1), description)
+    return Payload(workplace, JobId(job_id), Epoch(1), description)
 
 
 async def test_a_payload_reads_its_own_token_and_nobody_elses(workplace: Workplace) -> None:

@@ -23,8 +23,9 @@ from services.job_agent.payload.image_runtime import (
 )
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.limit_enforcement import PayloadLimits
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd_messages import SpawnOrder
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import alive, new_tag
 from tests.waiting import eventually
 from wms.errors import Rejected
@@ -87,7 +88,7 @@ def new(workplace: Workplace) -> Iterator[New]:
 
     def make(image: str, *argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], container=image, **description)  # type: ignore[arg-type]
-        made.append(workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits))
+        made.append(Payload(workplace, JobId(next(_ids)), Epoch(1), asked, limits))
         return made[-1]
 
     yield make
@@ -222,7 +223,7 @@ async def test_a_node_without_a_runtime_gives_the_job_back(workplace: Workplace)
         root=workplace.root / "none", store=workplace.store, site=SiteName("S"), pilot_id=PilotId("q")
     ) as without:
         asked = JobDescription(executable="true", container="a")
-        outcome = await without.payload(JobId(1), Epoch(1), asked).run()
+        outcome = await Payload(without, JobId(1), Epoch(1), asked).run()
     assert outcome.reason.code is Code.AGENT_ERROR
 
 

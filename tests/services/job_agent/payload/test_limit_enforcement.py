@@ -16,7 +16,8 @@ import pytest_asyncio
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import DAEMON, ISOLATIONS, STAY, a_line, alive, new_tag
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
@@ -48,7 +49,7 @@ async def workplace(
 def new(workplace: Workplace) -> New:
     def make(code: str, *arguments: str, **limits: float) -> Payload:
         description = JobDescription(executable=sys.executable, arguments=("-c", code, *arguments))
-        return workplace.payload(JobId(next(_ids)), Epoch(1), description, PayloadLimits(**limits))  # type: ignore[arg-type]
+        return Payload(workplace, JobId(next(_ids)), Epoch(1), description, PayloadLimits(**limits))  # type: ignore[arg-type]
 
     return make
 

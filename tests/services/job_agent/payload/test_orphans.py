@@ -15,8 +15,9 @@ import pytest_asyncio
 
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.process_control import Processes
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd_messages import SpawnOrder
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import DAEMON, ISOLATIONS, STAY, alive, new_tag, until
 from wms.ids import Epoch, JobId, PilotId, SiteName
 from wms.job.reasons import Code, Reason
@@ -29,7 +30,8 @@ AGENT = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from services.job_agent.payload import shepherd
-from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import Workplace
 from wms.jobdesc.description import JobDescription
 from wms.transfer import open_store
 
@@ -37,7 +39,7 @@ async def main(root, tag, code, lease):
     store = open_store(f"file://{root}/store")
     async with Workplace(root=Path(root), store=store, site="S", pilot_id="p") as workplace:
         description = JobDescription(executable=sys.executable, arguments=("-c", code, tag))
-        payload = workplace.payload(1, 1, description)
+        payload = Payload(workplace, 1, 1, description)
         running = asyncio.create_task(payload.run())
         while not (await payload.tail("stdout", 10)).data:
             await asyncio.sleep(0.01)
@@ -67,7 +69,7 @@ async def workplace(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
 
 def python(workplace: Workplace, code: str, *arguments: str) -> Payload:
     description = JobDescription(executable=sys.executable, arguments=("-c", code, *arguments))
-    return workplace.payload(JobId(next(_ids)), Epoch(1), description)
+    return Payload(workplace, JobId(next(_ids)), Epoch(1), description)
 
 
 async def test_a_daemon_does_not_outlive_a_normal_end(workplace: Workplace) -> None:
@@ -82,7 +84,7 @@ async def test_a_background_process_that_holds_the_outputs_does_not_delay_the_en
 ) -> None:
     tag = new_tag()
     description = JobDescription(executable="sh", arguments=("-c", f"sleep {tag} & echo done"))
-    outcome = await asyncio.wait_for(workplace.payload(JobId(next(_ids)), Epoch(1), description).run(), 5)
+    outcome = await asyncio.wait_for(Payload(workplace, JobId(next(_ids)), Epoch(1), description).run(), 5)
     assert outcome.stdout_tail == "done\n"
     assert alive(tag) == []
 
@@ -112,20 +114,8 @@ async def test_a_whole_family_of_daemons_goes(workplace: Workplace) -> None:
     tag = new_tag()
     script = f"for i in 1 2 3 4 5 6 7 8; do (setsid sh -c 'sleep {tag} & sleep {tag} & wait' &) ; done"
     description = JobDescription(executable="sh", arguments=("-c", script))
-    await workplace.payload(JobId(next(_ids)), Epoch(1), description).run()
+    await Payload(workplace, JobId(next(_ids)), Epoch(1), description).run()
     assert alive(tag) == []
-
-
-async def test_leaving_the_workplace_ends_its_payloads(tmp_path: Path) -> None:
-    tag = new_tag()
-    store = open_store(f"file://{tmp_path}/store")
-    async with Workplace(root=tmp_path, store=store, site=SiteName("S"), pilot_id=PilotId("p")) as workplace:
-        running = asyncio.create_task(python(workplace, DAEMON + STAY, tag).run())
-        await until(lambda: len(alive(tag)) == 2)
-        pid = workplace.processes.shepherd_pid
-    assert alive(tag) == []
-    assert not Path(f"/proc/{pid}").exists()
-    assert (await running).reason.code is Code.AGENT_ERROR
 
 
 @pytest.fixture

@@ -16,8 +16,9 @@ import pytest_asyncio
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.process_control import NotStarted
-from services.job_agent.payload.run import Workplace
+from services.job_agent.payload.run import Payload
 from services.job_agent.payload.shepherd_messages import SpawnOrder
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from wms.errors import Unavailable
 from wms.ids import Epoch, JobId, PilotId, SiteName
@@ -109,7 +110,7 @@ async def test_many_that_begin_at_once_have_each_its_own_limits(workplace: Workp
             executable="/bin/sh", arguments=("-c", "ulimit -S -f; ulimit -H -f; ulimit -H -p")
         )
         limits = PayloadLimits(file_bytes=blocks * BLOCK, processes=20_000 + blocks)
-        payload = workplace.payload(JobId(next(_ids)), Epoch(1), description, limits)
+        payload = Payload(workplace, JobId(next(_ids)), Epoch(1), description, limits)
         outcome = await payload.run()
         assert outcome.reason.code is Code.DONE, outcome
         return outcome.stdout_tail.split()

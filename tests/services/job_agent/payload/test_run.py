@@ -13,7 +13,8 @@ import pytest_asyncio
 from services.job_agent.payload.limit_enforcement import PayloadLimits
 from services.job_agent.payload.outcome import PayloadOutcome, result_of
 from services.job_agent.payload.output_capture import Chunk
-from services.job_agent.payload.run import Payload, Workplace
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import Workplace
 from tests.services.job_agent.payload.processes import ISOLATIONS
 from tests.waiting import eventually
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
@@ -50,7 +51,7 @@ async def workplace(
 def new(workplace: Workplace) -> New:
     def make(*argv: str, limits: PayloadLimits | None = None, **description: object) -> Payload:
         asked = JobDescription(executable=argv[0], arguments=argv[1:], **description)  # type: ignore[arg-type]
-        return workplace.payload(JobId(next(_ids)), Epoch(1), asked, limits)
+        return Payload(workplace, JobId(next(_ids)), Epoch(1), asked, limits)
 
     return make
 

@@ -1,0 +1,108 @@
+"""What the payloads of one agent share: their directories, the sandbox store, the shepherd, and how they are isolated and measured."""
+
+import asyncio
+import contextlib
+from pathlib import Path
+from random import SystemRandom
+from typing import Self
+
+import structlog
+
+from services.job_agent.gateway_store import AttemptStores
+from services.job_agent.payload.gateway_access import PayloadGateway
+from services.job_agent.payload.image_runtime import ImageRuntime
+from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
+from services.job_agent.payload.output_upload import KEEPERS
+from services.job_agent.payload.process_control import Processes
+from services.job_agent.payload.spare_workdirs import SpareWorkdirs
+from services.job_agent.payload.usage_sampling import UsageSampler
+from services.job_agent.payload.workdir import SCRATCH, WORK
+from services.job_agent.threads import Threads
+from wms.ids import PilotId, SiteName
+from wms.transfer.movers import TransferSettings
+from wms.transfer.stage_in import TransferSite
+
+log = structlog.get_logger()
+
+NAMESPACES, NOT_ISOLATED = "namespaces", "none"
+
+
+class Workplace:
+    """What the payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as an `async with` context.
+
+    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads.
+    """
+
+    def __init__(
+        self,
+        *,
+        root: Path,
+        store: AttemptStores,
+        site: SiteName,
+        pilot_id: PilotId,
+        passed: tuple[str, ...] = (),
+        isolation: PayloadIsolation | None = None,
+        transfers: TransferSettings | None = None,
+        gateway: PayloadGateway | None = None,
+        images: ImageRuntime | None = None,
+    ) -> None:
+        self.images = images
+        """The program that runs containers of images on this node; None if there is none."""
+        self.root = root
+        self.gateway = gateway
+        """The gateway through which payloads read their own jobs; None if the pilot has none."""
+        self.store = store
+        self.site = site
+        self.pilot_id = pilot_id
+        self.passed = passed
+        self.transfers = TransferSite(transfers or TransferSettings(), SystemRandom())
+        self.isolation = isolation or PayloadIsolation(mode="none")
+        self.processes = Processes()
+        self.sampler = UsageSampler()
+        self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
+        self.owner: tuple[int, int] | None = None
+        """The user and group ids that own payloads' files. None if that is the agent's own user, and before the context is entered."""
+        self.readers = Threads(1, "tails")
+        """One thread that reads what payloads print, so that reading does not wait for file transfers."""
+        self.keepers = Threads(KEEPERS, "outputs")
+        """Threads that wait until outputs are stored. So the event loop's own threads stay free to do the storing."""
+        self._stack = contextlib.AsyncExitStack()
+
+    async def __aenter__(self) -> Self:
+        await asyncio.to_thread(self.root.mkdir, mode=0o700, parents=True, exist_ok=True)
+        await self._stack.enter_async_context(self.sampler)
+        await self._isolate()
+        await self._stack.enter_async_context(self.processes)
+        if self.processes.isolation_fault:
+            log.warning("payloads are not isolated", reason=self.processes.isolation_fault)
+        self.owner = payload_owner() if self.isolation_words == NAMESPACES else None
+        return self
+
+    async def _isolate(self) -> None:
+        # Mounts follow no links: all is told by its true name.
+        self.root = await asyncio.to_thread(self.root.resolve)
+        self.spares = SpareWorkdirs(self.root, (WORK, SCRATCH))
+        settings = self.isolation.settings(self.root)
+        self.processes = Processes(settings, required=self.isolation.mode == "required")
+
+    @property
+    def isolation_words(self) -> str:
+        """How payloads are isolated from each other: `namespaces` or `none`."""
+        contained = self.isolation.mode != "none" and not self.processes.isolation_fault
+        return NAMESPACES if contained else NOT_ISOLATED
+
+    @property
+    def image_words(self) -> str:
+        """The program that runs containers of images, with its version. Empty if there is none."""
+        return f"{self.images.name} {self.images.version}".strip() if self.images else ""
+
+    async def __aexit__(self, *_: object) -> None:
+        """End all payloads that still run and the shepherd, and delete spare directories."""
+        await self._stack.aclose()
+        self.readers.close()
+        self.keepers.close()
+        await asyncio.to_thread(self.spares.clear)
+
+    async def watch(self) -> None:
+        """Wait while the usage of payloads is sampled. If sampling fails, raise its error: their limits are not enforced then."""
+        await self.sampler.watch()
