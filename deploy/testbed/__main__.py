@@ -52,9 +52,8 @@ def _shape(text: str) -> tuple[str, Shape]:
 def _do(verb: str, testbed: Testbed) -> int:
     match verb:
         case "install":
-            packages.install(
-                packages.missing({**PROGRAMS, **packages.SANDBOX, **packages.STORAGE, **packages.DATABASE})
-            )
+            beside = {**packages.SANDBOX, **packages.STORAGE, **packages.DATABASE, **packages.KERNEL}
+            packages.install(packages.missing({**PROGRAMS, **beside}))
         case "missing":
             print(packages.lack(PROGRAMS))
         case "up":

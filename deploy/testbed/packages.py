@@ -33,6 +33,9 @@ STORAGE = {
 DATABASE = {"/usr/lib/postgresql": "postgresql"}
 """A Postgres that speaks TLS, which its tests start; the testbed needs none of it."""
 
+KERNEL = {"linux.uml": "user-mode-linux"}
+"""A kernel for machines of their own, which tests start; the testbed needs none of it."""
+
 INSTALL_SECONDS = 600.0
 
 

@@ -58,8 +58,9 @@ class Agent:
         pace = Prefetch(config.pilot.ahead_seconds)
         self._holdings = LeasedJobs(config.pilot.slots, memory_mb(config))
         self._reporter = Reporter(link, self._pilot_id, self._standing)
-        log.info("payload isolation", isolation=workplace.isolation_words)
-        node = node_properties(config, measure(config, workplace.isolation_words, workplace.image_words))
+        words = workplace.isolation_words, workplace.limit_words, workplace.image_words
+        log.info("payload isolation", isolation=words[0], limits=words[1], no_cgroups=workplace.cgroups.fault)
+        node = node_properties(config, measure(config, *words))
         config = proved(config, runs_containers=workplace.images is not None)
         self._asking = MatchRequests(config, link, self._holdings, pace, node)
         self._changed = asyncio.Event()

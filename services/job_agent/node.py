@@ -20,7 +20,8 @@ LISTED_LIMIT = 1_000
 """The most values that an attribute of the node may have if it is a list. An attribute with more values is not sent."""
 ISOLATION = "WMSIsolation"
 """The name of the node attribute that says how payloads are isolated: `namespaces` or `none`."""
-
+LIMITS = "WMSLimits"
+"""The name of the node attribute that says how payloads are held to their limits: by the kernel in a `cgroup`, or `sampled`."""
 CONTAINERS = "WMSContainers"
 """The name of the node attribute with the program that runs containers of images, such as `podman 4.3.1`.
 
@@ -42,11 +43,12 @@ def node_properties(config: PilotConfig, measured: Mapping[str, Value]) -> Told:
     )
 
 
-def measure(config: PilotConfig, isolation: str, containers: str = "") -> dict[str, Value]:
+def measure(config: PilotConfig, isolation: str, limits: str, containers: str = "") -> dict[str, Value]:
     """Return the measured properties of this node, by name. The matcher prefers them to those in the ad of the computing element.
 
     Most names are of GLUE 1.3. Memory is in MiB, the clock in MHz. `isolation` says how payloads are isolated: `namespaces`
-    or `none`. `containers` is the program that runs images, with its version; empty if there is none.
+    or `none`. `limits` says how they are held to their limits: `cgroup` or `sampled`. `containers` is the program that runs
+    images, with its version; empty if there is none.
     """
     clock = clock_mhz(_cpuinfo())
     software = config.resource.software
@@ -56,6 +58,7 @@ def measure(config: PilotConfig, isolation: str, containers: str = "") -> dict[s
         "GlueHostArchitecturePlatformType": platform.machine(),
         "GPUNumber": gpus(os.environ, Path("/dev")),
         ISOLATION: isolation,
+        LIMITS: limits,
         **({CONTAINERS: containers} if containers else {}),
         **_system(),
         **({"GlueHostProcessorClockSpeed": clock} if clock else {}),

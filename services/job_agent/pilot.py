@@ -76,6 +76,7 @@ def _workplace(
         transfers=config.transfers,
         gateway=gateway_of(config, link.payload_token),
         images=images,
+        cgroups=config.pilot.cgroups == "auto",
     )
 
 

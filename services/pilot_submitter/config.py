@@ -26,6 +26,8 @@ class PilotFactorySettings(Section, frozen=True, kw_only=True):
     """A lock file on this machine. Pilots here end once no process holds its lock. Empty: none."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads run in Linux namespaces of their own: `auto` where the node allows it, `required`, or `none`."""
+    cgroups: Literal["auto", "none"] = "auto"
+    """Whether each payload gets a cgroup with its limits: `auto` where the node delegates cgroups of version 2, or `none`."""
     hidden: Lines = []
     """Directories that payloads in namespaces see as empty; the directories of pilots and of the sandbox store always are."""
     agent_file: Line = ""

@@ -160,6 +160,7 @@ class PilotFactory:
                     "lifetime_seconds": self.lifetime_seconds(door),
                     # A lock file is meaningful on its own machine alone.
                     "isolation": self._pilots.isolation,
+                    "cgroups": self._pilots.cgroups,
                     "hidden": self._pilots.hidden,
                     "lifeline": self._pilots.lifeline if door.is_local else "",
                 },

@@ -38,6 +38,8 @@ class PilotSettings(Section, frozen=True, kw_only=True):
     """A lock file that the process which started this pilot holds. The pilot ends once the lock is free. Empty for none."""
     isolation: Literal["auto", "required", "none"] = "auto"
     """Whether payloads are isolated in namespaces: `auto` if the node allows it, `required` (else the pilot ends), or `none`."""
+    cgroups: Literal["auto", "none"] = "auto"
+    """Whether each payload gets a cgroup with its limits: `auto` if the node delegates cgroups of version 2, or `none`."""
     hidden: Lines = []
     """Directories that isolated payloads see as empty. The pilot's directory and the sandbox store are always hidden."""
 

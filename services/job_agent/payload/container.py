@@ -3,15 +3,16 @@
 Only the shepherd loads this module, and neither has dependencies. The process is the init of a PID namespace: when it ends,
 the kernel ends all processes in it. Each payload gets a new IPC namespace and a copy of a mount namespace that was made
 once. In it the system is read-only and the hidden directories are empty. The payload can write to its own directory, its
-`/tmp` and a bounded `/dev/shm`. The network is the node's. A payload has no privileges and can gain none. If the pilot runs
-as root, payloads run as another user. Otherwise they run as the pilot's user in a user namespace without capabilities.
+`/tmp` and a bounded `/dev/shm`. The network is the node's, or a network namespace with nothing but a loopback device of the
+payload's own. A payload has no privileges and can gain none. If the pilot runs as root, payloads run as another user.
+Otherwise they run as the pilot's user in a user namespace without capabilities.
 
 The process is kept for the next payload once all processes of this one have ended. To make a new one takes ten times as long.
 
 The shepherd and the container exchange JSON, one object a packet. An order comes with the two pipes for the payload's
 output. A large order comes in a file in memory:
 
-    {"is": "ready"} or {"is": "failed", "error"}
+    {"is": "ready", "network_fault"} or {"is": "failed", "error"}
     {"is": "started"}           with the payload's pid as the sender's credentials, so that the kernel translates it
     {"is": "failed_to_start", "error", "fault"}
     {"is": "stray", "user_seconds", "system_seconds"}
@@ -29,6 +30,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import json
 import os
 import platform
@@ -42,11 +44,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any, NoReturn
 
-    Spawn = Callable[[dict[str, Any], int, int], int]
+    Spawn = Callable[[dict[str, Any], int, int, "PayloadOwner | None"], int]
     Explain = Callable[[BaseException, dict[str, Any]], tuple[str, str]]
 
 _CLONE_CALLS = {"x86_64": 56, "aarch64": 220, "ppc64le": 120}
 NEW_MOUNTS, NEW_IPC, NEW_USER, NEW_PIDS = 0x00020000, 0x08000000, 0x10000000, 0x20000000
+NEW_NETWORK = 0x40000000
 
 RDONLY, NOSUID, NODEV, NOEXEC, REMOUNT, BIND, RECURSIVE, SLAVE = 1, 2, 4, 8, 32, 4096, 16384, 1 << 19
 _KEPT_FLAGS = {"nosuid": NOSUID, "nodev": NODEV, "noexec": NOEXEC}
@@ -71,6 +74,9 @@ The kernel reserves the first 300 process ids.
 """
 ORDER_BYTES = 64 * 1024 * 1024
 PACKET_BYTES = 16 * 1024
+GET_FLAGS, SET_FLAGS, IS_UP = 0x8913, 0x8914, 1
+"""The requests of ioctl(2) that read and set the flags of a network device, and the flag of one that is in use."""
+_DEVICE = struct.Struct("16sh22x")
 _CREDENTIALS = struct.Struct("3i")
 _DESCRIPTOR = struct.Struct("i")
 
@@ -115,6 +121,17 @@ def clone(flags: int) -> int:
         ),
         "clone",
     )
+
+
+def leave_network() -> None:
+    """Move this process to a new network namespace, in which there is nothing but a loopback device of its own.
+
+    Abstract sockets of the node are not there either. Raise OSError if the kernel refuses.
+    """
+    _unshare(NEW_NETWORK)
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        found = fcntl.ioctl(any_socket, GET_FLAGS, _DEVICE.pack(b"lo", 0))
+        fcntl.ioctl(any_socket, SET_FLAGS, _DEVICE.pack(b"lo", _DEVICE.unpack(found)[1] | IS_UP))
 
 
 def start(settings: dict[str, Any], spawn: Spawn, explain: Explain) -> tuple[int, socket.socket]:
@@ -199,8 +216,8 @@ class Init:
         self._hidden = [str(each) for each in settings["hidden"]]
         self._shown = [str(each) for each in settings["shown"]]
         self._shm_bytes = int(settings["shm_bytes"])
-        self._uid = settings["uid"]
-        self._gid = settings["gid"]
+        self._owner = None if settings["uid"] is None else PayloadOwner(settings["uid"], settings["gid"])
+        self._tries_network = settings["tries_network"]
         self._spawn = spawn
         self._explain = explain
         self._template = -1
@@ -239,7 +256,7 @@ class Init:
         the kernel refuses.
         """
         self._be_alone()
-        if self._uid is None:
+        if self._owner is None:
             _map_ids(*ids)
         else:
             os.setgroups([])
@@ -250,9 +267,10 @@ class Init:
         os.umask(before)
         # A trial, so that a machine without such namespaces is known before the first payload.
         self._enclose({"cwd": self._jobs, "scratch": self._jobs})
-        self._as_payload(lambda: 0)
+        if self._owner is not None:
+            self._owner.lend(lambda: 0)
         self._leave()
-        self.tell("ready")
+        self.tell("ready", network_fault=_network_fault() if self._tries_network else "")
 
     def _be_alone(self) -> None:
         signal.set_wakeup_fd(-1)
@@ -333,20 +351,7 @@ class Init:
 
     def _start(self, order: dict[str, Any], stdout: int, stderr: int) -> int:
         _bound_tasks(order.get("tasks", 0))
-        return self._as_payload(lambda: self._spawn(order, stdout, stderr))
-
-    def _as_payload(self, spawn: Callable[[], int]) -> int:
-        if self._uid is None:
-            return spawn()
-        # The program starts with this process's ids. The saved ids allow the return to root; the program does not inherit them.
-        os.setresgid(self._gid, self._gid, 0)
-        os.setresuid(self._uid, self._uid, 0)
-        try:
-            return spawn()
-        finally:
-            os.setresuid(0, 0, 0)
-            os.setresgid(0, 0, 0)
-            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten with the change
+        return self._spawn(order, stdout, stderr, self._owner)
 
     def _see_off(self, main: int, began_at: float) -> None:
         """Wait for the payload's main process, kill its other processes, and report the resources that all of them used.
@@ -454,7 +459,32 @@ class Init:
 
         The result is empty if payloads run as the pilot's own user, who may pass them.
         """
-        return [] if self._uid is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
+        return [] if self._owner is None else [bar for path in paths if (bar := _first_bar(path)) is not None]
+
+
+class PayloadOwner:
+    """The user and group as which payloads run, if the pilot runs as root."""
+
+    def __init__(self, uid: int, gid: int) -> None:
+        self._uid = uid
+        self._gid = gid
+
+    def lend(self, spawn: Callable[[], int]) -> int:
+        """Call `spawn`, which starts a program, as this user, and return its result. The program cannot become root again."""
+        # The program starts with this process's ids. The saved ids allow the return to root; the program does not inherit them.
+        os.setresgid(self._gid, self._gid, 0)
+        os.setresuid(self._uid, self._uid, 0)
+        try:
+            return spawn()
+        finally:
+            os.setresuid(0, 0, 0)
+            os.setresgid(0, 0, 0)
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # forgotten with the change
+
+    def take(self) -> None:
+        """Make this process one of this user, for good. Raise OSError if that is forbidden."""
+        os.setresgid(self._gid, self._gid, self._gid)
+        os.setresuid(self._uid, self._uid, self._uid)
 
 
 class EncloseError(Exception):
@@ -485,6 +515,19 @@ def _received(link: socket.socket) -> tuple[bytes, list[int]]:
         data = os.pread(numbers[2], ORDER_BYTES, 0)
         os.close(numbers.pop())
     return data, numbers
+
+
+def _network_fault() -> str:
+    """Find out in a fork whether a process can leave the node's network. Return why not; empty if it can."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            leave_network()
+            os._exit(0)
+        except OSError as error:
+            os._exit(error.errno or errno.EPERM)
+    code = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return os.strerror(code) if code else ""
 
 
 def _kill_all() -> bool:

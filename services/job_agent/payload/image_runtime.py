@@ -102,6 +102,7 @@ class ImageRuntime(ABC):
             argv=tuple(argv),
             env=environment,
             has_image=True,
+            has_network=True,  # that of Podman or Apptainer itself, which takes it away from the payload
             pid_file=str(payload.directory / PID_FILE) if self.tells_pid else "",
             rlimits={},
         )

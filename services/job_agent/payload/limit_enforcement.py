@@ -15,6 +15,10 @@ TASKS_PER_PROCESS = 4
 """The factor from the most processes of a payload to the most processes and threads together. The kernel refuses more, where it can count them."""
 
 
+CPU_PERIOD = 100_000
+"""The microseconds over which the kernel limits the CPU time of a cgroup."""
+CPU_WEIGHT, CPU_WEIGHT_MOST = 100, 10_000
+"""The weight of a cgroup for each processor, which is the kernel's usual one for a cgroup, and the greatest weight that it takes."""
 GRACE_SECONDS = 0.5
 """Seconds from SIGTERM to SIGKILL when a payload is ended, unless the reason for its end has a time of its own."""
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
@@ -43,6 +47,8 @@ class PayloadLimits(msgspec.Struct, frozen=True, kw_only=True):
     """The most processes of the payload at the same time."""
     file_bytes: int | None = None
     """The kernel's limit RLIMIT_FSIZE: the largest size of one file, in bytes."""
+    processors: int = 1
+    """The processors that a cgroup allows the payload. Without a cgroup nothing limits how many it uses."""
     output_bytes: int = 100 * MIB
     """The most bytes of all chosen output files together, before they are packed. With more, only the printed output is stored."""
 
@@ -73,7 +79,24 @@ def limits_of(description: JobDescription) -> PayloadLimits:
         memory_bytes=None if memory_mb is None else memory_mb * MIB,
         disk_bytes=None if description.disk_mb is None else description.disk_mb * MIB,
         living=PROCESSES * max(1, description.processors),
+        processors=max(1, description.processors),
     )
+
+
+def kernel_limits(limits: PayloadLimits) -> dict[str, str]:
+    """Return the limits of a payload's cgroup, as texts by the names of the kernel's files.
+
+    They are those of memory without swap, of processes and threads, and of processors.
+    """
+    most = "max" if limits.memory_bytes is None else str(limits.memory_bytes)
+    return {
+        "memory.max": most,
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": str(limits.tasks),
+        "cpu.max": f"{limits.processors * CPU_PERIOD} {CPU_PERIOD}",
+        "cpu.weight": str(min(CPU_WEIGHT * limits.processors, CPU_WEIGHT_MOST)),
+    }
 
 
 class _Kill(Protocol):
@@ -107,6 +130,12 @@ def exceeded_limit(limits: PayloadLimits, usage: PayloadUsage) -> Reason | None:
             Code.CPU_LIMIT, _over(seconds(usage.cpu_seconds), seconds(limits.cpu_seconds), "CPU time")
         )
     return None
+
+
+def memory_exhausted(limit: int | None) -> Reason:
+    """Return the reason for the end of a payload that the kernel killed at its limit of memory, `limit` bytes."""
+    asked = "memory" if limit is None else f"{size(limit)} of memory"
+    return Reason(Code.MEMORY_LIMIT, f"used all of the {asked} asked for, and the kernel ended it")
 
 
 def wall_time_exceeded(limit: float) -> Reason:

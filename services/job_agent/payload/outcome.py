@@ -8,6 +8,9 @@ from typing import Literal
 
 import msgspec
 
+from services.job_agent.payload.file_staging import FileStaging
+from services.job_agent.payload.limit_enforcement import PayloadLimits, memory_exhausted
+from services.job_agent.payload.output_upload import KeptOutputs
 from services.job_agent.payload.shepherd_messages import ProcessEnd
 from wms.ids import AttemptId
 from wms.job.reasons import HOLDING, Code, Reason
@@ -51,6 +54,27 @@ class PayloadOutcome(msgspec.Struct, frozen=True, kw_only=True):
     """For each storage host the files moved, their bytes and the seconds that they took."""
 
 
+def outcome_of(
+    ended: ProcessEnd, reason: Reason, usage: Usage, kept: KeptOutputs, staging: FileStaging
+) -> PayloadOutcome:
+    """Return the outcome of a payload whose outputs were kept. `staging` says what became of its files by URL."""
+    harvest = kept.harvest
+    return PayloadOutcome(
+        reason=reason,
+        exit_code=ended.exit_code,
+        signal=ended.signal,
+        usage=usage,
+        output=kept.output,
+        unmatched=harvest.selection.unmatched,
+        left=harvest.left,
+        refused=harvest.selection.refused,
+        missed=staging.missed,
+        stdout_tail=harvest.stdout_tail,
+        stderr_tail=harvest.stderr_tail,
+        transfers=staging.measured,
+    )
+
+
 def result_of(attempt_id: AttemptId, outcome: PayloadOutcome) -> Result:
     """Return the result to report for an attempt whose payload had this outcome.
 
@@ -88,14 +112,19 @@ def unwatched(error: Exception) -> Reason:
     return Reason(Code.AGENT_ERROR, f"its limits could not be watched: {type(error).__name__}: {error}"[:500])
 
 
-def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int]) -> Reason:
-    """Return the reason for the end of a payload that the agent did not stop. Exit codes in `success_exit_codes` count as success."""
+def reason_of_end(ended: ProcessEnd, success_exit_codes: Collection[int], limits: PayloadLimits) -> Reason:
+    """Return the reason for the end of a payload that the agent did not stop. Exit codes in `success_exit_codes` count as success.
+
+    `limits` are those of the payload.
+    """
     if ended.expired:
         return Reason(Code.LEASE_EXPIRED, "stopped by the node, for its lease was not renewed in time")
     if ended.lost:
         return Reason(
             Code.AGENT_ERROR, "the process that minds this node's payloads died, and the payload with it"
         )
+    if ended.out_of_memory and ended.signal == signal.SIGKILL:
+        return memory_exhausted(limits.memory_bytes)
     if ended.signal is not None:
         return Reason(Code.SIGNAL, signal_text(ended.signal))
     if ended.exit_code in success_exit_codes:

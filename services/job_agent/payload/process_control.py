@@ -5,22 +5,19 @@ inherit). Their ends are reported as `lost`. The next start of a payload starts 
 """
 
 import asyncio
-import contextlib
-import os
 import resource
 import secrets
 import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, TypeVar, cast
 
 import msgspec
 
-from services.job_agent.payload import shepherd
+from services.job_agent.payload import cgroup, orphans, shepherd
 from services.job_agent.payload.shepherd_messages import (
     Contained,
     Exited,
@@ -46,8 +43,9 @@ SPAWN_SECONDS = 20.0
 It must also make the first container within that time; after it, payloads run without isolation, or none runs if they must be
 isolated.
 """
-SWEEP_SECONDS = 5.0
-SWEEP_PAUSE = 0.02
+
+
+T = TypeVar("T")
 
 
 class NotStarted(Exception):  # noqa: N818 - an outcome, with its reason as its text
@@ -74,6 +72,8 @@ class Process:
         """Whether the process is Podman or Apptainer, which runs the payload in a container of an image."""
         self.pid_file = ""
         """The file to which Podman writes the pid of the first process in the image's container; empty if there is none."""
+        self.cgroup = ""
+        """The directory of the payload's cgroup, which all its processes are in; empty if it has none."""
         self.stray_seconds = 0.0
         """CPU seconds of ended descendants that their parents did not wait for. No living process of the payload includes them."""
         loop = asyncio.get_running_loop()
@@ -108,6 +108,8 @@ class Process:
     def _insist(self) -> None:
         if self.ended.done():
             return
+        if self.cgroup:
+            cgroup.kill(self.cgroup)
         for pid in [self.container] if self.container else [pid for pid, _ in shepherd.marked({self.mark})]:
             shepherd.send_signal(pid, signal.SIGKILL)
         self._link.send({"op": "ping", "id": self._identity})
@@ -136,8 +138,8 @@ class _Link(asyncio.Protocol):
         self._incoming = b""
         self._processes: dict[int, Process] = {}
         self._count = 0
-        self.contained: asyncio.Future[str] = asyncio.get_running_loop().create_future()
-        """A future with the result of making the first container: why it failed, or an empty text if it succeeded."""
+        self.contained: asyncio.Future[Contained] = asyncio.get_running_loop().create_future()
+        """A future with the result of making the first container."""
         self.gone: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         """A future that is done once the shepherd and all its payloads have ended."""
         self._sweep: asyncio.Task[None] | None = None
@@ -188,8 +190,7 @@ class _Link(asyncio.Protocol):
 
     def _hear(self, message: FromShepherd) -> None:
         if isinstance(message, Contained):
-            if not self.contained.done():
-                self.contained.set_result(message.error)
+            _settle(self.contained, message)
             return
         process = self._processes.get(message.id)
         if process is None:
@@ -212,77 +213,26 @@ class _Link(asyncio.Protocol):
         """After the shepherd has ended, kill what it left of its payloads, and set their ends as lost."""
         marks = {process.mark for process in self._processes.values()}
         containers = {process.container for process in self._processes.values()} - {0}
+        cgroups = {process.cgroup for process in self._processes.values()} - {""}
         with Threads(1, "shepherd") as thread:
-            stuck = await thread.run(_cleared, self._program, marks, containers)
+            stuck = await thread.run(orphans.end, self._program, marks, containers, cgroups)
         for process in self._processes.values():
             _fail(process.started, Unavailable("the process that minds this node's payloads died"))
             _settle(process.ended, ProcessEnd(signal=signal.SIGKILL, lost=True, stuck=stuck))
         self._processes.clear()
-        if not self.contained.done():
-            self.contained.set_result("the process that minds this node's payloads died")
+        _settle(self.contained, Contained("the process that minds this node's payloads died"))
         _settle(self.gone, None)
 
 
-def _cleared(program: "subprocess.Popen[bytes]", marks: set[int], containers: set[int]) -> int:
-    """Wait until the shepherd has ended, and kill the processes and containers that it left. Blocking.
-
-    `marks` and `containers` (pids) identify them. Return the number of processes and containers that did not end within
-    SWEEP_SECONDS each.
-    """
-    _ended(program)
-    return _swept(marks) + _emptied(containers)
-
-
-def _ended(program: "subprocess.Popen[bytes]") -> None:
-    """Wait until the shepherd, whose socket is closed, has ended. After 6 seconds kill it. Blocking."""
-    try:
-        program.wait(2 * INSIST_SECONDS)
-    except subprocess.TimeoutExpired:
-        program.kill()
-        program.wait()
-
-
-def _settle(
-    future: "asyncio.Future[object] | asyncio.Future[None] | asyncio.Future[ProcessEnd]", result: object
-) -> None:
+def _settle(future: "asyncio.Future[T]", result: T) -> None:
     if not future.done():
-        future.set_result(result)  # type: ignore[arg-type]
+        future.set_result(result)
 
 
 def _fail(future: "asyncio.Future[None]", error: Exception) -> None:
     if not future.done():
         future.set_exception(error)
         future.exception()  # looked at: nobody need wait for it
-
-
-def _swept(marks: set[int]) -> int:
-    """Kill every process that has one of these marks. Return how many did not end within SWEEP_SECONDS. Blocking."""
-    deadline = time.monotonic() + SWEEP_SECONDS
-    while found := shepherd.marked(marks) if marks else []:
-        for pid, _ in found:
-            shepherd.send_signal(pid, signal.SIGKILL)
-            # The agent is a subreaper, and so the parent of processes that lost theirs.
-            with contextlib.suppress(ChildProcessError):
-                os.waitpid(pid, os.WNOHANG)
-        if time.monotonic() > deadline:
-            return len(found)
-        time.sleep(SWEEP_PAUSE)
-    return 0
-
-
-def _emptied(containers: set[int]) -> int:
-    """Kill the containers with these pids, which are the agent's children now. Return how many did not end within SWEEP_SECONDS. Blocking."""
-    deadline = time.monotonic() + SWEEP_SECONDS
-    left = set(containers)
-    while left and time.monotonic() < deadline:
-        for pid in list(left):
-            shepherd.send_signal(pid, signal.SIGKILL)
-            with contextlib.suppress(ChildProcessError):
-                if os.waitpid(pid, os.WNOHANG) == (0, 0):
-                    continue
-            left.discard(pid)
-        time.sleep(SWEEP_PAUSE if left else 0)
-    return len(left)
 
 
 class Processes:
@@ -297,6 +247,8 @@ class Processes:
         self._containing = containing
         self._required = required
         self.isolation_fault = ""
+        self.network_fault = "payloads are not isolated"
+        """Why payloads cannot run without a network; empty if they can."""
         self._link: _Link | None = None
         self._starting = asyncio.Lock()
 
@@ -326,6 +278,7 @@ class Processes:
         link = await self._linked()
         identity, process = link.new_process()
         process.has_image, process.pid_file = order.has_image, order.pid_file
+        process.cgroup = order.cgroup
         link.send({"op": "spawn", "id": identity, "mark": process.mark, **msgspec.structs.asdict(order)})
         try:
             async with asyncio.timeout(SPAWN_SECONDS):
@@ -354,11 +307,13 @@ class Processes:
         link.send({"op": "contain", "settings": self._containing})
         try:
             async with asyncio.timeout(SPAWN_SECONDS):
-                self.isolation_fault = await asyncio.shield(link.contained)
+                found = await asyncio.shield(link.contained)
         except TimeoutError:
-            self.isolation_fault = f"no container was made within {SPAWN_SECONDS:g} s"
+            found = Contained(f"no container was made within {SPAWN_SECONDS:g} s")
+        self.isolation_fault = found.error
         if not self.isolation_fault:
             self._required = True
+            self.network_fault = found.network_fault
         elif self._required:
             link.stop()
             raise Unavailable(f"payloads cannot be isolated here, and must be: {self.isolation_fault}")

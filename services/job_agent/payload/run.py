@@ -21,7 +21,13 @@ from services.job_agent.payload.limit_enforcement import (
     limits_of,
     wall_time_exceeded,
 )
-from services.job_agent.payload.outcome import PayloadOutcome, reason_of_end, unwatched, whole_usage
+from services.job_agent.payload.outcome import (
+    PayloadOutcome,
+    outcome_of,
+    reason_of_end,
+    unwatched,
+    whole_usage,
+)
 from services.job_agent.payload.output_capture import Chunk
 from services.job_agent.payload.output_upload import keep_outputs
 from services.job_agent.payload.process_control import NotStarted, Process
@@ -55,9 +61,11 @@ class Payload:
         self.job_id = job_id
         self.epoch = epoch
         self._at = workplace
-        self._store = workplace.store.of_attempt(AttemptId(job_id, epoch))
+        self._attempt_id = AttemptId(job_id, epoch)
+        self._store = workplace.store.of_attempt(self._attempt_id)
         self._description = description
         self._limits = limits or limits_of(description)
+        self._gateway = workplace.gateway if description.network == "node" else None
         self._place = Workdir(
             workplace.root,
             job_id,
@@ -65,7 +73,7 @@ class Payload:
             description,
             workplace.spares,
             owner=workplace.owner,
-            given=workplace.gateway.files(AttemptId(job_id, epoch)) if workplace.gateway else {},
+            given=self._gateway.files(self._attempt_id) if self._gateway else {},
         )
         self._process: Process | None = None
         self._watched: Watched | None = None
@@ -76,7 +84,7 @@ class Payload:
         self._contained: ContainedPayload | None = None
         self.staging = FileStaging(
             workplace.transfers,
-            AttemptId(job_id, epoch),
+            self._attempt_id,
             description,
             self._limits.disk_bytes,
             self._stop_reason,
@@ -214,10 +222,16 @@ class Payload:
             scratch=self._place.scratch,
             processors=self._description.processors,
             passed=self._at.passed,
-            gateway=variables(self._at.gateway, self._place.scratch),
+            gateway=variables(self._gateway, self._place.scratch),
         )
         order = spawn_order(
-            self._description, self._place, self._limits, program, environment, deadline=self._deadline
+            self._description,
+            self._place,
+            self._limits,
+            program,
+            environment,
+            deadline=self._deadline,
+            cgroup="" if self._description.container else self._at.cgroups.path(self._attempt_id),
         )
         if self._description.container:
             self._contained = contained(order, self._description, self._place, self._at.isolation)
@@ -263,7 +277,7 @@ class Payload:
     def _reason(self, ended: ProcessEnd) -> Reason:
         if self._stopped_for:
             return self._stopped_for
-        return reason_of_end(ended, self._description.success_exit_codes)
+        return reason_of_end(ended, self._description.success_exit_codes, self._limits)
 
     def _stop_reason(self) -> Reason | None:
         return self._stopped_for or lease_over(self._deadline)
@@ -277,26 +291,13 @@ class Payload:
             await asyncio.to_thread(self._place.name_printed, self._description)
         chosen, allowed = self._description.output_sandbox, self._limits.output_bytes
         kept = await keep_outputs(self._place, self._store, chosen, allowed, self._at.keepers)
-        harvest = kept.harvest
         if self._contained is not None:
-            reason = reason_in_container(reason, ended.exit_code, harvest.stderr_tail)
+            reason = reason_in_container(reason, ended.exit_code, kept.harvest.stderr_tail)
         # That outputs are missing matters only if the payload did well.
         if reason.code is Code.DONE:
             reason = kept.fault or await self.staging.deliver(self._place.outgoing) or reason
-        return PayloadOutcome(
-            reason=reason,
-            exit_code=ended.exit_code,
-            signal=ended.signal,
-            usage=self._usage(ended, harvest.disk_bytes),
-            output=kept.output,
-            unmatched=harvest.selection.unmatched,
-            left=harvest.left,
-            refused=harvest.selection.refused,
-            missed=self.staging.missed,
-            stdout_tail=harvest.stdout_tail,
-            stderr_tail=harvest.stderr_tail,
-            transfers=self.staging.measured,
-        )
+        usage = self._usage(ended, kept.harvest.disk_bytes)
+        return outcome_of(ended, reason, usage, kept, self.staging)
 
     def _usage(self, ended: ProcessEnd, disk: int) -> Usage:
         seen = self.usage_now

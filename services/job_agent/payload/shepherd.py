@@ -4,19 +4,20 @@ It is run as a program, `python -I -S -E shepherd.py FD MARK`, and imports only 
 it starts in milliseconds. FD is a stream socket to the agent. Both send JSON, one object on each line:
 
     {"op": "spawn", "id", "argv", "cwd", "env", "stdout", "stderr",
-     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline", "has_image"}
+     "stdout_capture", "stderr_capture", "mark", "umask", "rlimits", "deadline", "has_image", "has_network",
+     "cgroup", "cgroup_limits"}
     {"op": "contain", "settings"}               run what is spawned from now on in containers (see container.py)
     {"op": "signal", "id", "signal"}            to the payload's process group
     {"op": "kill", "id"}                        SIGKILL to all of it
     {"op": "deadline", "id", "at"}              kill it at this time of CLOCK_BOOTTIME unless changed later; null: never
     {"op": "ping", "id"}                        answer, as a sign of life
     {"is": "pong", "id"}
-    {"is": "contained", "error"}                whether that can be done: "" or why not
+    {"is": "contained", "error", "network_fault"}    whether that can be done, and without a network: "" or why not
     {"is": "started", "id", "pid", "container"}    the last is its container's pid, or 0
     {"is": "failed_to_start", "id", "error", "fault": "job" or "node"}
     {"is": "stray", "id", "user_seconds", "system_seconds"}    a descendant that its own parent did not wait for ended
     {"is": "exited", "id", "exit_code" or "signal", "wall_seconds", "user_seconds", "system_seconds",
-     "max_rss_bytes", "expired", "stuck"}
+     "max_rss_bytes", "expired", "stuck", "out_of_memory"}
 
 How every descendant is found. A payload's processes may leave its group and session, lose their parent and change their
 environment. But they do not lose a resource limit by accident. So each payload gets a hard RLIMIT_RTTIME of its own, a
@@ -25,8 +26,9 @@ limit only concerns processes under real-time scheduling, and allows them tens o
 
 How a payload is started. To fork a small Python process costs three times as much as to run the program `true`.
 posix_spawn(3) copies no memory, but can set no limits in the child. So the shepherd sets the mark on itself, spawns, and then
-sets a lower mark. A hard limit can only be lowered, so marks descend from MARK, two for each payload. The few payloads with
-other limits of the kernel are forked: their limits are set before the first instruction of the program.
+sets a lower mark. A hard limit can only be lowered, so marks descend from MARK, two for each payload. Payloads with other
+limits of the kernel, with a cgroup (see cgroup.py) or without network are forked: all of that is so before the first
+instruction of the program.
 
 The shepherd is a child subreaper: a process that loses its parent becomes its child. So nothing is left of a payload once its
 main process has ended and the shepherd has no other children than main processes. Otherwise /proc is searched. A child without
@@ -281,6 +283,8 @@ class Charge:
         self.began_at = began_at
         self.deadline: float | None = None
         self.expired = False
+        self.cgroup = ""
+        """The directory of the payload's cgroup; empty if it has none. It is removed when the payload's end is reported."""
         self.cell: Cell | None = None
         self.killed = False
         self.ended: int | None = None
@@ -482,6 +486,7 @@ class Shepherd:
         for cell in self._cells.values():
             send_signal(cell.pid, signal.SIGKILL)
         for charge in self._charges.values():
+            _kill_cgroup(charge)
             if charge.cell is None:
                 send_signal(charge.pid, signal.SIGKILL)
         for pid, _ in marked(self._marks):
@@ -499,8 +504,7 @@ class Shepherd:
             self._tell("failed_to_start", identity, error="its time is over", fault="node")
             return
         try:
-            is_bare = self._containing is None or order["has_image"]
-            charge = self._start(order) if is_bare else self._enclosed(order)
+            charge = self._placed(order)
         except Exception as error:  # noqa: BLE001 - one order's fault: the shepherd's end would be that of all
             text, fault = _fault(error, order)
             self._tell("failed_to_start", identity, error=text, fault=fault)
@@ -513,6 +517,21 @@ class Shepherd:
             self._mains[charge.pid] = charge
             self._tell("started", identity, pid=charge.pid, container=0)
 
+    def _placed(self, order: dict[str, Any]) -> Charge:
+        """Start a payload, or send its order to a container, and return its record. Its cgroup is made before, if it is to have one."""
+        is_bare = self._containing is None or order["has_image"]
+        if is_bare and not order["has_network"]:
+            raise SetupError("its network cannot be taken away: payloads are not isolated here")
+        if order["cgroup"]:
+            _make_cgroup(order["cgroup"], order["cgroup_limits"])
+        try:
+            charge = self._start(order) if is_bare else self._enclosed(order)
+        except BaseException:
+            _remove_cgroup(order["cgroup"])
+            raise
+        charge.cgroup = order["cgroup"]
+        return charge
+
     def _start(self, order: dict[str, Any]) -> Charge:
         began_at = now()
         pid, streams = _with_streams(order, lambda *writing: _spawned(order, *writing))
@@ -523,15 +542,20 @@ class Shepherd:
     def _contain(self, settings: dict[str, Any]) -> None:
         self._containing = settings
         try:
-            self._idle.append(self._new_cell())
+            self._idle.append(self._new_cell(tries_network=True))
         except OSError as error:
             self._containing = None
             self._tell("contained", 0, error=str(error))
 
-    def _new_cell(self) -> Cell:
-        """Start a container and return it. Raise OSError if the kernel forbids it."""
+    def _new_cell(self, *, tries_network: bool = False) -> Cell:
+        """Start a container and return it. Raise OSError if the kernel forbids it.
+
+        If `tries_network` is True, the container finds out whether a payload in it can run without a network.
+        """
         assert self._containing is not None
-        cell = Cell(*containers().start(self._containing, _spawned, _fault))
+        _beside("cgroup")  # a container may not see this directory
+        settings = {**self._containing, "tries_network": tries_network}
+        cell = Cell(*_beside("container").start(settings, _spawned, _fault))
         self._cells[cell.pid] = cell
         self._register(cell.link.fileno(), lambda: self._hear(cell))
         return cell
@@ -551,18 +575,18 @@ class Shepherd:
         while self._idle:
             cell = self._idle.pop(0)  # the one that has had most time to leave its last payload
             try:
-                containers().send(cell.link, order, *outputs)
+                _beside("container").send(cell.link, order, *outputs)
             except (BrokenPipeError, ConnectionResetError):
                 continue  # it ended; that is yet to be heard
             return cell
         cell = self._new_cell()
-        containers().send(cell.link, order, *outputs)
+        _beside("container").send(cell.link, order, *outputs)
         return cell
 
     def _hear(self, cell: Cell) -> bool:
         """Process the next message of a container, or its end. Return False if there is no message yet, else True."""
         try:
-            heard = containers().receive(cell.link)
+            heard = _beside("container").receive(cell.link)
         except BlockingIOError:
             return False
         if heard is None:
@@ -576,7 +600,7 @@ class Shepherd:
         if told["is"] == "ready":
             cell.is_ready = True
             if charge is None:
-                self._tell("contained", 0, error="")
+                self._tell("contained", 0, error="", network_fault=told["network_fault"])
         elif told["is"] == "failed":
             self._dismiss(cell, told["error"])
         elif charge is not None:
@@ -697,6 +721,7 @@ class Shepherd:
 
     def _kill(self, charge: Charge) -> None:
         charge.killed = True
+        _kill_cgroup(charge)
         if charge.ended is None and _is_there(charge):
             send_signal(charge.pid, signal.SIGKILL)  # a container then ends all the rest
         if charge.cell is None:
@@ -757,6 +782,7 @@ class Shepherd:
         if charge.ended is not None and (not left or stuck):
             self._finish(charge, charge.ended, len(left))
             return
+        _kill_cgroup(charge)
         for pid in left:
             send_signal(pid, signal.SIGKILL)
         self._at(now() + charge.pause, self._settle_again, charge)
@@ -771,6 +797,8 @@ class Shepherd:
         strays = [pid for pid in _children() if pid not in ours]
         owners = {pid: self._owner(pid) for pid in strays}
         left = [pid for pid, owner in owners.items() if owner is charge or owner is None]
+        if charge.cgroup:
+            left += _beside("cgroup").pids(charge.cgroup)
         if not left:
             return []
         return list({*left, *(pid for pid, _ in marked({charge.mark}))})
@@ -779,10 +807,12 @@ class Shepherd:
         for stream in charge.streams:
             self._forget(stream.descriptor)
             stream.drain()
+        _remove_cgroup(charge.cgroup)
         del self._charges[charge.identity]
         del self._marks[charge.mark]
 
     def _finish(self, charge: Charge, ended: int, stuck: int) -> None:
+        out_of_memory = _count_cgroup(charge)
         self._forget_charge(charge)
         by_signal = os.WIFSIGNALED(ended)
         self._tell(
@@ -796,6 +826,7 @@ class Shepherd:
             max_rss_bytes=charge.max_rss_bytes,
             expired=charge.expired,
             stuck=stuck,
+            out_of_memory=out_of_memory,
         )
 
 
@@ -849,45 +880,75 @@ def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tu
     return spawned, streams
 
 
-def containers() -> Any:
-    """Return the Python module `container` in this directory. It is loaded at the first call, as not every pilot needs it."""
-    global _containers  # noqa: PLW0603 - a module is one
-    if _containers is None:
+def _beside(name: str) -> Any:
+    """Return the Python module `name` in this directory. It is loaded at the first call, as not every pilot needs it."""
+    if name not in sys.modules:
         sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
         try:
-            _containers = __import__("container")
+            __import__(name)
         finally:
             del sys.path[0]
-    return _containers
+    return sys.modules[name]
 
 
-_containers: Any = None
+def _make_cgroup(path: str, limits: dict[str, str]) -> None:
+    try:
+        _beside("cgroup").make(path, limits)
+    except OSError as error:
+        raise SetupError(f"its cgroup cannot be made: {error}") from error
 
 
-def _spawned(order: dict[str, Any], stdout: int, stderr: int) -> int:
+def _kill_cgroup(charge: Charge) -> None:
+    if charge.cgroup:
+        _beside("cgroup").kill(charge.cgroup)
+
+
+def _remove_cgroup(path: str) -> None:
+    if path:
+        _beside("cgroup").remove(path)
+
+
+def _count_cgroup(charge: Charge) -> bool:
+    """Take the CPU time of a payload from its cgroup, if it has one. Return whether its memory reached the limit there."""
+    if not charge.cgroup:
+        return False
+    used = _beside("cgroup").CgroupUse(charge.cgroup)
+    charge.user_seconds, charge.system_seconds = used.user_seconds, used.system_seconds
+    if used.out_of_memory:
+        charge.max_rss_bytes = max(charge.max_rss_bytes, used.peak_bytes)
+    return bool(used.out_of_memory)
+
+
+def _spawned(order: dict[str, Any], stdout: int, stderr: int, owner: Any = None) -> int:
     """Start the payload's program and return its pid. `stdout` and `stderr` are the write ends of pipes for its output.
 
-    Raise OSError if the program cannot be started, LimitError if its resource limits cannot be set.
+    `owner` is the `PayloadOwner` as whom it runs; None: this process's own user. Raise OSError if the program cannot be
+    started, SetupError if what it is to have cannot be set up.
     """
     os.chdir(order["cwd"])
     if order["umask"] != UMASK:
         os.umask(order["umask"])
     try:
         _bear(order["mark"])
-        program = _program(order["argv"][0], order["env"])
-        if order["rlimits"]:
-            return _limited(program, order, stdout, stderr)
-        return os.posix_spawn(
-            program,
-            order["argv"],
-            order["env"],
-            file_actions=_file_actions(order, stdout, stderr),
-            setsid=True,
-        )
+        if order["rlimits"] or order["cgroup"] or not order["has_network"]:
+            return _forked(order, stdout, stderr, owner)
+        if owner is None:
+            return _launched(order, stdout, stderr)
+        return int(owner.lend(lambda: _launched(order, stdout, stderr)))
     finally:
         _bear(order["mark"] - 1)
         os.umask(UMASK)
         os.chdir("/")
+
+
+def _launched(order: dict[str, Any], stdout: int, stderr: int) -> int:
+    return os.posix_spawn(
+        _program(order["argv"][0], order["env"]),
+        order["argv"],
+        order["env"],
+        file_actions=_file_actions(order, stdout, stderr),
+        setsid=True,
+    )
 
 
 def _file_actions(order: dict[str, Any], stdout: int, stderr: int) -> list[tuple[Any, ...]]:
@@ -901,20 +962,20 @@ def _bear(mark: int) -> None:
     resource.setrlimit(resource.RLIMIT_RTTIME, (mark, mark))
 
 
-class LimitError(Exception):
-    """A resource limit of a payload could not be set."""
+class SetupError(Exception):
+    """A limit, a cgroup or the lack of a network could not be set up for a payload. The node is at fault, not the job."""
 
 
-def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> int:
-    """Start the program in a fork that first sets the resource limits in the order; return its pid.
+def _forked(order: dict[str, Any], stdout: int, stderr: int, owner: Any) -> int:
+    """Start the program in a fork, in its cgroup if it has one, that first sets up what the order says; return its pid.
 
-    Raise LimitError if a limit cannot be set, OSError or ValueError if the program cannot be started.
+    Raise SetupError if that fails, OSError or ValueError if the program cannot be started.
     """
     reading, writing = os.pipe2(os.O_CLOEXEC)
     try:
-        pid = os.fork()
+        pid = _fork(order["cgroup"])
         if pid == 0:
-            _become(program, order, (stdout, stderr), writing)
+            _become(order, (stdout, stderr), writing, owner)
     except BaseException:
         os.close(reading)
         raise
@@ -928,12 +989,24 @@ def _limited(program: str, order: dict[str, Any], stdout: int, stderr: int) -> i
     return pid
 
 
-def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failures: int) -> NoReturn:
+def _fork(cgroup: str) -> int:
+    if not cgroup:
+        return os.fork()
+    try:
+        return int(_beside("cgroup").fork_into(cgroup))
+    except OSError as error:
+        raise SetupError(f"it cannot be started in its cgroup: {error}") from error
+
+
+def _become(order: dict[str, Any], outputs: tuple[int, int], failures: int, owner: Any) -> NoReturn:
     """Replace this process by the payload's program. If that fails, write the error to the pipe `failures` and end. It never returns.
 
-    `outputs` are the descriptors for its standard output and error.
+    `outputs` are the descriptors for its standard output and error, `owner` is the `PayloadOwner` as whom it runs, or None.
     """
     try:
+        _cut_off(order)
+        if owner is not None:
+            owner.take()
         os.setsid()
         for number, descriptor in enumerate(outputs, 1):
             os.dup2(descriptor, number)
@@ -941,35 +1014,44 @@ def _become(program: str, order: dict[str, Any], outputs: tuple[int, int], failu
             os.dup2(os.open(order["stdin"], os.O_RDONLY | os.O_NOCTTY), 0)
         for name, value in order["rlimits"].items():
             _limit(name, value)
-        os.execve(program, order["argv"], order["env"])  # noqa: S606 - a user's program, as he asked for it
+        os.execve(_program(order["argv"][0], order["env"]), order["argv"], order["env"])  # noqa: S606 - a user's program, as he asked for it
     except BaseException as error:  # noqa: BLE001 - a process of its own: it writes why, and ends
-        failure = [isinstance(error, LimitError), getattr(error, "errno", None), str(error)]
+        failure = [isinstance(error, SetupError), getattr(error, "errno", None), str(error)]
         os.write(failures, json.dumps(failure).encode())
     finally:
         os._exit(127)
 
 
+def _cut_off(order: dict[str, Any]) -> None:
+    if order["has_network"]:
+        return
+    try:
+        _beside("container").leave_network()
+    except OSError as error:
+        raise SetupError(f"its network cannot be taken away: {error}") from error
+
+
 def _raise(failure: bytes) -> NoReturn:
-    is_limit, number, text = json.loads(failure)
-    if is_limit:
-        raise LimitError(text)
+    is_setup, number, text = json.loads(failure)
+    if is_setup:
+        raise SetupError(text)
     raise OSError(number, os.strerror(number)) if number else ValueError(text)
 
 
 def _limit(name: str, value: int) -> None:
     """Set the resource limit RLIMIT_`name` of this process and its descendants to `value`, but at most to the present hard limit.
 
-    Raise LimitError if it cannot be set.
+    Raise SetupError if it cannot be set.
     """
     if value < 0:  # which the kernel would take for as much as it likes
-        raise LimitError(f"{name} to {value}")
+        raise SetupError(f"its limits cannot be set: {name} to {value}")
     try:
         kind = getattr(resource, f"RLIMIT_{name}")
         ceiling = resource.getrlimit(kind)[1]
         bound = value if ceiling == resource.RLIM_INFINITY else min(value, ceiling)
         resource.setrlimit(kind, (bound, bound))
     except (AttributeError, OSError, OverflowError, ValueError) as error:
-        raise LimitError(f"{name} to {value}: {error}") from error
+        raise SetupError(f"its limits cannot be set: {name} to {value}: {error}") from error
 
 
 def _program(name: str, env: dict[str, str]) -> str:
@@ -1030,8 +1112,8 @@ def _fault(error: BaseException, order: dict[str, Any]) -> tuple[str, str]:
     """Return a sentence on an error at the start of a payload, and who is at fault: `job` or `node`."""
     if type(error).__name__ == "EncloseError":
         return f"it cannot be isolated: {error}", "node"
-    if isinstance(error, LimitError):
-        return f"its limits cannot be set: {error}", "node"
+    if isinstance(error, SetupError):
+        return str(error), "node"
     fault = "node" if getattr(error, "errno", 0) in NODE_FAULTS else "job"
     return _explained(error, order), fault
 

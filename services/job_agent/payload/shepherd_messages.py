@@ -30,6 +30,12 @@ class SpawnOrder(msgspec.Struct, frozen=True, kw_only=True):
     """Resource limits for the kernel to enforce, by the names in Python's module `resource` without `RLIMIT_`, such as `FSIZE`."""
     has_image: bool = False
     """Whether the program is Podman or Apptainer, which makes a container itself. It is not started in a container of the shepherd."""
+    has_network: bool = True
+    """Whether the payload has the node's network. Without, it must be isolated, and has a loopback device of its own alone."""
+    cgroup: str = ""
+    """The directory of a cgroup to make for the payload alone. It is removed at the payload's end. Empty: it has none."""
+    cgroup_limits: dict[str, str] = {}
+    """The limits of the payload's cgroup, as texts by the names of the kernel's files, such as `memory.max`."""
     pid_file: str = ""
     """The file to which Podman writes the pid of the first process in its container. Empty: nothing writes it."""
     tasks: int = 0
@@ -58,6 +64,8 @@ class ProcessEnd(msgspec.Struct, frozen=True, kw_only=True):
     """How many processes of the payload had not ended some seconds after SIGKILL."""
     lost: bool = False
     """Whether the payload was killed because the shepherd died."""
+    out_of_memory: bool = False
+    """Whether the kernel killed the payload because its memory reached the limit of its cgroup."""
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
@@ -72,9 +80,13 @@ class Started(msgspec.Struct, frozen=True, tag_field="is", tag="started"):
 
 
 class Contained(msgspec.Struct, frozen=True, tag_field="is", tag="contained"):
-    """The shepherd's message whether it can isolate payloads in containers: `error` says why not; empty: it can."""
+    """The shepherd's message whether it can isolate payloads in containers: `error` says why not; empty: it can.
+
+    `network_fault` says why isolated payloads cannot run without a network; empty: they can.
+    """
 
     error: str
+    network_fault: str = ""
 
 
 class FailedToStart(msgspec.Struct, frozen=True, tag_field="is", tag="failed_to_start"):

@@ -6,7 +6,7 @@ import msgspec
 
 from services.job_agent.payload.image_runtime import OF_THE_NODE, ContainedPayload
 from services.job_agent.payload.isolation import PayloadIsolation
-from services.job_agent.payload.limit_enforcement import PayloadLimits
+from services.job_agent.payload.limit_enforcement import PayloadLimits, kernel_limits
 from services.job_agent.payload.shepherd_messages import SpawnOrder
 from services.job_agent.payload.workdir import Workdir
 from wms.jobdesc.description import JobDescription
@@ -20,10 +20,12 @@ def spawn_order(
     environment: dict[str, str],
     *,
     deadline: float | None,
+    cgroup: str = "",
 ) -> SpawnOrder:
     """Return the order to start `program` as the payload that `description` describes, in its directory `place`.
 
-    The payload is killed at `deadline`, in seconds since boot; None: never.
+    The payload is killed at `deadline`, in seconds since boot; None: never. `cgroup` is the directory of its cgroup; empty:
+    it has none.
     """
     bounds = {"NPROC": limits.processes, "FSIZE": limits.file_bytes}
     return SpawnOrder(
@@ -39,6 +41,9 @@ def spawn_order(
         rlimits={name: bound for name, bound in bounds.items() if bound is not None},
         deadline=deadline,
         tasks=limits.tasks,
+        has_network=description.network == "node",
+        cgroup=cgroup,
+        cgroup_limits=kernel_limits(limits) if cgroup else {},
     )
 
 
@@ -52,7 +57,7 @@ def contained(
     return ContainedPayload(
         order=msgspec.structs.replace(order, env=_of_image(order.env, description.environment)),
         image=description.container,
-        has_network=description.network == "node",
+        has_network=order.has_network,
         hidden=isolation.hidden,
         directory=place.directory,
         shm_mb=isolation.shm_mb,

@@ -1,7 +1,7 @@
 """Samples the CPU time, memory, disk space and processes that payloads use, for all payloads of an agent together.
 
-If a payload is new or near a limit, all are sampled more often. The processes of a payload are found by its mark, a resource
-limit that they inherit.
+If a payload is new or near a limit, all are sampled more often. A payload with a cgroup is measured by the kernel. The
+processes of another are found by its mark, a resource limit that they inherit.
 """
 
 import asyncio
@@ -16,7 +16,7 @@ from typing import Self
 import msgspec
 import structlog
 
-from services.job_agent.payload import shepherd
+from services.job_agent.payload import cgroup, shepherd
 from services.job_agent.payload.limit_enforcement import PayloadLimits, PayloadUsage, nearness
 from services.job_agent.payload.process_control import Process
 from services.job_agent.payload.usage_curve import UsageCurve
@@ -52,6 +52,8 @@ def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
     A mark is the resource limit by which the processes of a payload are found. Processes of other users are not included.
     """
     trees = {mark: Tree() for mark in marks}
+    if not trees:
+        return trees
     for pid, mark in shepherd.marked(trees, of_others=False):
         with contextlib.suppress(OSError, ValueError, IndexError):
             _add(trees[mark], pid)
@@ -70,6 +72,14 @@ def usage_in_container(container: int, *, with_first: bool = False) -> Tree:
                 with contextlib.suppress(OSError, ValueError, IndexError):
                     _add(tree, int(name))
     return tree
+
+
+def usage_in_cgroup(path: str) -> Tree:
+    """Return what the processes of the payload's cgroup at `path` use together. Blocking.
+
+    The CPU time includes that of ended processes. The memory is without cached pages of files.
+    """
+    return Tree(cgroup.cpu_seconds(path), cgroup.memory_bytes(path), cgroup.pids(path))
 
 
 def usage_in_image(process: Process) -> Tree:
@@ -93,9 +103,17 @@ def _namespace(pid: int) -> Path:
 
 def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
     """Return what each of these payloads uses, by its mark. Blocking."""
-    bare = usage_by_mark({each.mark for each in processes if not each.container and not each.pid_file})
-    contained = {each.mark: usage_in_container(each.container) for each in processes if each.container}
-    return bare | contained | {each.mark: usage_in_image(each) for each in processes if each.pid_file}
+    found = {each.mark: tree for each in processes if (tree := _tree_apart(each)) is not None}
+    return found | usage_by_mark({each.mark for each in processes} - found.keys())
+
+
+def _tree_apart(process: Process) -> Tree | None:
+    """Return what a payload uses that a cgroup or a container keeps apart from other processes; None if neither does."""
+    if process.cgroup:
+        return usage_in_cgroup(process.cgroup)
+    if process.container:
+        return usage_in_container(process.container)
+    return usage_in_image(process) if process.pid_file else None
 
 
 def _add(tree: Tree, pid: int) -> None:
@@ -237,7 +255,8 @@ class Watched:
             # Forked workers share most of their pages, which the sum counts once for each worker.
             memory = min(memory, proportional_bytes(tree.pids, tree.proc) or memory)
         # A process that ended before its parent counted its CPU time is missing now: the usage never decreases.
-        cpu = max(self.usage.cpu_seconds, tree.cpu_seconds + self.process.stray_seconds)
+        strays = 0.0 if self.process.cgroup else self.process.stray_seconds
+        cpu = max(self.usage.cpu_seconds, tree.cpu_seconds + strays)
         self.peak_bytes = max(self.peak_bytes, memory)
         self.usage = msgspec.structs.replace(
             self.usage, cpu_seconds=cpu, memory_bytes=memory, processes=len(tree.pids)

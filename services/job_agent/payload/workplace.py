@@ -9,9 +9,11 @@ from typing import Self
 import structlog
 
 from services.job_agent.gateway_store import AttemptStores
+from services.job_agent.payload.delegation import Delegation
 from services.job_agent.payload.gateway_access import PayloadGateway
 from services.job_agent.payload.image_runtime import ImageRuntime
 from services.job_agent.payload.isolation import PayloadIsolation, payload_owner
+from services.job_agent.payload.limit_enforcement import PayloadLimits, kernel_limits
 from services.job_agent.payload.output_upload import KEEPERS
 from services.job_agent.payload.process_control import Processes
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
@@ -25,12 +27,14 @@ from wms.transfer.stage_in import TransferSite
 log = structlog.get_logger()
 
 NAMESPACES, NOT_ISOLATED = "namespaces", "none"
+CGROUP, SAMPLED = "cgroup", "sampled"
 
 
 class Workplace:
     """What the payloads of one agent share: directories, sandbox store, shepherd and usage sampler. Use it as an `async with` context.
 
-    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads.
+    `root` has all jobs' directories. `passed` names further variables of the agent's environment for payloads. If `cgroups` is
+    False, payloads get no cgroups, even if the node delegates some.
     """
 
     def __init__(
@@ -45,6 +49,7 @@ class Workplace:
         transfers: TransferSettings | None = None,
         gateway: PayloadGateway | None = None,
         images: ImageRuntime | None = None,
+        cgroups: bool = True,
     ) -> None:
         self.images = images
         """The program that runs containers of images on this node; None if there is none."""
@@ -58,6 +63,7 @@ class Workplace:
         self.transfers = TransferSite(transfers or TransferSettings(), SystemRandom())
         self.isolation = isolation or PayloadIsolation(mode="none")
         self.processes = Processes()
+        self.cgroups = Delegation(wanted=cgroups)
         self.sampler = UsageSampler()
         self.spares = SpareWorkdirs(root, (WORK, SCRATCH))
         self.owner: tuple[int, int] | None = None
@@ -72,7 +78,10 @@ class Workplace:
         await asyncio.to_thread(self.root.mkdir, mode=0o700, parents=True, exist_ok=True)
         await self._stack.enter_async_context(self.sampler)
         await self._isolate()
+        # Before the shepherd starts, which belongs beside the agent.
+        await self._stack.enter_async_context(self.cgroups)
         await self._stack.enter_async_context(self.processes)
+        await self.cgroups.prove(self.processes, self.root, kernel_limits(PayloadLimits()))
         if self.processes.isolation_fault:
             log.warning("payloads are not isolated", reason=self.processes.isolation_fault)
         self.owner = payload_owner() if self.isolation_words == NAMESPACES else None
@@ -90,6 +99,16 @@ class Workplace:
         """How payloads are isolated from each other: `namespaces` or `none`."""
         contained = self.isolation.mode != "none" and not self.processes.isolation_fault
         return NAMESPACES if contained else NOT_ISOLATED
+
+    @property
+    def limit_words(self) -> str:
+        """How payloads are held to their limits: by the kernel, each in a `cgroup`, or by the agent, from what was `sampled`."""
+        return SAMPLED if self.cgroups.fault else CGROUP
+
+    @property
+    def cuts_network(self) -> bool:
+        """Whether payloads can run without a network here."""
+        return not self.processes.network_fault
 
     @property
     def image_words(self) -> str:

@@ -93,11 +93,11 @@ def test_longer_lists_than_a_request_may_have_are_left_out() -> None:
 
 def test_this_machine_is_measured(tmp_path: Path) -> None:
     (tmp_path / "APP1").touch()
-    found = measure(config(software=str(tmp_path)), "namespaces")
+    found = measure(config(software=str(tmp_path)), "namespaces", "cgroup")
     assert isinstance(found["GlueHostMainMemoryRAMSize"], int)
     assert found["GlueHostApplicationSoftwareRunTimeEnvironment"] == ("APP1",)
-    assert found["WMSIsolation"] == "namespaces"
-    assert "GlueHostApplicationSoftwareRunTimeEnvironment" not in measure(config(), "none")
+    assert (found["WMSIsolation"], found["WMSLimits"]) == ("namespaces", "cgroup")
+    assert "GlueHostApplicationSoftwareRunTimeEnvironment" not in measure(config(), "none", "sampled")
 
 
 def test_clocks_and_gpus_are_read(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from services.job_agent.payload.delegation import Delegation
 from services.job_agent.payload.isolation import PayloadIsolation, fault_here
 from services.job_agent.payload.run import Payload
 from tests.waiting import eventually
@@ -17,6 +18,16 @@ _tags = itertools.count(1)
 
 CAN_ISOLATE = not asyncio.run(fault_here())
 """Whether this machine lets us make namespaces."""
+
+
+async def _delegation_fault() -> str:
+    async with Delegation() as cgroups:
+        return cgroups.fault
+
+
+DELEGATION_FAULT = asyncio.run(_delegation_fault())
+"""Why payloads can have no cgroups here; empty if they can. `tests/testbed/test_kernel_limits.py` runs what needs them."""
+WITH_CGROUPS = pytest.mark.skipif(bool(DELEGATION_FAULT), reason=f"NO CGROUPS HERE: {DELEGATION_FAULT}")
 ISOLATIONS = [
     pytest.param(PayloadIsolation(mode="none"), id="bare"),
     pytest.param(

@@ -92,7 +92,7 @@ def test_limits_hold_though_who_starts_it_is_slow(tmp_path: Path) -> None:
     )
     fields = {
         "argv": order.argv, "cwd": order.cwd, "env": order.env, "umask": order.umask,
-        "rlimits": order.rlimits, "mark": 1 << 50,
+        "rlimits": order.rlimits, "mark": 1 << 50, "cgroup": "", "has_network": True,
     }  # fmt: skip
     done = subprocess.run(
         [sys.executable, "-c", SLOW_PARENT, shepherd.__file__, json.dumps(fields)],

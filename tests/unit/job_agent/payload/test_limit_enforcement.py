@@ -7,6 +7,7 @@ from services.job_agent.payload.limit_enforcement import (
     PayloadUsage,
     enforce,
     exceeded_limit,
+    kernel_limits,
     limits_of,
     nearness,
     size,
@@ -29,6 +30,20 @@ def test_limits_come_from_the_description() -> None:
     assert (limits.living, limits.tasks) == (1_000, 4_000)
     assert limits_of(JobDescription(executable="x", processors=8)).living == 8_000
     assert (open_ended.wall_seconds, open_ended.memory_bytes, open_ended.disk_bytes) == (None, None, None)
+
+
+def test_a_cgroup_has_the_limits_of_its_job() -> None:
+    limits = kernel_limits(limits_of(JobDescription(executable="x", memory_mb=64, processors=4)))
+    assert limits == {
+        "memory.max": str(64 << 20),
+        "memory.swap.max": "0",
+        "memory.oom.group": "1",
+        "pids.max": "16000",
+        "cpu.max": "400000 100000",
+        "cpu.weight": "400",
+    }
+    assert kernel_limits(PayloadLimits())["memory.max"] == "max"
+    assert kernel_limits(PayloadLimits(processors=1_000))["cpu.weight"] == "10000"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,9 @@
 import msgspec
 import pytest
 
-from services.job_agent.payload.outcome import PayloadOutcome, not_begun, result_of
+from services.job_agent.payload.limit_enforcement import PayloadLimits
+from services.job_agent.payload.outcome import PayloadOutcome, not_begun, reason_of_end, result_of
+from services.job_agent.payload.shepherd_messages import ProcessEnd
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.reasons import Code, Reason
 
@@ -22,6 +24,21 @@ from wms.job.reasons import Code, Reason
 )
 def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
     assert not_begun(AttemptId(JobId(1), Epoch(1)), Reason(code)).outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("ended", "code"),
+    [
+        (ProcessEnd(exit_code=0), Code.DONE),
+        (ProcessEnd(exit_code=3), Code.EXIT_CODE),
+        (ProcessEnd(signal=9), Code.SIGNAL),
+        (ProcessEnd(signal=9, out_of_memory=True), Code.MEMORY_LIMIT),
+        (ProcessEnd(exit_code=0, out_of_memory=True), Code.DONE),
+        (ProcessEnd(signal=9, expired=True, out_of_memory=True), Code.LEASE_EXPIRED),
+    ],
+)
+def test_why_a_payload_ended_that_nobody_stopped(ended: ProcessEnd, code: Code) -> None:
+    assert reason_of_end(ended, (0,), PayloadLimits(memory_bytes=1 << 20)).code is code
 
 
 def test_what_no_message_can_hold_is_replaced() -> None:

@@ -1,0 +1,42 @@
+"""Payloads under a kernel whose cgroups are delegated to their pilot: in a machine of their own, as root and as another user."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from deploy.testbed.kernel_machine import lack, run
+
+pytestmark = [pytest.mark.testbed, pytest.mark.timeout(900)]
+
+TREE = Path(__file__).parents[2]
+PAYLOADS = "tests/services/job_agent/payload"
+OTHER_USER = 1000
+
+
+@pytest.fixture(autouse=True)
+def possible() -> None:
+    if why := lack():
+        pytest.skip(f"LIMITS BY CGROUPS NOT TESTED: this machine lacks {why}")
+
+
+def tested(uid: int, *arguments: str) -> str:
+    """Run tests in a machine as a user; return the last line that they print."""
+    argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+    ran = run([*argv, *arguments], uid=uid, directory=TREE, within=800.0)
+    assert ran.code == 0, ran.output
+    return ran.output.strip().rpartition("\n")[2]
+
+
+@pytest.mark.parametrize("uid", [0, OTHER_USER])
+def test_the_kernel_holds_payloads_to_their_limits(uid: int) -> None:
+    names = ("cgroup", "delegation", "kernel_limits")
+    last = tested(uid, *(f"{PAYLOADS}/test_{each}.py" for each in names))
+    assert "passed" in last
+    assert "1 skipped" in last, "what payloads without isolation may do, and nothing else"
+
+
+def test_other_limits_and_ends_are_as_without_cgroups() -> None:
+    others = "not memory_is_limited and not transfer and not deadline"
+    last = tested(0, f"{PAYLOADS}/test_limit_enforcement.py", f"{PAYLOADS}/test_orphans.py", "-k", others)
+    assert "passed" in last
