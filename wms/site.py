@@ -85,10 +85,15 @@ CONTAINER = "Container"
 """The tag of resources whose nodes run containers, and of jobs that name an image. Elements declare it; each pilot drops it unless a trial
 container ran on its node.
 """
+PRIVATE_NETWORK = "PrivateNetwork"
+"""The tag of resources whose nodes can run payloads without the node's network, and of jobs that want none and name no image. Elements declare
+it; each pilot drops it unless a trial succeeded on its node.
+"""
 BOUND = "job:"
 """The prefix of the tag that binds a pilot to one job: `job:` and the id. Neither users nor sites may use such tags."""
 _OF_ITSELF = re.compile(
-    r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|container|job:.*", re.IGNORECASE | re.DOTALL
+    r"[1-9][0-9]{0,3}processors|multiprocessor|wholenode|container|privatenetwork|job:.*",
+    re.IGNORECASE | re.DOTALL,
 )
 
 

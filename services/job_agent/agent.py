@@ -61,7 +61,9 @@ class Agent:
         words = workplace.isolation_words, workplace.limit_words, workplace.image_words
         log.info("payload isolation", isolation=words[0], limits=words[1], no_cgroups=workplace.cgroups.fault)
         node = node_properties(config, measure(config, *words))
-        config = proved(config, runs_containers=workplace.images is not None)
+        config = proved(
+            config, runs_containers=workplace.images is not None, cuts_network=workplace.cuts_network
+        )
         self._asking = MatchRequests(config, link, self._holdings, pace, node)
         self._changed = asyncio.Event()
         self._slots = Slots(workplace, self._holdings, self._reporter, pace, self._changed.set)

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from wms.runtime.machine import MIB, look
 from wms.runtime.pilot_config import PilotConfig
-from wms.site import CONTAINER, WHOLE_NODE, Resource, Told, folded
+from wms.site import CONTAINER, PRIVATE_NETWORK, WHOLE_NODE, Resource, Told, folded
 
 
 def memory_mb(config: PilotConfig) -> int:
@@ -43,11 +43,15 @@ def _free_mb(directory: str) -> int:
         return 0
 
 
-def proved(config: PilotConfig, *, runs_containers: bool) -> PilotConfig:
-    """Return the configuration. The tag for containers is removed unless `runs_containers`: a program for them works on this node."""
-    tags = [
-        each for each in config.resource.tags if runs_containers or each.casefold() != CONTAINER.casefold()
-    ]
+def proved(config: PilotConfig, *, runs_containers: bool, cuts_network: bool) -> PilotConfig:
+    """Return the configuration without the tags whose trials failed on this node.
+
+    `runs_containers` says whether a program runs containers of images here, `cuts_network` whether payloads can run without
+    a network.
+    """
+    trials = ((CONTAINER, runs_containers), (PRIVATE_NETWORK, cuts_network))
+    failed = {tag.casefold() for tag, succeeded in trials if not succeeded}
+    tags = [each for each in config.resource.tags if each.casefold() not in failed]
     return replace(config, resource=replace(config.resource, tags=tags))
 
 

@@ -145,3 +145,42 @@ while True:
     except OSError:
         pass
 """
+
+NETWORK = f"""
+import socket, sys
+reached = []
+port, abstract, *addresses = sys.argv[1:]
+
+def tried(name, act):
+    try:
+        if act() is not False:
+            reached.append(name)
+    except OSError:
+        pass
+
+def connect(address):
+    socket.create_connection((address, int(port)), 3).close()
+
+def bind(address):
+    socket.create_server((address, 0)).close()
+
+def hear_of_devices():
+    # A new raw or packet socket would hear what passes by.
+    socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
+
+def ask_for_a_name():
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        asking.connect(("192.0.2.1", 53))
+
+tried("loopback", lambda: connect("127.0.0.1"))
+tried("loopback by IPv6", lambda: connect("::1"))
+tried("a name", lambda: socket.getaddrinfo("wms.invalid", 80))
+tried("a name server", ask_for_a_name)
+tried("packets", hear_of_devices)
+tried("a server's abstract socket", lambda: socket.socket(socket.AF_UNIX).connect("\\0" + abstract))
+for address in addresses:
+    tried(f"connected to {{address}}", lambda: connect(address))
+    tried(f"bound to {{address}}", lambda: bind(address))
+{_END}
+"""
+"""Arguments: the port of a server of the node on all its addresses, the name of an abstract socket, addresses of the node."""

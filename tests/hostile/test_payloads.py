@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import socket
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -134,6 +135,42 @@ async def test_a_payload_that_forks_without_end_is_ended_before_the_node_is_full
     if COUNTS_TASKS:
         assert max(most) - before < PROCESSES * TASKS_PER_PROCESS + 1_000
     await nothing_is_left(target, found, tag)
+
+
+async def test_a_payload_without_a_network_reaches_nobody(
+    target: Target, innocent: Innocent, tmp_path: Path
+) -> None:
+    abstract = f"wms-{new_tag()}"
+    addresses = sorted(
+        {
+            each.address
+            for all_ in psutil.net_if_addrs().values()
+            for each in all_
+            if each.family == socket.AF_INET
+        }
+    )
+    with socket.create_server(("", 0)) as server, socket.socket(socket.AF_UNIX) as named:
+        named.bind(f"\0{abstract}")
+        named.listen()
+        arguments = (
+            str(server.getsockname()[1]),
+            abstract,
+            *(each for each in addresses if each != "127.0.0.1"),
+        )
+        async with Client.connect(target.settings(OWNER)) as client, innocent.beside():
+            found = await ended(
+                client,
+                {
+                    network: attack(payloads.NETWORK, *arguments, network=network)
+                    for network in ("node", "none")
+                },
+            )
+            printed = {name: await _printed(client, each, tmp_path / name) for name, each in found.items()}
+    assert {"loopback", "a server's abstract socket"} <= set(printed["node"].splitlines()), (
+        "the attack is one"
+    )
+    assert printed["none"] == "\n"
+    assert found["none"].attempts[0].exit_code == payloads.NOTHING
 
 
 def _tasks() -> int:

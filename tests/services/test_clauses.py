@@ -29,6 +29,7 @@ async def given(world: World, site: str = "A", slots: int = 1, **offered: Any) -
         ({"min_processors": 1, "max_processors": 8}, {"processors": 1}, {"processors": 2}),
         ({"tags": ["GPU"]}, {}, {"tags": ("gpu",)}),
         ({"container": "docker://a/b"}, {"tags": ("any",)}, {"tags": ("container",)}),
+        ({"network": "none"}, {"tags": ("any",)}, {"tags": ("privatenetwork",)}),
         ({"tags": ["GPU"]}, {"tags": ("ssd",)}, {"tags": ("ANY",)}),
         ({"platforms": ["Linux-X86_64"]}, {"platforms": ("Linux-i386",)}, {"platforms": ("linux-x86_64",)}),
         ({"job_type": "Test"}, {"job_types": ("User",)}, {"job_types": ("TEST",)}),

@@ -28,7 +28,7 @@ join (
     select description_id, (select jsonb_object_agg(key, value) from jsonb_each(body::jsonb)
                             where key = any (array['setup', 'cpu_time', 'memory_mb', 'max_memory_mb',
                                 'disk_mb', 'sites', 'banned_sites', 'grid_ces', 'grid_middlewares', 'stations', 'platforms',
-                                'tags', 'container', 'processors', 'min_processors', 'max_processors', 'whole_node', 'job_type', 'pilot_types', 'submit_pools',
+                                'tags', 'container', 'network', 'processors', 'min_processors', 'max_processors', 'whole_node', 'job_type', 'pilot_types', 'submit_pools',
                                 'requirements', 'rank', 'attributes'])) as asked
     from description
 ) d using (description_id)

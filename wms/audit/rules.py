@@ -126,6 +126,8 @@ def _tags(description: Mapping[str, Any]) -> list[str]:
         tags |= {"WholeNode", "MultiProcessor"}
     if description.get("container"):
         tags.add("Container")
+    elif description.get("network") == "none":
+        tags.add("PrivateNetwork")
     return sorted(tags)
 
 

@@ -81,7 +81,7 @@ class NeedOptions:
     container: str | None = sets("container")
     """The image of the container in which the job runs: a name, such as docker://host/name:tag, or an absolute path."""
 
-    network: Annotated[str | None, Parameter(help="The network in a container: node or none.")] = sets(
+    network: Annotated[str | None, Parameter(help="The network of the payload: node or none.")] = sets(
         "network"
     )
 

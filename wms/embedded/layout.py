@@ -11,6 +11,7 @@ from wms.db.role_rights import TOOLS
 from wms.embedded.server import Program
 from wms.embedded.supervisor import LOCK_FILE
 from wms.files import Table, Value, to_toml, write_secret
+from wms.site import PRIVATE_NETWORK
 
 ISOLATION_VARIABLE = "WMS_ISOLATION"
 """The environment variable with the method by which pilots on this machine isolate payloads.
@@ -159,7 +160,7 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
         case "job_manager":
             return {"sandboxes": {"url": layout.sandboxes.as_uri()}}
         case "advertiser":
-            element: dict[str, Value] = {"site": facts.site, "slots": facts.slots}
+            element: dict[str, Value] = {"site": facts.site, "slots": facts.slots, "tags": _tags(facts)}
             return {"advertising": {"token_file": str(layout.site_token)}, "elements": [element]}
         case "gateway":
             return {
@@ -176,7 +177,7 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
                 "keys": str(layout.keys),
                 "lifeline": str(layout.lock),
                 "hidden": [str(layout.root)],
-                "isolation": os.environ.get(ISOLATION_VARIABLE, "auto"),
+                "isolation": _isolation(facts),
                 **_over_https(facts),
                 **facts.pilots,
             }
@@ -192,6 +193,15 @@ def _own(name: str, facts: ConfigValues) -> dict[str, Table | list[Table]]:
             }
         case _:
             return {}
+
+
+def _isolation(facts: ConfigValues) -> Value:
+    return facts.pilots.get("isolation", os.environ.get(ISOLATION_VARIABLE, "auto"))
+
+
+def _tags(facts: ConfigValues) -> list[str]:
+    """Return the tags of this machine's element: what it may be able to do. Each pilot tries it."""
+    return [] if _isolation(facts) == "none" else [PRIVATE_NETWORK]
 
 
 def _over_https(facts: ConfigValues) -> dict[str, Value]:

@@ -73,14 +73,14 @@ def _memory_conflicts(description: JobDescription) -> Iterator[Finding]:
 
 
 def _container_conflicts(description: JobDescription) -> Iterator[Finding]:
-    if description.network == "none" and not description.container:
-        yield (".network", "is for jobs in a container", "name an image in container")
-    if description.container and description.dispatch == "direct":
-        yield (
-            ".container",
-            "is for jobs that pilots run, and this one is sent directly",
-            "leave out dispatch",
-        )
+    if description.dispatch != "direct":
+        return
+    for name, is_asked in (
+        (".container", description.container),
+        (".network", description.network == "none"),
+    ):
+        if is_asked:
+            yield (name, "is for jobs that pilots run, and this one is sent directly", "leave out dispatch")
 
 
 def _processor_conflicts(description: JobDescription) -> Iterator[Finding]:

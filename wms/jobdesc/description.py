@@ -100,7 +100,10 @@ class JobDescription(
     job.
     """
     network: Literal["node", "none"] = "node"
-    """The network of a payload in a container: that of its node, or none."""
+    """The network of the payload: that of its node, or none. Without, it can reach nothing but itself, the gateway neither.
+
+    Only pilots that can take the network away run such a job.
+    """
     tags: Names = ()
     """Tags, all of which the resource must have."""
     job_type: Name = "User"

@@ -8,7 +8,7 @@ from wms.classad.expression import Expression
 from wms.jobdesc.description import JobDescription
 from wms.jobdesc.sam_stations import required_text
 from wms.matching.grouping import Requirements, key, node_tags, processor_tags, segment
-from wms.site import CONTAINER, folded
+from wms.site import CONTAINER, PRIVATE_NETWORK, folded
 
 Names = tuple[str, ...]
 
@@ -101,8 +101,8 @@ def wanted_sites(description: JobDescription) -> Names:
 
 
 def tags_of(description: JobDescription) -> Names:
-    """Return the tags that a job requires of a resource: its own, and those for its processors, a whole node and a container."""
-    own = description.tags + ((CONTAINER,) if description.container else ())
+    """Return the tags that a job requires of a resource: its own, and those for its processors, a whole node, a container and no network."""
+    own = description.tags + _isolation_tags(description)
     if description.min_processors is not None:
         own += processor_tags(description.min_processors)
         own += node_tags(several=description.max_processors != 1, whole=description.whole_node)
@@ -110,6 +110,12 @@ def tags_of(description: JobDescription) -> Names:
     return (
         own + processor_tags(description.processors) + node_tags(several=False, whole=description.whole_node)
     )
+
+
+def _isolation_tags(description: JobDescription) -> Names:
+    if description.container:
+        return (CONTAINER,)
+    return (PRIVATE_NETWORK,) if description.network == "none" else ()
 
 
 def _expressions(description: JobDescription) -> _Expressions:

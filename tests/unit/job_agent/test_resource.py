@@ -36,12 +36,17 @@ def test_a_pilot_that_runs_something_has_no_whole_node_to_give(tmp_path: Path) -
     assert describe(config, free=3, memory_taken_mb=0, seconds_left=60).tags == ("gpu",)
 
 
-def test_a_pilot_offers_containers_only_if_one_ran_on_its_node(tmp_path: Path) -> None:
-    config = pilot_config(tmp_path, tags=["container", "gpu"])
+def test_a_pilot_offers_what_was_tried_on_its_node_alone(tmp_path: Path) -> None:
+    config = pilot_config(tmp_path, tags=["container", "privatenetwork", "gpu"])
     assert promises_containers(config)
     assert not promises_containers(pilot_config(tmp_path, tags=["any"]))
     tags = [
-        describe(proved(config, runs_containers=each), free=4, memory_taken_mb=0, seconds_left=60).tags
-        for each in (True, False)
+        proved(config, runs_containers=images, cuts_network=network).resource.tags
+        for images, network in ((True, True), (True, False), (False, True), (False, False))
     ]
-    assert tags == [("container", "gpu"), ("gpu",)]
+    assert tags == [
+        ["container", "privatenetwork", "gpu"],
+        ["container", "gpu"],
+        ["privatenetwork", "gpu"],
+        ["gpu"],
+    ]

@@ -99,7 +99,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
             "a" * 1_001,
         )
     ),
-    ({"network": "none"}, "network"),
+    ({"network": "none", "dispatch": "direct"}, "network"),
     ({"network": "host", "container": "a"}, "network"),
     ({"container": "a", "dispatch": "direct"}, "container"),
     ({"stations": ("",)}, "stations[0]"),

@@ -30,6 +30,8 @@ def required(credentials: Credentials | None = None, **fields: Any) -> Requireme
         ({"min_processors": 4, "max_processors": 8}, {"4Processors", "MultiProcessor"}),
         ({"whole_node": True}, {"WholeNode", "MultiProcessor"}),
         ({"container": "docker://a/b"}, {"Container"}),
+        ({"network": "none"}, {"PrivateNetwork"}),
+        ({"container": "docker://a/b", "network": "none"}, {"Container"}),
         ({"whole_node": True, "tags": ("gpu",)}, {"WholeNode", "MultiProcessor", "gpu"}),
     ],
 )

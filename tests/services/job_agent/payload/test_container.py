@@ -5,9 +5,10 @@ import contextlib
 import itertools
 import os
 import signal
+import socket
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -447,3 +448,78 @@ async def test_where_it_must_be_and_cannot_no_payload_begins(
             root=tmp_path / "a", isolation=PayloadIsolation(mode="required", hidden=("/proc/1/x",)), **facts
         ):
             pass
+
+
+@pytest.fixture
+def servers() -> Iterator[dict[str, str]]:
+    """Yield a script for each server of this node that says whether it is reached: on loopback, and by an abstract socket."""
+    with socket.create_server(("127.0.0.1", 0)) as by_ip, socket.socket(socket.AF_UNIX) as by_name:
+        name = f"wms-{new_tag()}"
+        by_name.bind(f"\0{name}")
+        by_name.listen()
+        port = by_ip.getsockname()[1]
+        yield {
+            "loopback": f"socket.create_connection(('127.0.0.1', {port}), 5)",
+            "abstract": f"socket.socket(socket.AF_UNIX).connect(chr(0) + {name!r})",
+            "elsewhere": "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 9))",
+        }
+
+
+def reached(script: dict[str, str]) -> str:
+    attempts = "".join(
+        f"try:\n    {each}\n    print({name!r})\nexcept OSError:\n    pass\n" for name, each in script.items()
+    )
+    return f"import socket\n{attempts}"
+
+
+async def test_without_a_network_nothing_of_the_node_is_reached(new: New, servers: dict[str, str]) -> None:
+    found = {
+        network: (
+            await new(sys.executable, "-c", reached(servers), network=network).run()
+        ).stdout_tail.split()
+        for network in ("node", "none", "node")
+    }
+    assert {"loopback", "abstract"} <= set(found["node"]), "a container that was left gives the network again"
+    assert found["none"] == []
+
+
+async def test_without_a_network_it_has_a_loopback_device_of_its_own(new: New) -> None:
+    code = """
+import os, socket
+server = socket.create_server(("127.0.0.1", 80 if os.geteuid() == 0 else 8080))
+socket.create_connection(server.getsockname(), 5)
+print(*[name for _, name in socket.if_nameindex()], sorted(n for n in os.environ if n in ("WMS_URL", "WMS_TOKEN")))
+"""
+    outcome = await new(sys.executable, "-c", code, network="none").run()
+    devices, _, variables = outcome.stdout_tail.strip().rpartition(" ")
+    assert outcome.reason.code is Code.DONE, outcome.stderr_tail
+    assert "lo" in devices.split()
+    assert variables == "[]"
+
+
+async def test_without_a_network_it_is_who_it_is_elsewhere_and_keeps_its_limits(new: New) -> None:
+    script = "id -u; id -g; ulimit -f; unshare -n true || grep -c CapEff.*0000000000000000 /proc/self/status"
+    seen = [
+        (
+            await new("sh", "-c", script, network=network, limits=PayloadLimits(file_bytes=512_000)).run()
+        ).stdout_tail
+        for network in ("node", "none")
+    ]
+    assert seen[0] == seen[1]
+    assert "1000" in seen[0].split()
+
+
+async def test_what_is_not_isolated_never_runs_with_the_network_that_it_does_not_want(tmp_path: Path) -> None:
+    store = open_store(f"file://{tmp_path}/store")
+    async with Workplace(root=tmp_path / "a", store=store, site=SiteName("S"), pilot_id=PilotId("p")) as bare:
+        assert not bare.cuts_network
+        asked = JobDescription(executable="touch", arguments=(str(tmp_path / "ran"),), network="none")
+        outcome = await Payload(bare, JobId(next(_ids)), Epoch(1), asked).run()
+    assert outcome.reason == Reason(
+        Code.AGENT_ERROR, "its network cannot be taken away: payloads are not isolated here"
+    )
+    assert not (tmp_path / "ran").exists()
+
+
+async def test_a_pilot_knows_that_it_can_take_the_network_away(workplace: Workplace) -> None:
+    assert workplace.cuts_network, workplace.processes.network_fault
