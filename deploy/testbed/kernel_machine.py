@@ -1,7 +1,7 @@
 """A machine with a kernel of its own, for what this machine's kernel cannot be asked for: `python -m deploy.testbed.kernel_machine COMMAND ...`.
 
 The kernel is Debian's User Mode Linux, a program that needs neither rights nor virtualisation. Its system is this one's root
-directory, read-only. Memory has what is written. There is no network. All controllers of cgroups (version 2) are there, and the
+directory, read-only. Memory has what is written. There is no network but loopback. All controllers of cgroups (version 2) are there, and the
 command runs in a cgroup that is delegated to it, as by a batch system.
 """
 
@@ -37,6 +37,7 @@ _INIT = """\
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
+ip link set lo up
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t tmpfs -o mode=1777 none {scratch}
 mkdir -p /dev/pts /dev/shm {scratch}/report {scratch}/tmp {scratch}/home

@@ -1,4 +1,4 @@
-"""Payloads under a kernel whose cgroups are delegated to their pilot: in a machine of their own, as root and as another user."""
+"""Payloads in cgroups and without a network, under a kernel of their own whose cgroups are delegated to root or another user."""
 
 import sys
 from pathlib import Path
@@ -34,6 +34,12 @@ def test_the_kernel_holds_payloads_to_their_limits(uid: int) -> None:
     last = tested(uid, *(f"{PAYLOADS}/test_{each}.py" for each in names))
     assert "passed" in last
     assert "1 skipped" in last, "what payloads without isolation may do, and nothing else"
+
+
+def test_a_pilot_of_another_user_isolates_payloads_and_takes_their_network() -> None:
+    # That test writes to the node's /tmp, which is read-only there.
+    last = tested(OTHER_USER, f"{PAYLOADS}/test_container.py", "-k", "not below_tmp")
+    assert "passed" in last
 
 
 def test_other_limits_and_ends_are_as_without_cgroups() -> None:
