@@ -13,7 +13,12 @@ from typing import BinaryIO
 
 import msgspec
 
-from services.job_agent.payload.shepherd import SEGMENTS_KEPT, head_bytes, segment_bytes, segment_path
+from services.job_agent.payload.output_stream import (
+    SEGMENTS_KEPT,
+    head_bytes,
+    segment_bytes,
+    segment_path,
+)
 
 COPY_BYTES = 1024 * 1024
 BLOCK = 4_096

@@ -39,12 +39,12 @@ the shepherd ends, its *guard* kills all processes with one of its marks, and so
 shepherd that only waits for that. If the agent hangs, payloads are killed at their deadlines. If the guard ends, the shepherd
 starts another.
 
-Longer than 400 lines, because it is one file without dependencies: it is run by its path, with neither packages nor site
-directories.
+Longer than 400 lines, because it is one event loop, and is run by its path, with neither packages nor site directories. Of
+the files beside it, it loads each when a payload needs it: container.py, cgroup.py, output_stream.py.
 """
 
 # pathlib and contextlib would double the time to start.
-# ruff: noqa: PTH100, PTH108, PTH110, PTH113, PTH120, PTH123, PTH208, SIM105
+# ruff: noqa: PTH100, PTH110, PTH113, PTH120, PTH123, PTH208, SIM105
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Container
     from typing import Any, NoReturn
 
+    from services.job_agent.payload.output_stream import OutputStream
+
 PR_SET_NAME = 15
 PR_SET_CHILD_SUBREAPER = 36
 
@@ -76,11 +78,6 @@ MARKS = 1 << 40
 Other shepherds on the machine have other first marks.
 """
 NODE_FAULTS = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EPIPE, errno.ECONNRESET)
-PIPE_BYTES = 65_536
-DRAIN_READS = 32
-# Of what is kept of an output, the head takes half; the tail is a row of segments of an eighth, of which the last
-# five are kept: four whole ones, which make the other half, and the one being written.
-SEGMENTS_KEPT = 5
 # What overflows is read, or the payload would stand still, but no faster than 64 MiB a second.
 OVERFLOW_BURST = 4 * 1024 * 1024
 OVERFLOW_PAUSE = 1 / 16
@@ -104,21 +101,6 @@ def prctl(option: int, value: int) -> None:
     """Set the attribute `option` of this process to `value` by prctl(2). Raise OSError if the kernel refuses."""
     if _prctl(option, value, 0, 0, 0):
         raise OSError(errno.EINVAL, f"prctl({option}, {value})")
-
-
-def head_bytes(capture: int) -> int:
-    """Return how many bytes of a payload's output are stored from its beginning: half of `capture`, all bytes that are stored."""
-    return max(capture // 2, 1)
-
-
-def segment_bytes(capture: int) -> int:
-    """Return the most bytes of each later file of a payload's output (a segment). `capture` is how many bytes are stored in all."""
-    return max(capture // 8, 1)
-
-
-def segment_path(path: str, index: int) -> str:
-    """Return the path of the file with number `index` of a payload's output. Number 0 has the beginning, and its path is `path`."""
-    return path if index == 0 else f"{path}.{index}"
 
 
 def mark_of(pid: int) -> int | None:
@@ -191,83 +173,6 @@ def _children_by_parent(parent: int) -> list[int]:
     return found
 
 
-class Stream:
-    """Standard output or error of a payload, copied from a pipe into files of limited size: its beginning and its last segments.
-
-    `descriptor` is the read end of the pipe, `path` the first file. `capture` is how many bytes are stored in all.
-    """
-
-    def __init__(self, descriptor: int, path: str, capture: int) -> None:
-        self.descriptor = descriptor
-        self.overflow = 0
-        self._path = path
-        self._capture = capture
-        self._room = head_bytes(capture)
-        self._left = capture
-        self._index = 0
-        self._file: int | None = None
-        self._broken = False
-
-    def pump(self) -> bool:
-        """Copy the bytes of one read of the pipe to the files. Return False at the end of the output, else True."""
-        try:
-            data = os.read(self.descriptor, PIPE_BYTES)
-        except BlockingIOError:
-            return True
-        self._write(data)
-        return bool(data)
-
-    def drain(self) -> None:
-        """Copy the rest of the output after the payload's end, and close the pipe and the file."""
-        try:
-            # Bounded, for a writer that is not the payload's may hold the pipe.
-            for _ in range(DRAIN_READS):
-                data = os.read(self.descriptor, PIPE_BYTES)
-                self._write(data)
-                if not data:
-                    break
-        except BlockingIOError:
-            pass
-        os.close(self.descriptor)
-        if self._file is not None:
-            os.close(self._file)
-
-    def _write(self, data: bytes) -> None:
-        self._left -= len(data)
-        if self._left < 0:
-            self.overflow += len(data)
-        view = memoryview(data)
-        while view and not self._broken:
-            try:
-                view = view[self._put(view) :]
-            except OSError:
-                # A full disk ends the capture, not the payload.
-                self._broken = True
-
-    def _put(self, view: memoryview) -> int:
-        if self._file is not None and self._room == 0:
-            self._turn(self._file)
-        if self._file is None:
-            self._file = self._open()
-        written = os.write(self._file, view[: self._room])
-        self._room -= written
-        return written
-
-    def _turn(self, full: int) -> None:
-        self._file = None
-        os.close(full)
-        self._index += 1
-        self._room = segment_bytes(self._capture)
-        if self._index > SEGMENTS_KEPT:
-            os.unlink(segment_path(self._path, self._index - SEGMENTS_KEPT))
-
-    def _open(self) -> int:
-        path = segment_path(self._path, self._index)
-        # Not waiting, should a payload have put a pipe there.
-        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_NONBLOCK
-        return os.open(path, flags, 0o600)
-
-
 class Charge:
     """The shepherd's record of one payload that has not been reported as ended.
 
@@ -275,7 +180,9 @@ class Charge:
     processes. `began_at` is in seconds since boot.
     """
 
-    def __init__(self, identity: int, pid: int, mark: int, began_at: float, streams: list[Stream]) -> None:
+    def __init__(
+        self, identity: int, pid: int, mark: int, began_at: float, streams: list[OutputStream]
+    ) -> None:
         self.identity = identity
         self.pid = pid
         self.mark = mark
@@ -693,11 +600,11 @@ class Shepherd:
 
     # --- outputs ---
 
-    def _listen(self, stream: Stream) -> None:
+    def _listen(self, stream: OutputStream) -> None:
         if stream.descriptor not in self._ready:
             self._register(stream.descriptor, lambda: self._pump(stream))
 
-    def _pump(self, stream: Stream) -> None:
+    def _pump(self, stream: OutputStream) -> None:
         if not stream.pump():
             # Closed by the payload; the descriptor stays ours until its end.
             self._forget(stream.descriptor)
@@ -706,7 +613,7 @@ class Shepherd:
             self._forget(stream.descriptor)
             self._at(now() + OVERFLOW_PAUSE, self._resume, stream)
 
-    def _resume(self, stream: Stream) -> None:
+    def _resume(self, stream: OutputStream) -> None:
         if any(stream in charge.streams for charge in self._charges.values()):
             self._listen(stream)
 
@@ -858,7 +765,7 @@ def _is_there(charge: Charge) -> bool:
         return False
 
 
-def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[Stream]]:
+def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tuple[Any, list[OutputStream]]:
     """Make two pipes for a payload's output and call `spawn` with their write ends. Return its result and the streams that read them."""
     reading: list[int] = []
     writing: list[int] = []
@@ -876,7 +783,7 @@ def _with_streams(order: dict[str, Any], spawn: Callable[[int, int], Any]) -> tu
     streams = []
     for end, name in zip(reading, ("stdout", "stderr"), strict=True):
         os.set_blocking(end, False)
-        streams.append(Stream(end, order[name], order[f"{name}_capture"]))
+        streams.append(_beside("output_stream").OutputStream(end, order[name], order[f"{name}_capture"]))
     return spawned, streams
 
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from services.job_agent.payload import shepherd
 from services.job_agent.payload.output_capture import Captured
+from services.job_agent.payload.output_stream import OutputStream, head_bytes
 
 
-def pumped(path: Path, data: bytes, capture: int, pieces: random.Random) -> shepherd.Stream:
+def pumped(path: Path, data: bytes, capture: int, pieces: random.Random) -> OutputStream:
     """Bring the data through a pipe in pieces of any size."""
     reading, writing = os.pipe()
     os.set_blocking(reading, False)
-    stream = shepherd.Stream(reading, str(path), capture)
+    stream = OutputStream(reading, str(path), capture)
     while data:
         written = os.write(writing, data[: pieces.randint(1, 5_000)])
         data = data[written:]
@@ -38,7 +38,7 @@ def test_what_is_kept_is_the_beginning_and_the_end(tmp_path: Path, capture: int,
     if printed <= capture:
         assert kept == data
     else:
-        half = shepherd.head_bytes(capture)
+        half = head_bytes(capture)
         rest = capture - half
         marker = f"\n[... {printed - capture} bytes left out ...]\n".encode()
         assert kept == data[:half] + marker + data[printed - rest :]
