@@ -20,7 +20,7 @@ def possible() -> None:
         pytest.skip(f"LIMITS BY CGROUPS NOT TESTED: this machine lacks {why}")
 
 
-def tested(uid: int, *arguments: str) -> str:
+def passed(uid: int, *arguments: str) -> str:
     """Run tests in a machine as a user; return the last line that they print."""
     argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     ran = run([*argv, *arguments], uid=uid, directory=TREE, within=800.0)
@@ -31,18 +31,18 @@ def tested(uid: int, *arguments: str) -> str:
 @pytest.mark.parametrize("uid", [0, OTHER_USER])
 def test_the_kernel_holds_payloads_to_their_limits(uid: int) -> None:
     names = ("cgroup", "delegation", "kernel_limits")
-    last = tested(uid, *(f"{PAYLOADS}/test_{each}.py" for each in names))
+    last = passed(uid, *(f"{PAYLOADS}/test_{each}.py" for each in names))
     assert "passed" in last
     assert "1 skipped" in last, "what payloads without isolation may do, and nothing else"
 
 
 def test_a_pilot_of_another_user_isolates_payloads_and_takes_their_network() -> None:
     # That test writes to the node's /tmp, which is read-only there.
-    last = tested(OTHER_USER, f"{PAYLOADS}/test_container.py", "-k", "not below_tmp")
+    last = passed(OTHER_USER, f"{PAYLOADS}/test_container.py", "-k", "not below_tmp")
     assert "passed" in last
 
 
 def test_other_limits_and_ends_are_as_without_cgroups() -> None:
     others = "not memory_is_limited and not transfer and not deadline"
-    last = tested(0, f"{PAYLOADS}/test_limit_enforcement.py", f"{PAYLOADS}/test_orphans.py", "-k", others)
+    last = passed(0, f"{PAYLOADS}/test_limit_enforcement.py", f"{PAYLOADS}/test_orphans.py", "-k", others)
     assert "passed" in last

@@ -4,6 +4,7 @@ import fcntl
 import os
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from services.job_agent.payload import cgroup
 from services.job_agent.payload.delegation import AGENT, Delegation, NotDelegatedError, delegated_cgroup
 from tests.services.job_agent.payload.processes import WITH_CGROUPS
+from tests.waiting import eventually
 from wms.ids import AttemptId, Epoch, JobId
 
 ATTEMPT = AttemptId(JobId(7), Epoch(2))
@@ -116,3 +118,40 @@ async def test_beside_other_processes_nothing_is_changed() -> None:
             assert str(os.getpid()) in (base / "cgroup.procs").read_text().split()
         other.kill()
     assert not [each for each in base.iterdir() if each.is_dir()]
+
+
+AGENT_PROGRAM = """
+import asyncio, sys
+from pathlib import Path
+from services.job_agent.payload.run import Payload
+from services.job_agent.payload.workplace import Workplace
+from wms.jobdesc.description import JobDescription
+from wms.transfer import open_store
+
+async def main(root):
+    store = open_store(f"file://{root}/store")
+    async with Workplace(root=root / "run", store=store, site="S", pilot_id="p") as workplace:
+        payload = Payload(workplace, 1, 1, JobDescription(executable="sleep", arguments=("1000",)))
+        async def tell(pid):
+            print(payload._process.cgroup, flush=True)
+        await payload.run(tell)
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+@WITH_CGROUPS
+async def test_the_shepherd_of_a_killed_agent_removes_the_cgroups_of_its_payloads(tmp_path: Path) -> None:
+    argv = [sys.executable, "-c", AGENT_PROGRAM, str(tmp_path)]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as agent:
+        assert agent.stdout
+        path = Path(agent.stdout.readline().strip())
+        assert path.name == "wms-1.1"
+        assert path.exists()
+        agent.kill()
+    await eventually(lambda: not path.exists())
+    async with Delegation() as later:
+        assert later.fault == "", (
+            "the agent's own cgroup, with the script that started it, is the next agent's"
+        )
+    assert not [each for each in path.parent.iterdir() if each.is_dir()]
