@@ -14,7 +14,7 @@ from services.resource_broker import brokered_jobs, job_ranking
 from services.resource_broker.brokered_jobs import BrokeredJob
 from services.resource_broker.coallocation import Surroundings, group_step
 from services.resource_broker.config import BrokeringSettings
-from services.resource_broker.index_searches import KnownElements
+from services.resource_broker.index_searches import AwaitedSearch, KnownElements
 from services.resource_broker.input_data import replicas_of, sites_of
 from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
@@ -121,7 +121,7 @@ class Brokering:
     def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
         """Return what the index servers that a job's user named lead to; None if the job names none.
 
-        If nothing fresh is known, a search begins.
+        If nothing fresh is known, a search begins as soon as the job's user may have another.
         """
         servers = job.description.index_servers
         record = job.record
@@ -148,8 +148,8 @@ class Brokering:
             return ended(job.facts, "hold", Code.BROKER_FAULT, text)
         if answer and answer.refusal:
             return ended(job.facts, "hold", Code.INDEX_REFUSED, answer.refusal)
-        if answer and answer.known is None:
-            return self._searching(job)
+        if answer and answer.awaited:
+            return self._searching(job, answer.awaited)
         return self._next(job, answer and answer.known, landscape)
 
     def _next(self, job: BrokeredJob, known: KnownElements | None, landscape: Landscape) -> NextStep:
@@ -169,13 +169,14 @@ class Brokering:
             return group_step(job.facts, job.facts.group, around)
         return next_step(job.facts, assess, landscape.reservable, landscape.now, self._terms)
 
-    def _searching(self, job: BrokeredJob) -> NextStep:
+    def _searching(self, job: BrokeredJob, awaited: AwaitedSearch) -> NextStep:
+        """Return the step of a job that waits for a search, or for its turn to search. Nothing that it has asked for is given up."""
         facts = job.facts
         return NextStep(
             phase=facts.phase,
             seconds=self._indexes.seconds,
             round=facts.round,
             asked=facts.asked,
-            reason="DISCOVERING",
-            text="its index servers are being asked",
+            reason=awaited.reason,
+            text=awaited.text,
         )

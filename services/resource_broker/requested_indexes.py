@@ -14,7 +14,7 @@ from fnmatch import fnmatchcase
 from typing import NamedTuple
 
 from services.resource_broker.config import RequestedIndexSettings
-from services.resource_broker.index_searches import IndexSearches, KnownElements, Servers
+from services.resource_broker.index_searches import AwaitedSearch, IndexSearches, KnownElements, Servers
 from wms.discovery.address import WEB, address
 from wms.discovery.answer_cache import CacheLifetimes
 from wms.discovery.discovery import Discovery, DiscoveryLimits
@@ -26,7 +26,11 @@ from wms.ids import Identity, JobId
 from wms.web import WebIdentity
 
 USERS_LIMIT = 200
-"""The most users whose searches are kept. At the limit, those of the user that asked for none for longest are cancelled."""
+"""The most users whose results are kept. At the limit, those of the user that asked for none for longest are dropped.
+
+A user whose searches are under way keeps them: a further user waits until one has ended.
+"""
+USERS_WAITING_LIMIT = 10_000
 SERVERS_LIMIT = 200
 """The most servers that one search asks. Others are left out, since each of their documents takes processor time from all users."""
 ELEMENTS_LIMIT = 20_000
@@ -38,11 +42,12 @@ SLOW_AT_ONCE = 16
 class IndexAnswer(NamedTuple):
     """What is known from a job's index servers: the reason why they are not asked, or the elements that they lead to.
 
-    `refusal` is empty and `known` None while a search is under way.
+    `refusal` is empty and `known` None while the job waits for a search; `awaited` then says why.
     """
 
     refusal: str
     known: KnownElements | None
+    awaited: AwaitedSearch | None = None
 
 
 class RequestedIndexes:
@@ -65,15 +70,22 @@ class RequestedIndexes:
         self._users: OrderedDict[Identity, IndexSearches] = OrderedDict()
         self._closing: set[asyncio.Task[None]] = set()
         self.found: set[JobId] = set()
-        """Jobs that waited for a search that has ended. Whoever reads the set replaces it by an empty one."""
+        """Jobs that waited for a search that has ended, or whose turn it is. Whoever reads the set replaces it by an empty one."""
+        self._turns: dict[Identity, JobId] = {}
+        """For each user without room among `USERS_LIMIT`, the job that asked first; first come first."""
 
     def answer(self, servers: Servers, identity: Identity, job_id: JobId) -> IndexAnswer:
         """Return what is known from a job's index servers, without waiting. It must be called in the event loop.
 
-        If nothing fresh is known, a search begins; when it ends, the job is in `found`.
+        If nothing fresh is known, a search begins as soon as the job's user may have another. When the search ends, or may
+        begin, the job is in `found`.
         """
-        why = self.refusal(servers)
-        return IndexAnswer(why, None if why else self.known(servers, identity, job_id))
+        if why := self.refusal(servers):
+            return IndexAnswer(why, None)
+        found = self.known(servers, identity, job_id)
+        if isinstance(found, AwaitedSearch):
+            return IndexAnswer("", None, found)
+        return IndexAnswer("", found)
 
     def refusal(self, servers: Servers) -> str:
         """Return why these servers are not asked: a malformed address, or one that the settings do not allow. Empty if they may be."""
@@ -88,31 +100,46 @@ class RequestedIndexes:
                 return f"{root.host}: the broker's `[indexes] hosts` allows no index server there"
         return ""
 
-    def known(self, servers: Servers, identity: Identity, job_id: JobId) -> KnownElements | None:
-        """Return the elements that these servers lead to for a user; None while a search is under way.
+    def known(self, servers: Servers, identity: Identity, job_id: JobId) -> KnownElements | AwaitedSearch:
+        """Return the elements that these servers lead to for a user, or why the job must wait for a search.
 
-        When that search ends, the job is in `found`.
+        When that search ends, or may begin, the job is in `found`.
         """
+        if identity not in self._users and not self._has_room():
+            return self._queued(identity, job_id)
+        self._turns.pop(identity, None)
         return self._searches_of(identity).known(servers, job_id)
 
     def _searches_of(self, identity: Identity) -> IndexSearches:
         if identity not in self._users:
-            self._make_room()
             self._users[identity] = IndexSearches(
                 identity, self._discovery(), self._settings.fresh_seconds, self._clock, self._tell
             )
         self._users.move_to_end(identity)
         return self._users[identity]
 
-    def _make_room(self) -> None:
-        while len(self._users) >= USERS_LIMIT:
-            _, unused = self._users.popitem(last=False)
-            task = asyncio.create_task(unused.close())
-            self._closing.add(task)
-            task.add_done_callback(self._closing.discard)
+    def _has_room(self) -> bool:
+        """Return whether another user may search; if `USERS_LIMIT` is reached, the longest unused user without searches is dropped."""
+        if len(self._users) < USERS_LIMIT:
+            return True
+        unused = next((who for who, each in self._users.items() if not each.under_way), None)
+        if unused is None:
+            return False
+        task = asyncio.create_task(self._users.pop(unused).close())
+        self._closing.add(task)
+        task.add_done_callback(self._closing.discard)
+        return True
+
+    def _queued(self, identity: Identity, job_id: JobId) -> AwaitedSearch:
+        if len(self._turns) < USERS_WAITING_LIMIT:
+            self._turns.setdefault(identity, job_id)
+        text = f"searches of {USERS_LIMIT} users are under way, the most at a time; {len(self._turns):,} users wait for a turn"
+        return AwaitedSearch("SEARCH_QUEUED", text)
 
     def _tell(self, jobs: set[JobId]) -> None:
         self.found |= jobs
+        if self._turns:
+            self.found.add(self._turns.pop(next(iter(self._turns))))
 
     def _discovery(self) -> Discovery:
         settings = self._settings
@@ -143,7 +170,7 @@ class RequestedIndexes:
     def seconds(self) -> float:
         """The number of seconds after which every search through index servers is over.
 
-        A job that waits for one is examined again then.
+        A job that waits for one, or for its turn to search, is examined again then, if not earlier.
         """
         return self._settings.whole_seconds + 1.0
 

@@ -1,7 +1,10 @@
 """The broker over a real database: jobs are ranked and placed, looked at again, taken over, held or failed with reasons."""
 
+from collections import Counter
+
 from services.resource_broker import brokering
 from services.resource_broker.config import RequestedIndexSettings
+from services.resource_broker.index_searches import SEARCHES_LIMIT
 from services.resource_broker.requested_indexes import RequestedIndexes
 from tests.services.brokers import BrokerWorld, sound
 from tests.services.world import World, user
@@ -127,6 +130,29 @@ async def test_a_search_begins_though_so_many_jobs_are_ranked_in_a_thread(the_wo
     await eventually(lambda: brokers.indexes.found == set(ids))
     await brokers.step()
     assert {(await brokers.placements(each))[0].site for each in ids} == {"S1"}
+
+
+async def test_a_job_beyond_the_searches_of_its_user_says_so_and_is_placed_in_its_turn(
+    the_world: World,
+) -> None:
+    settings = RequestedIndexSettings(hosts=["*.example.org"])
+    brokers = BrokerWorld(the_world, indexes=RequestedIndexes(settings, {"https": IndexServer()}))
+    await brokers.advertise("S1")
+    ids = []
+    for n in range(SEARCHES_LIMIT + 1):
+        ids += await brokers.submitted(index_servers=[f"https://index-{n}.example.org/glue"])
+    await brokers.step()
+    reasons = Counter([(await brokers.record(each)).reason for each in ids])
+    assert reasons == {"DISCOVERING": SEARCHES_LIMIT, "SEARCH_QUEUED": 1}
+    (last,) = [each for each in ids if (await brokers.record(each)).reason == "SEARCH_QUEUED"]
+    told = await the_world.ask(user(), queries.WhyJob(query_id="q", job_id=last))
+    assert f"SEARCH_QUEUED, {SEARCHES_LIMIT} searches of its user are under way" in told.summary
+
+    async def placed() -> bool:
+        await brokers.step()
+        return all([await brokers.placements(each) for each in ids])
+
+    await eventually(placed)
 
 
 async def test_a_job_that_spoils_a_common_step_delays_no_other(

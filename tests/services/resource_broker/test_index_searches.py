@@ -2,7 +2,14 @@
 
 import asyncio
 
-from services.resource_broker.index_searches import SEARCHES_LIMIT, IndexSearches, KnownElements, admitting
+from services.resource_broker.index_searches import (
+    DISCOVERING,
+    SEARCHES_LIMIT,
+    AwaitedSearch,
+    IndexSearches,
+    KnownElements,
+    admitting,
+)
 from tests.waiting import eventually
 from wms.discovery.address import Address
 from wms.discovery.discovery import Discovery
@@ -30,17 +37,37 @@ class Held:
         return ServerAnswer(elements=(element("open"), element("closed", "VO:atlas")))
 
 
-async def test_one_user_has_few_searches_at_a_time_and_waits_for_those_alone() -> None:
+LISTS = [(f"https://{n}.example.org/",) for n in range(SEARCHES_LIMIT + 3)]
+
+
+async def test_one_user_has_few_searches_at_a_time_and_the_jobs_over_wait_for_their_turn() -> None:
     held, told = Held(), set[JobId]()
     searches = IndexSearches(ALICE, Discovery({"https": held}), 30.0, lambda: 0.0, told.update)
-    lists = [(f"https://{n}.example.org/",) for n in range(SEARCHES_LIMIT + 1)]
-    assert [searches.known(each, JobId(n)) for n, each in enumerate(lists)] == [None] * len(lists)
+    found = [searches.known(each, JobId(n)) for n, each in enumerate(LISTS)]
+    assert found[:SEARCHES_LIMIT] == [DISCOVERING] * SEARCHES_LIMIT
+    queued = [each for each in found[SEARCHES_LIMIT:] if isinstance(each, AwaitedSearch)]
+    assert [each.reason for each in queued] == ["SEARCH_QUEUED"] * 3
+    assert "3 jobs wait for a turn" in queued[-1].text
     assert searches.under_way == SEARCHES_LIMIT
     held.let_go.set()
-    await eventually(lambda: told == set(range(SEARCHES_LIMIT)))
-    known = searches.known(lists[0], JobId(0))
-    assert known is not None
+    await eventually(lambda: told == set(range(len(LISTS))))
+    known = searches.known(LISTS[0], JobId(0))
+    assert isinstance(known, KnownElements)
     assert known.places == {CeId("A", "open")}
+    assert searches.known(LISTS[-1], JobId(len(LISTS) - 1)) == DISCOVERING
+    await searches.close()
+
+
+async def test_a_job_that_asks_again_keeps_its_turn() -> None:
+    held, told = Held(), list[set[JobId]]()
+    searches = IndexSearches(ALICE, Discovery({"https": held}), 30.0, lambda: 0.0, told.append)
+    for _ in range(2):
+        for n, each in enumerate(LISTS):
+            searches.known(each, JobId(n))
+    held.let_go.set()
+    await eventually(lambda: len(told) == SEARCHES_LIMIT)
+    called = [each - set(range(SEARCHES_LIMIT)) for each in told]
+    assert called[0] == {SEARCHES_LIMIT}, "one search has ended, and the job that asked first may search"
     await searches.close()
 
 
