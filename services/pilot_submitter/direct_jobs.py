@@ -21,6 +21,7 @@ from services.pilot_submitter.direct_outcome import has_begun, refused_input, re
 from services.pilot_submitter.direct_payload import payload_of
 from services.pilot_submitter.direct_staging import staged_files
 from services.pilot_submitter.direct_step import DirectStep, next_step
+from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_factory import PilotFactory, policy_of
 from services.pilot_submitter.placement_execution import SOURCE
 from wms import faultpoint
@@ -74,10 +75,12 @@ class DirectJobs:
         *,
         sandboxes: PilotSandboxSettings,
         directory: Path,
+        calls: ElementCalls | None = None,
     ) -> None:
         """Build the keeper of direct jobs; `maker` makes the tokens under which it acts for each job.
 
-        `sandboxes` says where the sandbox store is. Inputs of a job are unpacked below `directory` before it is sent.
+        `sandboxes` says where the sandbox store is. Inputs of a job are unpacked below `directory` before it is sent. `calls` are
+        how it calls elements; None: each round waits for the slowest element.
         """
         self._db = db
         self._sender = sender
@@ -86,6 +89,7 @@ class DirectJobs:
         self._instance_id = instance_id
         self._sandboxes = sandboxes
         self._directory = directory
+        self._calls = calls or ElementCalls()
         self._tokens: dict[PilotId, tuple[str, float]] = {}
         self._asked: dict[PilotId, float] = {}
         self._longest: dict[PilotId, float] = {}
@@ -95,12 +99,18 @@ class DirectJobs:
         """Do the next step for each directly sent job that this instance holds, such as to accept, send, renew or report it.
 
         Jobs whose holder is silent are taken over. If an element or service does not answer, the step is tried again by the
-        next call.
+        next call. Jobs at an element that still answers an earlier call are left for a later one.
         """
         async with self._db.transaction() as tx:
             held = await direct_job.hold(tx, self._instance_id, HELD_SECONDS, AT_ONCE)
         self._forget(held)
-        await asyncio.gather(*(self._look_at(door, jobs) for door, jobs in self._doors.behind(held).items()))
+        await self._calls.run(
+            {
+                door: self._look_at(door, jobs)
+                for door, jobs in self._doors.behind(held).items()
+                if not self._calls.is_busy(door)
+            }
+        )
 
     def _forget(self, held: Sequence[DirectJob]) -> None:
         names = {each.pilot_id for each in held}

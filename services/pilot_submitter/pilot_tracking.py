@@ -8,6 +8,7 @@ import structlog
 from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.element_calls import ElementCalls
 from wms.db import pilot
 from wms.db.database import Database
 from wms.db.pilot import EndedPilot, Followed, LivePilot
@@ -47,7 +48,9 @@ class PilotTracking:
         settled_seconds: float = SETTLED_SECONDS,
         silent_seconds: float = 60.0,
         given_up_seconds: float = GIVEN_UP_SECONDS,
+        calls: ElementCalls | None = None,
     ) -> None:
+        """Build the tracking; `calls` are how it reads states at elements. None: each round waits for the slowest element."""
         self._db = db
         self._doors = doors
         self._settled_seconds = settled_seconds
@@ -57,6 +60,7 @@ class PilotTracking:
         The planner counts no free slots of a pilot with jobs that is silent for so long.
         """
         self._given_up_seconds = given_up_seconds
+        self._calls = calls or ElementCalls()
         self._sending: list[set[PilotId]] = []
 
     @contextlib.contextmanager
@@ -74,12 +78,19 @@ class PilotTracking:
             self._sending = [each for each in self._sending if each is not names]
 
     async def follow(self) -> None:
-        """Read the states of pilots at every endpoint whose interval between readings is over, and store changes."""
+        """Read the states of pilots at every endpoint whose interval between readings is over, and store changes.
+
+        An endpoint that still answers an earlier reading is left out.
+        """
         async with self._db.transaction() as tx:
             alive = await pilot.alive(tx)
         arrived = [each for each in alive if not any(each.pilot_id in names for names in self._sending)]
-        by_door = self._doors.behind(arrived)
-        await asyncio.gather(*(self._follow(door, pilots) for door, pilots in by_door.items() if door.due))
+        due = {
+            door: pilots
+            for door, pilots in self._doors.behind(arrived).items()
+            if door.due and not self._calls.is_busy(door)
+        }
+        await self._calls.run({door: self._follow(door, pilots) for door, pilots in due.items()})
 
     async def _follow(self, door: CeEndpoint, pilots: Sequence[LivePilot]) -> None:
         sightings = await door.ask(door.dispatcher.follow([each.pilot_id for each in pilots]))

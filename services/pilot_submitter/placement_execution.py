@@ -4,7 +4,6 @@ A pilot is stored with its placement before it is sent. After a crash, pilot tra
 placement then fails or goes on (`placement_watch`).
 """
 
-import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from msgspec.structs import replace
 from services.pilot_submitter.bound_pilot import bound_pilot, purpose_of, request_of
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.direct_staging import direct_fault
+from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import let_come
@@ -57,18 +57,22 @@ class Placing:
         maker: PilotFactory,
         following: PilotTracking,
         instance_id: InstanceId,
+        *,
+        calls: ElementCalls | None = None,
     ) -> None:
+        """Build the sender; `calls` are how it calls elements. None: each round waits for the slowest element."""
         self._db = db
         self._doors = doors
         self._maker = maker
         self._following = following
         self._instance_id = instance_id
+        self._calls = calls or ElementCalls()
         self._mark = ""
 
     async def send(self) -> bool:
         """Store and send pilots for up to `AT_ONCE` ordered placements, and fail those that cannot be sent.
 
-        Return whether there may be more.
+        Elements to which pilots are still being sent get none. Return whether there may be more placements.
         """
         with self._following.sending() as names:
             async with self._db.transaction() as tx:
@@ -80,6 +84,7 @@ class Placing:
                     AT_ONCE,
                     keeping=RESERVING,
                     most=_bounds(elements.values()),
+                    busy=self._calls.busy(),
                 )
                 shipments, failures = await self._stored(tx, taken, elements) if taken else ([], [])
                 # Pilots that are stored and not yet sent must not be taken as dead.
@@ -89,7 +94,9 @@ class Placing:
             shipments = [each for each in shipments if each.placed.dispatch == "pilot"]
             if shipments:
                 faultpoint.reach("placing.after_store")
-            await asyncio.gather(*(self._send(door, some) for door, some in _by_door(shipments).items()))
+            await self._calls.run(
+                {door: self._send(door, some) for door, some in _by_door(shipments).items()}
+            )
         return len(taken) == AT_ONCE
 
     async def _fail(self, failures: Sequence[PlacementFailure]) -> None:
@@ -153,6 +160,11 @@ class Placing:
         return Shipment(placed, new, order, door)
 
     async def _send(self, door: CeEndpoint, shipments: Sequence[Shipment]) -> None:
+        with self._following.sending() as names:
+            names.update(each.pilot.pilot_id for each in shipments)
+            await self._send_all(door, shipments)
+
+    async def _send_all(self, door: CeEndpoint, shipments: Sequence[Shipment]) -> None:
         sightings = await door.ask(door.dispatcher.send([each.order for each in shipments]))
         faultpoint.reach("placing.after_send")
         if sightings is None:

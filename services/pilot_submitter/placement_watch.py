@@ -1,11 +1,11 @@
 """Watches placements: each fails if its pilot ends or is too late before the job starts, and leaves no pilot behind."""
 
-import asyncio
 from collections.abc import Sequence
 
 import structlog
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.placement_execution import SOURCE
 from wms import faultpoint
 from wms.db import pilot, placement
@@ -23,10 +23,22 @@ OVER_SECONDS = 30.0
 class PlacementWatch:
     """Fails placements whose jobs can no longer start, and cancels pilots whose placement is over. Any number of instances may run."""
 
-    def __init__(self, db: Database, doors: CeEndpoints, *, over_seconds: float = OVER_SECONDS) -> None:
+    def __init__(
+        self,
+        db: Database,
+        doors: CeEndpoints,
+        *,
+        over_seconds: float = OVER_SECONDS,
+        calls: ElementCalls | None = None,
+    ) -> None:
+        """Build the watch; pilots are cancelled `over_seconds` after their jobs ended.
+
+        `calls` are how it calls elements; None: each round waits for the slowest element.
+        """
         self._db = db
         self._doors = doors
         self._over_seconds = over_seconds
+        self._calls = calls or ElementCalls()
 
     async def look(self) -> bool:
         """Store which placements' pilots have arrived, and fail placements whose jobs cannot start any more.
@@ -53,8 +65,12 @@ class PlacementWatch:
         """
         async with self._db.transaction() as tx:
             found = await pilot.unbound(tx, since=self._over_seconds, limit=AT_ONCE)
-        by_door = {door: some for door, some in self._doors.behind(found).items() if door.reachable}
-        await asyncio.gather(*(self._cancel(door, some) for door, some in by_door.items()))
+        by_door = {
+            door: some
+            for door, some in self._doors.behind(found).items()
+            if door.reachable and not self._calls.is_busy(door)
+        }
+        await self._calls.run({door: self._cancel(door, some) for door, some in by_door.items()})
         return len(found) == AT_ONCE and bool(by_door)
 
     async def _cancel(self, door: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:

@@ -8,6 +8,7 @@ from services.pilot_submitter.ce_health import HealthJudge
 from services.pilot_submitter.config import Config
 from services.pilot_submitter.configured_endpoints import configured_endpoints_of
 from services.pilot_submitter.direct_jobs import DirectJobs
+from services.pilot_submitter.element_calls import PATIENCE_SECONDS, ElementCalls
 from services.pilot_submitter.ended_pilots import ENDED_SECONDS, revoke_ended
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
@@ -40,17 +41,20 @@ async def build(host: Host, config: Config) -> None:
         endpoints,
         silent_seconds=config.pilots.silent_seconds,
         given_up_seconds=config.pilots.given_up_seconds,
+        calls=ElementCalls(PATIENCE_SECONDS),
     )
     most = PilotCaps(pilots=config.pilots.most)
     provisioning = Provisioning(host.db, endpoints, factory, most, tracking, choice=config.pilots.choice)
     _send_and_follow(host, config, provisioning, tracking)
     host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)
     host.every("health", 2.0, HealthJudge(host.db, endpoints, config.health).look)
-    placing = Placing(host.db, endpoints, factory, tracking, host.instance_id)
+    placing = Placing(
+        host.db, endpoints, factory, tracking, host.instance_id, calls=ElementCalls(PATIENCE_SECONDS)
+    )
     loop = host.every("place", 0.5, placing.send, endless_after=SLOW_ELEMENT_SECONDS)
     orders = PlacementOrders(loop.wake)
     host.consume("placements", broker.PLACEMENTS_TOPIC, broker.PlacementsOrdered, orders.handle)
-    watch = PlacementWatch(host.db, endpoints)
+    watch = PlacementWatch(host.db, endpoints, calls=ElementCalls(PATIENCE_SECONDS))
     host.every("watch placements", 1.0, watch.look)
     host.every("clear placements", 2.0, watch.clear, endless_after=SLOW_ELEMENT_SECONDS)
     direct = DirectJobs(
@@ -61,6 +65,7 @@ async def build(host: Host, config: Config) -> None:
         host.instance_id,
         sandboxes=config.sandboxes,
         directory=Path(f"{config.pilots.directory}-direct"),
+        calls=ElementCalls(PATIENCE_SECONDS),
     )
     host.every("direct jobs", 1.0, direct.look, endless_after=SLOW_ELEMENT_SECONDS)
     strays = StrayPilots(host.db, endpoints, lingering_seconds=config.pilots.lingering_seconds)

@@ -141,16 +141,18 @@ async def take(
     *,
     keeping: Sequence[str] = (),
     most: Mapping[CeId, int] | None = None,
+    busy: Collection[CeId] = (),
 ) -> list[Placement]:
     """Assign up to `limit` Ordered placements to the pilot submitter instance `taker`, and return them. Owners of jobs take turns.
 
     After `seconds` seconds, other instances may take those that have no pilot yet. A placement whose reservation starts later is returned
     before the start only if its element's kind of dispatcher is in `keeping`: batch systems that keep a job until its reservation starts.
-    `most` bounds, for some elements, the number of live pilots for jobs without a reservation.
+    `most` bounds, for some elements, the number of live pilots for jobs without a reservation. Nothing is taken for the elements in `busy`.
     """
-    bounds = [(each.site, each.ce, count) for each, count in (most or {}).items()]
-    columns = [list(each) for each in zip(*bounds, strict=True)] or [[], [], []]
-    return _placements(await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping), *columns))
+    bounds = dense([(each.site, each.ce, count) for each, count in (most or {}).items()], 3)
+    return _placements(
+        await tx.fetch(SQL["take"], taker, seconds, limit, list(keeping), *bounds, *dense(busy, 2))
+    )
 
 
 class PlacedWork(NamedTuple):

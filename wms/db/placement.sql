@@ -25,7 +25,8 @@ where job_id = any ($1::bigint[]) and state = 'Started';
 -- name: take
 -- Take ordered placements that nobody carries out, or whose taker said nothing until its deadline. An element that is told of the
 -- reservation keeps the job until its start; at any other it is sent then. Owners take turns, and who has more bound pilots already
--- comes later. An element with a bound ($5 to $7) gets no more jobs without a reservation than leave it with so many bound pilots.
+-- comes later. An element with a bound ($5 to $7) gets no more jobs without a reservation than leave it with so many bound pilots; a
+-- busy one ($8, $9) gets none.
 with held as (
     select j.owner, count(*) as pilots from pilot t join job j using (job_id)
     where t.job_id is not null and t.ended_at is null group by j.owner
@@ -34,6 +35,7 @@ with held as (
         row_number() over (partition by j.owner order by o.created_at, o.job_id) + coalesce(h.pilots, 0) as turn
     from placement o join job j using (job_id) left join held h on h.owner = j.owner
     where o.state = 'Ordered' and o.pilot_id is null and (o.taken_until is null or o.taken_until < now())
+      and not exists (select from unnest($8::text[], $9::text[]) as b(site, ce) where (b.site, b.ce) = (o.site, o.ce))
       and (o.start_at is null or o.reservation <> '' and exists (
           select from ad a where a.site = o.site and a.ce = o.ce and a.element ->> 'dispatcher' = any ($4::text[]))
           -- A flexible reservation may have been moved.

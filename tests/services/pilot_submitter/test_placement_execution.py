@@ -1,12 +1,22 @@
 """Placements are carried out: each by a pilot of its own, unless it is refused."""
 
+import asyncio
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.element_calls import ElementCalls
+from services.pilot_submitter.pilot_tracking import PilotTracking
+from services.pilot_submitter.placement_execution import Placing
 from tests.services.pilot_submitter.elements import ENDS, Site
 from tests.services.pilot_submitter.placing import SLURM, FakeQueue, FakeRefusal, Submitter, order
 from tests.services.placing import brokered, placed, told_broker
+from tests.waiting import eventually
+from wms.dispatch.local import LocalDispatcher
+from wms.dispatch.port import PilotRequest, PilotSighting
+from wms.ids import CeId, InstanceId
 
 
 async def test_a_refused_placement_fails_and_the_broker_is_told(site: Site) -> None:
@@ -80,3 +90,46 @@ async def test_where_a_flexible_reservation_was_moved_its_new_start_counts(site:
     await site.world.sql("update agreement set start_at = now() - interval '1 s'")
     await submitter.placing.send()
     assert len(queue.taken) == 1
+
+
+class FakeFrozen(FakeQueue):
+    """Stands for a batch system that answers once it is thawed."""
+
+    thawed: asyncio.Event
+
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
+        await self.thawed.wait()
+        return await super().send(orders)
+
+
+async def test_a_frozen_element_delays_no_placement_at_another(site: Site) -> None:
+    frozen, queue = site.dispatcher(FakeFrozen, "first", ENDS), site.dispatcher(FakeQueue, "second", ENDS)
+    assert isinstance(frozen, FakeFrozen)
+    assert isinstance(queue, FakeQueue)
+    frozen.thawed = asyncio.Event()
+    ways = [
+        CeEndpoint(CeId("A", ce), to, lambda: site.now, SLURM)
+        for ce, to in (("first", frozen), ("second", queue))
+    ]
+    doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, ways)
+    following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
+    placing = Placing(
+        site.world.db, doors, site.maker, following, InstanceId("s-1"), calls=ElementCalls(0.01)
+    )
+    await site.advertise("first", "second")
+    for ce in ("first", "first", "second", "second"):
+        await placed(site.world, await brokered(site.world, cpu_time=400), ce=ce)
+        await placing.send()
+
+    async def sent(to: FakeQueue) -> bool:
+        await placing.send()
+        return len(to.taken) == 2
+
+    await eventually(lambda: sent(queue))
+    assert frozen.taken == ()
+    states = [row["state"] for row in await site.world.sql("select state from placement where ce = 'first'")]
+    assert states == ["Ordered"] * 2
+    pilots = await site.world.sql("select count(*) as n from pilot where ce = 'first'")
+    assert pilots[0]["n"] == 1, "nothing more is taken for an element that does not answer"
+    frozen.thawed.set()
+    await eventually(lambda: sent(frozen))
