@@ -28,7 +28,6 @@ log = structlog.get_logger()
 
 MOST_TRIES: Final = 5
 """How many rounds may begin to decide on an offer without coming to an end. After that the offer is denied."""
-
 Decisions = dict[AgreementId, Granted | Refusal]
 
 
@@ -53,12 +52,12 @@ class OfferDecisions:
         """Decide on the oldest offers of the element and store the decisions; return whether more may wait.
 
         While another instance has the turn to decide, the call does nothing and returns False. Raise Unavailable if the batch
-        system cannot be read.
+        system cannot be read; the broker sends no more offers then, until the element is told again.
         """
         offers, booked = await self._waiting()
         if not offers:
             return False
-        outlook = await self._element.maker.look(booked)
+        outlook = await self._look(booked)
         intended, now = await self._intend(offers, outlook.cpus)
         faultpoint.reach("agreement.after_intent")
         await outlook.begin(intended, now)
@@ -72,6 +71,14 @@ class OfferDecisions:
         self.decided += len(decisions)
         # Those that were denied at once left room for others in the next round.
         return bool(decisions) or len(intended) < len(offers)
+
+    async def _look(self, booked: Sequence[Booking]) -> FreeCpus:
+        try:
+            return await self._element.maker.look(booked)
+        except Unavailable:
+            async with self._db.transaction() as tx:
+                await agreement.withdraw_element(tx, self._place)
+            raise
 
     async def improve(self) -> None:
         """Move unconfirmed flexible reservations to earlier starts that have become free, and store the new times.

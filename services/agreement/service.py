@@ -6,8 +6,7 @@ from services.agreement.offer_decisions import OfferDecisions
 from services.agreement.offers import AgreementOffers
 from services.agreement.port import ServedElement
 from services.agreement.upkeep import AgreementUpkeep, Reconciliation
-from wms.ids import slug
-from wms.messages.agreements import OFFERS_TOPIC, ToSite
+from wms.messages.agreements import OFFERS_TOPIC, ToSite, offers_consumer
 from wms.runtime.every import Every
 from wms.runtime.host import Host
 
@@ -22,19 +21,17 @@ async def build(host: Host, config: Config) -> None:
     upkeep = AgreementUpkeep(host.patient_db, settings, served)
     host.every("tell", 20.0, upkeep.tell)
     host.every("end", 0.5, upkeep.end)
-    host.every("release", 0.5, upkeep.release)
     host.every("forget", 600.0, upkeep.forget)
     offers = AgreementOffers(
         settings.site, {each.ce: _serve(host, config, each, upkeep).wake for each in served}
     )
-    # A consumer of its own for each site, as each reads the messages of all.
-    host.consume(f"offers-{slug(settings.site)}", OFFERS_TOPIC, ToSite, offers.handle)
+    host.consume(offers_consumer(settings.site), OFFERS_TOPIC, ToSite, offers.handle)
     host.show("offers", lambda: offers.taken)
     host.show("strays_removed", lambda: upkeep.strays)
 
 
 def _serve(host: Host, config: Config, element: ServedElement, upkeep: AgreementUpkeep) -> Every:
-    """Add the loops for one element to the host: one decides on offers, another moves reservations or compares them with the batch system.
+    """Add the loops for one element to the host: one decides on offers, others move or release reservations or compare them.
 
     Return the loop that decides.
     """
@@ -47,5 +44,6 @@ def _serve(host: Host, config: Config, element: ServedElement, upkeep: Agreement
         host.every(f"improve-{element.ce}", 2.0, deciding.improve)
         return loop
     reconciliation = Reconciliation(host.patient_db, settings.site, element, upkeep)
+    host.every(f"release-{element.ce}", 0.5, reconciliation.release)
     host.every(f"reconcile-{element.ce}", settings.reconcile_seconds, reconciliation.compare)
     return loop

@@ -1,4 +1,7 @@
-"""Ends agreements whose time is over, releases their reservations in batch systems, and compares both with each other."""
+"""Ends agreements whose time is over, releases their reservations in batch systems, and compares both with each other.
+
+What calls the batch system of one element is a loop of that element, so that a batch system without answers delays no other.
+"""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -14,7 +17,7 @@ from wms.agreement.agreement import AgreementMark
 from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import GRANTED, AgreementEvent, AgreementState
 from wms.db import agreement
-from wms.db.agreement import HeldReservation, ReservableElement
+from wms.db.agreement import ReservableElement
 from wms.db.database import Database
 from wms.errors import Unavailable
 from wms.ids import AgreementId, CeId
@@ -31,7 +34,7 @@ Living = Mapping[str, tuple[AgreementId, AgreementState]]
 
 
 class AgreementUpkeep:
-    """Regular work on the agreements of one site: announces elements, ends agreements, and releases their reservations.
+    """Regular work on the agreements of one site: announces elements, ends agreements, and deletes old ones.
 
     Any number of instances may do it at the same time.
     """
@@ -46,14 +49,11 @@ class AgreementUpkeep:
     async def tell(self) -> None:
         """Announce to the broker, for `TOLD_SECONDS`, that this site makes reservations on its elements, with their CPUs and templates.
 
-        Elements whose batch system does not answer are left out.
+        Elements whose batch system does not answer are left out. All are asked at the same time.
         """
-        told = {}
-        for each in self._elements.values():
-            try:
-                told[each.ce] = ReservableElement((await each.maker.look(())).cpus, each.rules.template)
-            except Unavailable as error:
-                log.warning("no reservations now", ce=each.ce, error=str(error))
+        elements = self._elements.values()
+        found = await asyncio.gather(*(_reservable(each) for each in elements))
+        told = {each.ce: one for each, one in zip(elements, found, strict=True) if one}
         async with self._db.transaction() as tx:
             await agreement.tell_elements(tx, self._settings.site, told, TOLD_SECONDS)
 
@@ -68,45 +68,23 @@ class AgreementUpkeep:
             over = await agreement.end_overdue(tx, self._settings.site, grace, AT_ONCE)
         return len(over) == AT_ONCE
 
-    async def release(self) -> bool:
-        """Remove reservations of agreements that are over from their batch systems, 50 at most; return whether there may be more.
-
-        A reservation that cannot be removed now is tried again by the next call.
-        """
-        async with self._db.transaction() as tx:
-            held = await agreement.releasable(tx, self._settings.site, RELEASED_AT_ONCE)
-        places = {each.ce for each in held}
-        removed = await asyncio.gather(*(self._removed(ce, held) for ce in places))
-        gone = [agreement_id for some in removed for agreement_id in some]
-        if gone:
-            faultpoint.reach("agreement.after_release")
-            async with self._db.transaction() as tx:
-                await agreement.released(tx, gone)
-        return len(gone) == RELEASED_AT_ONCE
-
     async def forget(self) -> None:
         """Delete agreements from the database that ended more than `kept_days` ago; at most 5000 in one call."""
         async with self._db.transaction() as tx:
             await agreement.forget(tx, self._settings.kept_days * DAY_SECONDS, 10 * AT_ONCE)
 
-    async def _removed(self, ce: str, held: Sequence[HeldReservation]) -> list[AgreementId]:
-        """Remove those of the reservations in `held` that are on element `ce` from its batch system.
 
-        Return the agreements of those that are gone; none if the batch system does not answer, or does not hold reservations.
-        """
-        element = self._elements.get(ce)
-        if element is None or element.helper is None:
-            return []
-        names = {each.reservation: each.agreement_id for each in held if each.ce == ce}
-        try:
-            return [names[each] for each in await element.helper.release(names)]
-        except Unavailable as error:
-            log.warning("not released yet", ce=ce, reservations=sorted(names), error=str(error))
-            return []
+async def _reservable(element: ServedElement) -> ReservableElement | None:
+    """Return what is told to the broker of an element; None while its batch system does not answer."""
+    try:
+        return ReservableElement((await element.maker.look(())).cpus, element.rules.template)
+    except Unavailable as error:
+        log.warning("no reservations now", ce=element.ce, error=str(error))
+        return None
 
 
 class Reconciliation:
-    """Compares the agreements of one computing element with the reservations that its batch system lists."""
+    """Keeps the batch system of one computing element as the agreements say: releases reservations, and compares both."""
 
     def __init__(self, db: Database, site: str, element: ServedElement, upkeep: AgreementUpkeep) -> None:
         self._db = db
@@ -115,6 +93,24 @@ class Reconciliation:
         self._upkeep = upkeep
         self._missed: frozenset[str] = frozenset()
         """The names of reservations that the batch system did not list at the last comparison, though their agreements are granted."""
+
+    async def release(self) -> bool:
+        """Remove reservations of agreements that are over from the batch system, 50 at most; return whether there may be more.
+
+        A reservation that cannot be removed now is tried again by the next call. For an element without a resource helper the
+        call does nothing. Raise Unavailable if the batch system does not answer.
+        """
+        if self._element.helper is None:
+            return False
+        async with self._db.transaction() as tx:
+            held = await agreement.releasable(tx, self._place, RELEASED_AT_ONCE)
+        names = {each.reservation: each.agreement_id for each in held}
+        gone = await self._element.helper.release(names) if names else ()
+        if gone:
+            faultpoint.reach("agreement.after_release")
+            async with self._db.transaction() as tx:
+                await agreement.released(tx, [names[each] for each in gone])
+        return len(gone) == RELEASED_AT_ONCE
 
     async def compare(self) -> None:
         """Correct the differences between the agreements of the element and the reservations that its batch system lists.

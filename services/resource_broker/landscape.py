@@ -11,10 +11,11 @@ from msgspec.structs import replace
 from wms.broker.candidate import Candidate, advertised_candidate
 from wms.broker.knowledge import Correction, Knowledge, MeasuredRun, MeasuredTransfer
 from wms.broker.prediction import UNFELT
-from wms.db import agreement, candidate, ce_state, prediction
+from wms.db import agreement, candidate, ce_state, instance, prediction
 from wms.db.candidate import FreshElement
 from wms.db.database import Transaction
 from wms.ids import CeId
+from wms.messages.agreements import offers_consumer
 from wms.why.notices import shut_out
 
 CANDIDATES_SECONDS = 0.5
@@ -97,12 +98,27 @@ class LandscapeReader:
         )
 
     async def _look(self, tx: Transaction) -> None:
-        reserving = await agreement.reservable(tx)
+        reserving = await _reserving(tx)
         fresh = await candidate.fresh(tx)
         self._candidates = tuple(_candidate(each, reserves=each.element.ce_id in reserving) for each in fresh)
         self._placed_since = {each.element.ce_id: each.coming for each in fresh}
         self._waiting = await _still_waiting(tx)
         self._shut = shut_out(await ce_state.read(tx))
+
+
+async def _reserving(tx: Transaction) -> frozenset[CeId]:
+    """Return the elements whose sites decide on offers now.
+
+    A site whose services send no heartbeats is left out: an offer to it would cost each job the whole time for decisions.
+    """
+    alive = await instance.live(tx)
+    told = await agreement.reservable(tx)
+    return frozenset(each for each in told if reader_of_offers(each.site) in alive)
+
+
+def reader_of_offers(site: str) -> str:
+    """Return the name, as it stands in heartbeats, of the consumer that reads offers to a site."""
+    return f"agreement.{offers_consumer(site)}"
 
 
 async def _still_waiting(tx: Transaction) -> dict[CeId, list[float]]:

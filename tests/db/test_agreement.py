@@ -126,16 +126,16 @@ async def test_what_a_batch_system_may_hold_is_known_until_it_is_released(the_wo
     async with the_world.db.transaction() as tx:
         await agreement.intend(tx, {AgreementId("a-1"): "wms-a-1"})
         assert await agreement.living(tx, PLACE) == {"wms-a-1": ("a-1", S.REQUESTED)}
-        assert await agreement.releasable(tx, "A", 10) == []
+        assert await agreement.releasable(tx, PLACE, 10) == []
     await marked(the_world, E.CANCEL, code=R.CANCELLED)
     async with the_world.db.transaction() as tx:
         assert await agreement.living(tx, PLACE) == {}
-        (held,) = await agreement.releasable(tx, "A", 10)
-        assert (held.agreement_id, held.ce, held.reservation) == ("a-1", "ce", "wms-a-1")
+        (held,) = await agreement.releasable(tx, PLACE, 10)
+        assert (held.agreement_id, held.reservation) == ("a-1", "wms-a-1")
         await tx.execute("update agreement set changed_at = now() - interval '90 d'")
         assert await agreement.forget(tx, 86_400.0, 10) == 0, "something may be held"
         await agreement.released(tx, [AgreementId("a-1")])
-        assert await agreement.releasable(tx, "A", 10) == []
+        assert await agreement.releasable(tx, PLACE, 10) == []
         assert await agreement.forget(tx, 86_400.0, 10) == 1
 
 
@@ -144,6 +144,9 @@ async def test_one_service_at_a_time_decides_for_an_element(the_world: World) ->
     async with the_world.db.transaction() as tx:
         await agreement.tell_elements(tx, "A", {"ce": element}, 60.0)
         assert await agreement.reservable(tx) == {PLACE: element}
+        await agreement.withdraw_element(tx, PLACE)
+        assert await agreement.reservable(tx) == {}
+        await agreement.tell_elements(tx, "A", {"ce": element}, 60.0)
         assert await agreement.take_turn(tx, PLACE, "one", 30.0)
         assert await agreement.take_turn(tx, PLACE, "one", 30.0)
         assert not await agreement.take_turn(tx, PLACE, "two", 30.0)

@@ -8,6 +8,7 @@ from services.resource_broker.broken_groups import BrokenGroups
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import BrokeringSettings, RequestedIndexSettings
 from services.resource_broker.incoming_jobs import IncomingJobs
+from services.resource_broker.landscape import reader_of_offers
 from services.resource_broker.requested_indexes import RequestedIndexes
 from services.resource_broker.upkeep import Upkeep
 from tests.services.world import World
@@ -50,6 +51,19 @@ class BrokerWorld:
             " on conflict (site, ce) do update set element = excluded.element, attributes = excluded.attributes,"
             " received_at = now()",
             *(site, ce, msgspec.json.encode(element).decode(), msgspec.json.encode(attributes).decode()),
+        )
+
+    async def reserves(self, site: str) -> None:
+        """Let a site decide on offers for its element `ce`, by a service that sends heartbeats."""
+        await self.world.sql(
+            "insert into agreement_element (site, ce, cpus, template, told_until)"
+            " values ($1, 'ce', 8, '{}', now() + interval '1 h') on conflict do nothing",
+            site,
+        )
+        await self.world.sql(
+            "insert into service_instance (instance_id, service, consumers, host, pid, version, heartbeat_at)"
+            " values ('agreement-' || $1, 'agreement', $2, 'host', 1, '1', now() + interval '1 h') on conflict do nothing",
+            *(site, [reader_of_offers(site)]),
         )
 
     async def submitted(self, count: int = 1, **description: Any) -> list[JobId]:

@@ -34,10 +34,9 @@ class ReservableElement(msgspec.Struct, frozen=True):
 
 
 class HeldReservation(msgspec.Struct, frozen=True):
-    """A reservation that the batch system of computing element `ce` may still hold: its name in the batch system, and its agreement."""
+    """A reservation that a batch system may still hold: its name in the batch system, and its agreement."""
 
     agreement_id: AgreementId
-    ce: str
     reservation: str
 
 
@@ -126,6 +125,11 @@ async def tell_elements(
     """Store that a site decides on offers for these computing elements, given by name, during the next `seconds` seconds."""
     rows = [(ce, each.cpus, msgspec.json.encode(each.template).decode()) for ce, each in elements.items()]
     await tx.execute(SQL["tell"], site, *dense(rows, 3), seconds)
+
+
+async def withdraw_element(tx: Transaction, place: CeId) -> None:
+    """Store that a site decides on no offers for this computing element, until it tells again that it does."""
+    await tx.execute(SQL["withdraw"], *place)
 
 
 async def reservable(tx: Transaction) -> dict[CeId, ReservableElement]:
@@ -221,9 +225,9 @@ async def use(tx: Transaction, site: str, in_use: Collection[str]) -> int:
     return await tx.execute(SQL["use"], site, sorted(in_use))
 
 
-async def releasable(tx: Transaction, site: str, limit: int) -> list[HeldReservation]:
-    """Return up to `limit` reservations of a site whose agreements are over, though its batch system may still hold them."""
-    return [HeldReservation(*row) for row in await tx.fetch(SQL["releasable"], site, limit)]
+async def releasable(tx: Transaction, place: CeId, limit: int) -> list[HeldReservation]:
+    """Return up to `limit` reservations of a computing element whose agreements are over, though its batch system may still hold them."""
+    return [HeldReservation(*row) for row in await tx.fetch(SQL["releasable"], *place, limit)]
 
 
 async def released(tx: Transaction, ids: Collection[AgreementId]) -> None:

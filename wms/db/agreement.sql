@@ -99,9 +99,9 @@ where a.site = $1 and a.state = 'Confirmed' and a.used_at is null and a.start_at
     and (a.reservation = any ($2::text[]) or exists (select 1 from lease l where l.job_id = a.job_id and l.phase = 'accepted'));
 
 -- name: releasable
--- What batch systems may still hold of a site's agreements that are over.
-select agreement_id, ce, reservation from agreement
-where site = $1 and is_held and state not in ('Requested', 'Temporary', 'Confirmed') order by changed_at limit $2;
+-- What the batch system of an element may still hold of agreements that are over.
+select agreement_id, reservation from agreement
+where site = $1 and ce = $2 and is_held and state not in ('Requested', 'Temporary', 'Confirmed') order by changed_at limit $3;
 
 -- name: released
 -- The batch system holds nothing more for these.
@@ -128,6 +128,10 @@ select $1, t.ce, t.cpus, t.template::jsonb, now() + make_interval(secs => $5)
 from unnest($2::text[], $3::integer[], $4::text[]) as t(ce, cpus, template)
 on conflict (site, ce) do update set cpus = excluded.cpus, template = excluded.template,
     told_until = greatest(e.told_until, excluded.told_until);
+
+-- name: withdraw
+-- Say that a site decides on no offers for an element for now.
+update agreement_element set told_until = least(told_until, now()) where site = $1 and ce = $2;
 
 -- name: reservable
 -- The elements whose sites decide on offers now.

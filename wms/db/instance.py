@@ -34,6 +34,11 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
 async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
     """Store a heartbeat. Return the live instances of each consumer, by its name, in the same order for all callers."""
     await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
+    return await live(tx)
+
+
+async def live(tx: Transaction) -> dict[str, list[InstanceId]]:
+    """Return the live instances of each consumer, by its name, in the same order for all callers."""
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
 

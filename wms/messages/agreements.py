@@ -10,10 +10,18 @@ from wms.agreement.reasons import AgreementReason
 from wms.agreement.state import AgreementState
 from wms.agreement.terms import AgreementTerms
 from wms.bounds import Explanation, GivenName, Line, Moment
-from wms.ids import AgreementId, JobId
+from wms.ids import AgreementId, JobId, slug
 
 OFFERS_TOPIC = "wms.agreement.offers"
 DECISIONS_TOPIC = "wms.agreement.decisions"
+
+
+def offers_consumer(site: str) -> str:
+    """Return the name of the agreement service's consumer that reads `OFFERS_TOPIC` for a site.
+
+    Each site has one of its own, as each reads the messages of all.
+    """
+    return f"offers-{slug(site)}"
 
 
 class Reserve(AgreementTerms, frozen=True, kw_only=True, tag="reserve"):

@@ -145,7 +145,7 @@ async def test_an_offer_that_is_never_decided_is_denied_and_released(
     assert site.why() == {"a-1": R.NOT_DECIDED}
     assert program.held()
     program.is_silent = False
-    await site.upkeep.release()
+    await site.reconciliation.release()
     assert not program.held()
 
 
@@ -164,6 +164,6 @@ async def test_what_is_cancelled_while_it_is_decided_is_released(
     await deciding
     assert (await site.all())[AgreementId("a-1")].state is S.CANCELLED
     assert program.held()
-    await site.upkeep.release()
+    await site.reconciliation.release()
     assert not program.held()
     assert not (await site.all())[AgreementId("a-1")].is_held

@@ -7,6 +7,7 @@ import msgspec
 
 from services.agreement.config import Config
 from services.agreement.service import build
+from services.resource_broker.landscape import reader_of_offers
 from tests.services.agreement.site_program import SiteProgram
 from tests.services.hosting import do_each_once, hosted, settings, shown
 from tests.services.world import World
@@ -27,5 +28,6 @@ async def test_each_loop_does_a_round(the_world: World, kafka: str, tmp_path: Pa
         done = await do_each_once(host)
         assert {"decide-slots", "improve-slots", "decide-special", "reconcile-special", "end"} <= done
         assert shown(host)["offers"] == 0
+        assert reader_of_offers("A") in shown(host)["lag"], "the broker looks for it in heartbeats"
     rows = await the_world.sql("select ce, cpus from agreement_element where told_until > now() order by ce")
     assert [tuple(row) for row in rows] == [("slots", 4), ("special", 4)]

@@ -1,5 +1,6 @@
 """What ends by itself, what is released, and what a comparison with the batch system finds."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -7,11 +8,13 @@ import pytest
 from services.agreement.config import SiteScript
 from services.agreement.site_script import ScriptedElement
 from tests.services.agreement.offered import R, later, terms
-from tests.services.agreement.site import Site
+from tests.services.agreement.site import Site, reserve
 from tests.services.agreement.site_program import SiteProgram
 from tests.services.world import World
+from wms.agreement.calendar import Booking
 from wms.agreement.decision import ReservationRules
 from wms.agreement.state import AgreementState
+from wms.errors import Unavailable
 from wms.ids import AgreementId
 
 S = AgreementState
@@ -38,7 +41,7 @@ async def test_an_unconfirmed_one_expires_and_is_released(
     await later(the_world, 61)
     await site.upkeep.end()
     assert program.held()
-    await site.upkeep.release()
+    await site.reconciliation.release()
     assert not program.held()
     assert [(each.state, each.is_held) for each in (await site.all()).values()] == [(S.EXPIRED, False)]
 
@@ -51,7 +54,7 @@ async def test_a_no_show_is_released(the_world: World, site: Site, program: Site
     await later(the_world, 151)
     await site.upkeep.end()
     assert site.why() == {"a-1": R.NOT_USED}
-    await site.upkeep.release()
+    await site.reconciliation.release()
     assert not program.held()
 
 
@@ -60,10 +63,11 @@ async def test_what_cannot_be_released_yet_is_tried_again(
 ) -> None:
     await site.cancel("a-1")
     program.is_silent = True
-    await site.upkeep.release()
+    with pytest.raises(Unavailable):
+        await site.reconciliation.release()
     assert (await site.all())[A1].is_held
     program.is_silent = False
-    await site.upkeep.release()
+    await site.reconciliation.release()
     assert not (await site.all())[A1].is_held
 
 
@@ -93,7 +97,31 @@ async def test_one_that_vanished_twice_is_over(
 
 async def test_old_ones_are_forgotten(the_world: World, site: Site) -> None:
     await site.cancel("a-1")
-    await site.upkeep.release()
+    await site.reconciliation.release()
     await later(the_world, 31 * 86_400)
     await site.upkeep.forget()
     assert await site.all() == {}
+
+
+class FakeFrozen(ScriptedElement):
+    """Stands for a batch system that does not answer in time."""
+
+    async def look(self, _booked: Sequence[Booking], /) -> "FakeFrozen":
+        raise Unavailable("scontrol: no answer within 15 s")
+
+
+async def test_no_offers_are_sent_to_an_element_whose_batch_system_does_not_answer(
+    the_world: World, site: Site, program: SiteProgram
+) -> None:
+    asked = "select told_until > now() as asked from agreement_element"
+    await site.upkeep.tell()
+    assert [row["asked"] for row in await the_world.sql(asked)] == [True]
+    frozen = FakeFrozen(SiteScript(program=str(program.path)), ReservationRules(), 4)
+    site = Site(the_world, maker=frozen, helper=frozen)
+    (job,) = await the_world.submitted()
+    await site.send(reserve(terms(job, "a-2")))
+    with pytest.raises(Unavailable):
+        await site.deciding.round()
+    assert [row["asked"] for row in await the_world.sql(asked)] == [False]
+    await site.upkeep.tell()
+    assert [row["asked"] for row in await the_world.sql(asked)] == [False]

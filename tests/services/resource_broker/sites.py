@@ -26,11 +26,7 @@ class Sites:
     async def advertise(self) -> None:
         for site in self.free_in:
             await self._brokers.advertise(site)
-            await self._world.sql(
-                "insert into agreement_element (site, ce, cpus, template, told_until)"
-                " values ($1, 'ce', 8, '{}', now() + interval '1 h') on conflict do nothing",
-                site,
-            )
+            await self._brokers.reserves(site)
 
     async def decide(self, *job_ids: JobId) -> None:
         """Decide on all that was asked, and tell the broker of the decisions for these jobs."""

@@ -34,9 +34,7 @@ async def test_an_offer_says_what_is_reserved_for_whom_and_when(
 async def test_files_come_and_go_within_what_is_reserved(brokers: BrokerWorld, the_world: World) -> None:
     """The pilot starts in its reservation and moves the files: their predicted seconds are reserved beside the program's."""
     await brokers.advertise("A")
-    await the_world.sql(
-        "insert into agreement_element (site, ce, cpus, template, told_until) values ('A', 'ce', 8, '{}', now() + interval '1 h')"
-    )
+    await brokers.reserves("A")
     wishes = {"stage_in_seconds": 600, "stage_out_seconds": 60}
     await brokers.submitted(preferences=wishes, wall_time=3_600)
     await brokers.step()
@@ -88,11 +86,7 @@ async def test_several_sites_reserve_one_is_confirmed_and_the_others_cancelled(
 ) -> None:
     for site in ("A", "B"):
         await brokers.advertise(site)
-        await the_world.sql(
-            "insert into agreement_element (site, ce, cpus, template, told_until)"
-            " values ($1, 'ce', 8, '{}', now() + interval '1 h')",
-            site,
-        )
+        await brokers.reserves(site)
     (job_id,) = await brokers.submitted()
     await brokers.step()
     assert (await brokers.record(job_id)).phase == "Deciding"

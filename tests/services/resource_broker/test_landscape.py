@@ -40,3 +40,17 @@ async def test_the_landscape_knows_who_waits_and_who_is_not_counted_yet(
     more = found.with_job_at(SILENT).with_job_at(BUSY).knowledge
     assert [len(more.still_waiting[each]) for each in (SILENT, BUSY)] == [3, 1]
     assert [more.placed_since[each] for each in (SILENT, BUSY)] == [3, 1]
+
+
+async def test_a_site_whose_agreement_service_is_frozen_is_not_asked(
+    brokers: BrokerWorld, the_world: World
+) -> None:
+    for site in ("Silent", "Busy"):
+        await brokers.advertise(site)
+        await brokers.reserves(site)
+    await the_world.sql(
+        "update service_instance set heartbeat_at = now() - interval '6 s' where instance_id = 'agreement-Silent'"
+    )
+    async with the_world.db.transaction() as tx:
+        found = await LandscapeReader().read(tx, [])
+    assert found.reservable == {BUSY}
