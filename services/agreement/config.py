@@ -61,6 +61,11 @@ class ReservableSettings(Section, frozen=True, kw_only=True):
     kind: Literal["calendar", "slurm", "script"] = "calendar"
     cpus: Annotated[int, Meta(ge=0, le=1_000_000)] = 0
     """The most CPUs that may be reserved at a time. 0: as many as the cluster has, or as the element's ad has slots."""
+    owner_share: Annotated[float, Meta(gt=0, le=1)] = 0.5
+    """The share of the element's CPUs that one user's reservations may hold at a time, while others ask for it. 1: all.
+
+    A program of the site's (`script`) decides on that itself.
+    """
     template: AgreementTemplate = AgreementTemplate()
     slurm: SlurmReservations = SlurmReservations()
     script: SiteScript = SiteScript()

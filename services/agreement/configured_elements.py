@@ -23,7 +23,9 @@ def elements(config: Config, db: Database) -> list[ServedElement]:
 
 
 def _element(settings: ReservableSettings, config: Config, db: Database) -> ServedElement:
-    rules = ReservationRules(template=settings.template, quotas=config.quotas)
+    rules = ReservationRules(
+        template=settings.template, quotas=config.quotas, owner_share=settings.owner_share
+    )
     ce = settings.ce
     match settings.kind:
         case "slurm":

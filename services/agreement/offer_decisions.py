@@ -14,7 +14,7 @@ import structlog
 from services.agreement.port import Decision, FreeCpus, ServedElement
 from wms import faultpoint
 from wms.agreement.agreement import Agreement, AgreementMark
-from wms.agreement.calendar import Booking, SlotCalendar
+from wms.agreement.calendar import Booking, OwnerBound, SlotCalendar
 from wms.agreement.decision import Granted, improve
 from wms.agreement.quota import ReservedAmount
 from wms.agreement.reasons import AgreementReason, Refusal
@@ -28,6 +28,10 @@ log = structlog.get_logger()
 
 MOST_TRIES: Final = 5
 """How many rounds may begin to decide on an offer without coming to an end. After that the offer is denied."""
+LATELY_SECONDS: Final = 3_600.0
+"""Seconds after an owner's last offer for which the shares of others at the element stay bounded."""
+NO_START: Final = (AgreementReason.NO_ROOM, AgreementReason.OWNER_SHARE)
+
 Decisions = dict[AgreementId, Granted | Refusal]
 
 
@@ -54,10 +58,10 @@ class OfferDecisions:
         While another instance has the turn to decide, the call does nothing and returns False. Raise Unavailable if the batch
         system cannot be read; the broker sends no more offers then, until the element is told again.
         """
-        offers, booked = await self._waiting()
+        offers, booked, owners = await self._waiting()
         if not offers:
             return False
-        outlook = await self._look(booked)
+        outlook = await self._look(booked, owners)
         intended, now = await self._intend(offers, outlook.cpus)
         faultpoint.reach("agreement.after_intent")
         await outlook.begin(intended, now)
@@ -72,9 +76,9 @@ class OfferDecisions:
         # Those that were denied at once left room for others in the next round.
         return bool(decisions) or len(intended) < len(offers)
 
-    async def _look(self, booked: Sequence[Booking]) -> FreeCpus:
+    async def _look(self, booked: Sequence[Booking], owners: OwnerBound | None) -> FreeCpus:
         try:
-            return await self._element.maker.look(booked)
+            return await self._element.maker.look(booked, owners)
         except Unavailable:
             async with self._db.transaction() as tx:
                 await agreement.withdraw_element(tx, self._place)
@@ -85,18 +89,18 @@ class OfferDecisions:
 
         Reservations that a batch system holds are not moved.
         """
-        flexible, booked, now = await self._flexible()
+        flexible, booked, owners, now = await self._flexible()
         if not flexible or self._is_outside:
             return
         outlook = await self._element.maker.look(booked)
-        calendar = SlotCalendar(outlook.cpus, booked)
+        calendar = SlotCalendar(outlook.cpus, booked, owners)
         moved = improve(calendar, [each.agreement_id for each in flexible], now)
         async with self._db.transaction() as tx:
             if await agreement.keep_turn(tx, self._place, self._holder):
                 await self._move(tx, {each.agreement_id: each for each in moved})
 
-    async def _flexible(self) -> tuple[list[Booking], list[Booking], datetime]:
-        """Return the reservations that may be moved, all reservations, and the database's time.
+    async def _flexible(self) -> tuple[list[Booking], list[Booking], OwnerBound | None, datetime]:
+        """Return the reservations that may be moved, all reservations, the bound of each owner, and the database's time.
 
         The first list is empty while another instance has the turn to decide.
         """
@@ -104,17 +108,27 @@ class OfferDecisions:
             now = await tx.now()
             booked = await self._booked(tx, now)
             flexible = [each for each in booked if each.window]
-            return flexible if flexible and await self._take_turn(tx) else [], booked, now
+            if not flexible or not await self._take_turn(tx):
+                return [], booked, None, now
+            return flexible, booked, await self._owners(tx, now), now
 
     # --- steps ------------------------------------------------------------------------------------
 
-    async def _waiting(self) -> tuple[list[Agreement], list[Booking]]:
-        """Return the oldest undecided offers and all reservations; both empty while another instance has the turn to decide."""
+    async def _waiting(self) -> tuple[list[Agreement], list[Booking], OwnerBound | None]:
+        """Return the oldest undecided offers, all reservations, and the bound of each owner.
+
+        Both lists are empty while another instance has the turn to decide.
+        """
         async with self._db.transaction() as tx:
             offers = await agreement.requested(tx, self._place, self._element.maker.at_once)
             if not offers or not await self._take_turn(tx):
-                return [], []
-            return offers, await self._booked(tx, await tx.now())
+                return [], [], None
+            now = await tx.now()
+            return offers, await self._booked(tx, now), await self._owners(tx, now)
+
+    async def _owners(self, tx: Transaction, now: datetime) -> OwnerBound | None:
+        asking = await agreement.askers(tx, self._place, LATELY_SECONDS, 2)
+        return self._element.rules.owners(asking[0] if len(asking) == 1 else "", now)
 
     async def _booked(self, tx: Transaction, now: datetime) -> list[Booking]:
         horizon = self._element.rules.template.horizon
@@ -251,4 +265,4 @@ def _denial(agreement_id: AgreementId, refusal: Refusal) -> AgreementMark:
 
 def _holds_nothing(decision: Granted | Refusal) -> bool:
     """Return whether it is certain that the batch system holds no reservation for this decision."""
-    return isinstance(decision, Refusal) and decision.code is AgreementReason.NO_ROOM
+    return isinstance(decision, Refusal) and decision.code in NO_START

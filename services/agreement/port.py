@@ -6,7 +6,7 @@ from typing import Protocol, TypeAlias
 
 import msgspec
 
-from wms.agreement.calendar import Booking
+from wms.agreement.calendar import Booking, OwnerBound
 from wms.agreement.decision import Granted, ReservationRules
 from wms.agreement.reasons import Refusal
 from wms.agreement.terms import AgreementTerms
@@ -53,10 +53,11 @@ class DecisionMaker(Protocol):
     at_once: int
     """The most offers that one round decides on."""
 
-    async def look(self, booked: Sequence[Booking], /) -> FreeCpus:
+    async def look(self, booked: Sequence[Booking], owners: OwnerBound | None = None, /) -> FreeCpus:
         """Return the present free CPUs of the element. `booked` are the reservations of all granted agreements there.
 
-        Raise Unavailable if the batch system does not answer.
+        `owners` bounds what one owner's reservations may hold of the CPUs; None: nothing does. Raise Unavailable if the batch
+        system does not answer.
         """
 
 

@@ -23,7 +23,7 @@ import msgspec
 
 from services.agreement.config import SiteScript
 from services.agreement.port import BatchReservation, Decision
-from wms.agreement.calendar import Booking
+from wms.agreement.calendar import Booking, OwnerBound
 from wms.agreement.decision import Granted, ReservationRules
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
@@ -89,8 +89,10 @@ class ScriptedElement:
         """Return the name of an agreement's reservation: `wms-` and the agreement's id."""
         return f"{PREFIX}{agreement_id}"
 
-    async def look(self, _booked: Sequence[Booking], /) -> "ScriptedElement":
-        """Return this object itself: the program keeps its own calendar, so that `_booked` is not used."""
+    async def look(
+        self, _booked: Sequence[Booking], _owners: OwnerBound | None = None, /
+    ) -> "ScriptedElement":
+        """Return this object itself: the program keeps its own calendar, and is told the owner. So neither parameter is used."""
         return self
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:

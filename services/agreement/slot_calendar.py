@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
 from services.agreement.port import Decision
-from wms.agreement.calendar import Booking, SlotCalendar
+from wms.agreement.calendar import Booking, OwnerBound, SlotCalendar
 from wms.agreement.decision import ReservationRules, decide
 from wms.agreement.terms import AgreementTerms
 
@@ -12,10 +12,12 @@ from wms.agreement.terms import AgreementTerms
 class CalendarOutlook:
     """The reserved CPUs of a computing element in one round of decisions; each grant is booked and counts for later offers."""
 
-    def __init__(self, rules: ReservationRules, cpus: int, booked: Sequence[Booking]) -> None:
+    def __init__(
+        self, rules: ReservationRules, cpus: int, booked: Sequence[Booking], owners: OwnerBound | None
+    ) -> None:
         self.cpus = cpus
         self._rules = rules
-        self._calendar = SlotCalendar(cpus, booked)
+        self._calendar = SlotCalendar(cpus, booked, owners)
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
         """Do nothing: `decide` finds the starts in the calendar, one offer after the other."""
@@ -38,6 +40,6 @@ class CalendarDecisions:
         self._rules = rules
         self._cpus = cpus
 
-    async def look(self, booked: Sequence[Booking], /) -> CalendarOutlook:
-        """Return the calendar of the element with the reservations in `booked`."""
-        return CalendarOutlook(self._rules, await self._cpus(), booked)
+    async def look(self, booked: Sequence[Booking], owners: OwnerBound | None = None, /) -> CalendarOutlook:
+        """Return the calendar of the element with the reservations in `booked`, where `owners` bounds what one owner may hold."""
+        return CalendarOutlook(self._rules, await self._cpus(), booked, owners)

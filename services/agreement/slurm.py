@@ -26,7 +26,7 @@ from services.agreement.slurm_listing import (
     reservations,
     written,
 )
-from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
+from wms.agreement.calendar import Booking, CpuRequest, OwnerBound, SlotCalendar
 from wms.agreement.decision import Granted, ReservationRules, no_room
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.terms import AgreementTerms
@@ -73,15 +73,18 @@ class SlurmElement:
         # In UTC, whatever the zone of this machine or a change to summer time.
         self._tools = Tools(own | {"LC_ALL": "C", "TZ": "UTC"} | configured, seconds=TOOL_SECONDS)
 
-    async def look(self, _booked: Sequence[Booking], /) -> "SlurmOutlook":
-        """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs. `_booked` is not used.
+    async def look(self, booked: Sequence[Booking], owners: OwnerBound | None = None, /) -> "SlurmOutlook":
+        """Return the state of the partition as Slurm lists it: nodes, reservations and running jobs.
 
-        Raise Unavailable if Slurm does not answer.
+        `booked` only says whose the listed reservations are, as `owners` bounds what one owner may hold. Raise Unavailable if
+        Slurm does not answer.
         """
         sizes, listed, running = await asyncio.gather(self._sizes(), self._listed(), self._running())
         here = [each for each in listed if each.partition == self.settings.partition]
         there = {each.name: each for each in self._ours(here, frozenset())}
-        return SlurmOutlook(self, sizes, there, [*_reserved(here), *_taken(running)])
+        whose = {self.name_of(each.agreement_id): each.owner for each in booked}
+        calendar = SlotCalendar(sum(sizes), [*_reserved(here, whose), *_taken(running)], owners)
+        return SlurmOutlook(self, max(sizes, default=0), there, calendar)
 
     async def create(self, name: str, wish: CpuRequest, start: datetime) -> ToolOutput:
         """Ask Slurm to reserve the CPUs of `wish` for its duration from `start` on, under a name.
@@ -162,21 +165,17 @@ class SlurmOutlook:
     """The free CPUs of a Slurm partition in one round of decisions; reservations made in the round count for later offers."""
 
     def __init__(
-        self,
-        element: SlurmElement,
-        sizes: Sequence[int],
-        there: Mapping[str, BatchReservation],
-        taken: Iterable[Booking],
+        self, element: SlurmElement, cpus: int, there: Mapping[str, BatchReservation], calendar: SlotCalendar
     ) -> None:
         """Build the state from what Slurm lists.
 
-        `sizes` are the CPUs of each node. `there` are this system's reservations by name. `taken` are the CPUs of all
-        reservations and running jobs, with their times.
+        `cpus` are the CPUs of the largest node. `there` are this system's reservations by name. `calendar` has the CPUs of all
+        reservations and running jobs.
         """
-        self.cpus = max(sizes, default=0)
+        self.cpus = cpus
         self._element = element
         self._there = dict(there)
-        self._calendar = SlotCalendar(sum(sizes), taken)
+        self._calendar = calendar
 
     async def begin(self, offers: Sequence[AgreementTerms], now: datetime) -> None:
         """Ask Slurm in one call for a reservation for each offer, at the earliest start that the calendar shows.
@@ -222,7 +221,7 @@ class SlurmOutlook:
             if (outcome := await self._create(name, wish, start)) is not None:
                 return outcome
             wish = replace(wish, first=self._next_end(start))
-        return no_room(self._element.rules.wish(terms, now), self._calendar.cpus)
+        return no_room(self._element.rules.wish(terms, now), self._calendar)
 
     async def _create(self, name: str, wish: CpuRequest, start: datetime) -> Granted | Refusal | None:
         """Ask Slurm for a reservation at this start; return the grant or refusal, or None if the CPUs are not free then.
@@ -247,10 +246,15 @@ class SlurmOutlook:
         return min(ends, default=after + timedelta(seconds=STEP_SECONDS))
 
 
-def _reserved(listed: Iterable[ListedReservation]) -> Iterable[Booking]:
+def _reserved(listed: Iterable[ListedReservation], whose: Mapping[str, str]) -> Iterable[Booking]:
+    """Return the listed reservations as bookings under their names; `whose` has the owners of this system's own, by name."""
     return (
         Booking(
-            agreement_id=AgreementId(each.name), cpus=each.cpus, start_at=each.start_at, ends_at=each.ends_at
+            agreement_id=AgreementId(each.name),
+            cpus=each.cpus,
+            start_at=each.start_at,
+            ends_at=each.ends_at,
+            owner=whose.get(each.name, ""),
         )
         for each in listed
         if each.ends_at > each.start_at

@@ -44,11 +44,10 @@ QUICK: Mapping[str, Mapping[str, str]] = {
         "WMS_LEASE__LEASE_SECONDS": str(LEASE_SECONDS),
         "WMS_LEASE__OFFER_SECONDS": str(OFFER_SECONDS),
     },
-    # What one VO may reserve, for attacks in its name, and what one user of any other.
+    # What one VO may reserve, for attacks in its name.
     "agreement": {
         "WMS_QUOTAS__MORDOR__AGREEMENTS": "20",
         "WMS_QUOTAS__MORDOR__CPUS": "8",
-        "WMS_QUOTAS__*__OWNER_AGREEMENTS": "4",
     },
     # Transfers that lie, drip or never end are to be given up within a test.
     "pilot_submitter": {

@@ -139,6 +139,18 @@ async def test_what_a_batch_system_may_hold_is_known_until_it_is_released(the_wo
         assert await agreement.forget(tx, 86_400.0, 10) == 1
 
 
+async def test_owners_who_ask_and_who_asked_of_late_are_known(the_world: World) -> None:
+    (job,) = await the_world.submitted()
+    await offered(the_world, terms(job), terms(job, "b", owner="bob"), terms(job, "c", owner="carol"))
+    await marked(the_world, E.CANCEL, "b", code=R.CANCELLED)
+    await the_world.sql("update agreement set created_at = now() - interval '10 min'")
+    async with the_world.db.transaction() as tx:
+        assert sorted(await agreement.askers(tx, PLACE, 3_600.0, 10)) == ["ann", "bob", "carol"]
+        assert sorted(await agreement.askers(tx, PLACE, 60.0, 10)) == ["ann", "carol"]
+        assert len(await agreement.askers(tx, PLACE, 60.0, 1)) == 1
+        assert await agreement.askers(tx, CeId("A", "other"), 3_600.0, 10) == []
+
+
 async def test_one_service_at_a_time_decides_for_an_element(the_world: World) -> None:
     element = ReservableElement(8, AgreementTemplate(max_cpus=4))
     async with the_world.db.transaction() as tx:

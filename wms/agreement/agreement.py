@@ -50,6 +50,7 @@ class Agreement(AgreementTerms, frozen=True, kw_only=True):
             cpus=self.cpus,
             start_at=self.start_at,
             ends_at=self.ends_at,
+            owner=self.owner,
             window=(self.first_start(now), self.last_start(self.created_at, horizon)) if movable else None,
         )
 

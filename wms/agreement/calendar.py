@@ -1,11 +1,11 @@
 """The calendar of one computing element: which CPUs are reserved when, and the earliest time at which more are free.
 
-The calendar is a step function of time: the number of reserved CPUs. A reservation starts at the earliest time in its window of
-starts from which its CPUs are free for its whole duration. So a short one can start before a longer one that was reserved
-earlier (backfilling). If no start is left, flexible reservations are moved within their windows.
+A reservation starts at the earliest time in its window of starts from which its CPUs are free for its whole duration. So a short
+one can start before a longer one that was reserved earlier (backfilling). If no start is left, flexible reservations are moved
+within their windows. All reservations of one owner together may be bounded to a share of the CPUs (`OwnerBound`).
 """
 
-from bisect import bisect_left, bisect_right
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 from typing import Final
@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
+from wms.agreement.cpu_steps import CpuSteps
 from wms.ids import AgreementId
 
 TRIED_STARTS: Final = 32
@@ -30,6 +31,8 @@ class Booking(msgspec.Struct, frozen=True, kw_only=True):
     ends_at: datetime
     window: tuple[datetime, datetime] | None = None
     """The earliest and the latest start to which the reservation may be moved; None: it may not be moved."""
+    owner: str = ""
+    """The user for whose job the CPUs are reserved; empty: unknown, and bounded by no share."""
 
     @property
     def duration(self) -> timedelta:
@@ -49,11 +52,15 @@ class CpuRequest(msgspec.Struct, frozen=True, kw_only=True):
     first: datetime
     last: datetime
     """The latest start of the reservation."""
+    owner: str = ""
+    """The user who asks; empty: unknown, and bounded by no share."""
 
     def at(self, start_at: datetime, agreement_id: AgreementId) -> Booking:
         """Return the booking for these CPUs from `start_at` on, under the id of an agreement."""
         ends_at = start_at + self.duration
-        return Booking(agreement_id=agreement_id, cpus=self.cpus, start_at=start_at, ends_at=ends_at)
+        return Booking(
+            agreement_id=agreement_id, cpus=self.cpus, start_at=start_at, ends_at=ends_at, owner=self.owner
+        )
 
 
 class FreeStart(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,16 +70,38 @@ class FreeStart(msgspec.Struct, frozen=True, kw_only=True):
     moved: tuple[Booking, ...] = ()
 
 
-class SlotCalendar:
-    """The reserved CPUs of one computing element over time. `cpus` is the number of its CPUs."""
+class OwnerBound(msgspec.Struct, frozen=True, kw_only=True):
+    """The share of an element's CPUs that the reservations of one owner may hold at a time.
 
-    def __init__(self, cpus: int, bookings: Iterable[Booking] = ()) -> None:
+    A reservation of more CPUs is made only for an owner who has no other reservation on the element.
+    """
+
+    share: float
+    lone: str = ""
+    """The only owner who has asked for the element of late. The share does not bound reservations of this owner that start by `soon`."""
+    soon: datetime
+
+    def most(self, cpus: int) -> int:
+        """Return how many of the `cpus` CPUs of an element the reservations of one owner may hold together at a time."""
+        return int(cpus * self.share)
+
+    def is_for(self, owner: str, start_at: datetime) -> bool:
+        """Return whether the share bounds a reservation of this owner that starts at a time."""
+        return bool(owner) and not (owner == self.lone and start_at <= self.soon)
+
+
+class SlotCalendar:
+    """The reserved CPUs of one computing element over time.
+
+    `cpus` is the number of its CPUs. `owners` bounds what one owner may hold of them; None: nothing does.
+    """
+
+    def __init__(self, cpus: int, bookings: Iterable[Booking] = (), owners: OwnerBound | None = None) -> None:
         self.cpus = cpus
+        self.owners = owners
         self._bookings: dict[AgreementId, Booking] = {}
-        self._times: list[datetime] = []
-        """The times at which the number of reserved CPUs changes, in order."""
-        self._used: list[int] = []
-        """For each of `_times`, the number of reserved CPUs from that time on. Before the first time none is reserved."""
+        self._all = CpuSteps()
+        self._of_owner: defaultdict[str, CpuSteps] = defaultdict(CpuSteps)
         for each in bookings:
             self.book(each)
 
@@ -93,21 +122,27 @@ class SlotCalendar:
 
     def most_used(self) -> int:
         """Return the largest number of CPUs that are reserved at the same time; 0 without bookings."""
-        return max(self._used, default=0)
+        return self._all.most()
 
     def earliest(self, wish: CpuRequest) -> datetime | None:
-        """Return the earliest start in the wish's window from which its CPUs are free for its duration; None if there is none."""
-        if wish.cpus > self.cpus or wish.first > wish.last:
-            return None
-        start = wish.first
-        step = max(0, bisect_right(self._times, start) - 1)
-        while step < len(self._times) and self._times[step] < start + wish.duration:
-            if self._used[step] + wish.cpus > self.cpus and self._end_of(step) > start:
-                start = self._end_of(step)
-                if start > wish.last:
-                    return None
-            step += 1
+        """Return the earliest start in the wish's window from which its CPUs are free for its duration; None if there is none.
+
+        The owner's reservations hold no more than their share then.
+        """
+        start = _earliest(self._all, wish, self.cpus)
+        while start is not None and self.owners and self.owners.is_for(wish.owner, start):
+            allowed = self._earliest_of_owner(replace(wish, first=start), self.owners.most(self.cpus))
+            if allowed is None or allowed == start:
+                return allowed
+            start = _earliest(self._all, replace(wish, first=allowed), self.cpus)
         return start
+
+    def _earliest_of_owner(self, wish: CpuRequest, most: int) -> datetime | None:
+        """Return the earliest start in the wish's window from which its owner's reservations hold at most `most` CPUs."""
+        theirs = self._of_owner[wish.owner]
+        if wish.cpus > most:
+            return None if theirs.times else wish.first
+        return _earliest(theirs, wish, most)
 
     def room(self, wish: CpuRequest) -> FreeStart | None:
         """Return the earliest start for a request, with the flexible bookings to move if it has no start otherwise.
@@ -131,32 +166,12 @@ class SlotCalendar:
         return booking.moved(start) if start is not None and start < booking.start_at else None
 
     def _change(self, booking: Booking, cpus: int) -> None:
-        begin, end = self._cut(booking.start_at), self._cut(booking.ends_at)
-        for step in range(begin, end):
-            self._used[step] += cpus
-        self._merge(end)
-        self._merge(begin)
-
-    def _cut(self, at: datetime) -> int:
-        """Return the index of the step of the calendar that begins at a time. If there is none, it is added."""
-        step = bisect_left(self._times, at)
-        if step == len(self._times) or self._times[step] != at:
-            self._times.insert(step, at)
-            self._used.insert(step, self._used[step - 1] if step else 0)
-        return step
-
-    def _merge(self, step: int) -> None:
-        """Remove the step with this index if the number of reserved CPUs does not change there."""
-        if self._used[step] == (self._used[step - 1] if step else 0):
-            del self._times[step], self._used[step]
-
-    def _end_of(self, step: int) -> datetime:
-        # The last step has no CPUs reserved, so that nobody asks for its end.
-        return self._times[step + 1]
+        for each in (self._all, self._of_owner[booking.owner]):
+            each.change(booking.start_at, booking.ends_at, cpus)
 
     def _starts(self, wish: CpuRequest) -> list[datetime]:
         """Return up to `TRIED_STARTS` starts at which flexible bookings might be moved to make room, the earliest first."""
-        changes = {at for at in self._times if wish.first < at <= wish.last}
+        changes = {at for at in self._all.times if wish.first < at <= wish.last}
         return sorted({wish.first, *changes})[:TRIED_STARTS]
 
     def _moving_at(self, wish: CpuRequest, start: datetime) -> FreeStart | None:
@@ -209,10 +224,20 @@ _ASIDE: Final = AgreementId("")
 """The id of a booking that is made only to try whether it fits, and is dropped again."""
 
 
+def _earliest(steps: CpuSteps, wish: CpuRequest, most: int) -> datetime | None:
+    return steps.earliest(wish.cpus, wish.duration, wish.first, wish.last, most)
+
+
 def _again(booking: Booking, now: datetime) -> CpuRequest:
     """Return the request by which a flexible booking is booked anew: within its window, and not before `now`."""
     first, last = booking.window or (booking.start_at, booking.start_at)
-    return CpuRequest(cpus=booking.cpus, duration=booking.duration, first=max(first, now), last=last)
+    return CpuRequest(
+        cpus=booking.cpus,
+        duration=booking.duration,
+        first=max(first, now),
+        last=last,
+        owner=booking.owner,
+    )
 
 
 def _last_start(booking: Booking) -> datetime:

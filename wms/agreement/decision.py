@@ -1,16 +1,23 @@
 """Decides on offers to reserve CPUs: the earliest start that template, quota and calendar allow, or a coded refusal."""
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 import msgspec
 
-from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
+from wms.agreement.calendar import Booking, CpuRequest, OwnerBound, SlotCalendar
 from wms.agreement.quota import ReservedAmount, VoQuota, over_quota
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.agreement.template import AgreementTemplate
 from wms.agreement.terms import AgreementTerms
 from wms.ids import AgreementId
+
+SOON: Final = timedelta(seconds=60)
+"""A reservation that starts so soon takes CPUs that would be idle otherwise, and keeps none for later."""
+OWNER_REMEDY: Final = (
+    "wait until some are over, cancel some (`wms reservations`), or ask the site for a larger `owner_share`"
+)
 
 
 class Granted(msgspec.Struct, frozen=True, kw_only=True):
@@ -25,11 +32,22 @@ class Granted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
-    """A site's rules for reservations on one computing element: the template (bounds of each offer), and quotas of VOs."""
+    """A site's rules for reservations on one computing element: the template (bounds of each offer), quotas of VOs, shares of owners."""
 
     template: AgreementTemplate = AgreementTemplate()
     quotas: Mapping[str, VoQuota] = {}
     """The most that each VO may have reserved at the site, by VO name; `*` is for all other VOs."""
+    owner_share: float = 1.0
+    """The share of the element's CPUs that one owner's reservations may hold at a time, while others ask for it; 1: all."""
+
+    def owners(self, lone: str, now: datetime) -> OwnerBound | None:
+        """Return the bound of each owner at the time `now`; None if one owner may hold all CPUs.
+
+        `lone` is the only owner who has asked for the element of late; empty if there are others.
+        """
+        if self.owner_share >= 1.0:
+            return None
+        return OwnerBound(share=self.owner_share, lone=lone, soon=now + SOON)
 
     def refusal(
         self, terms: AgreementTerms, cpus: int, held: ReservedAmount, now: datetime
@@ -52,6 +70,7 @@ class ReservationRules(msgspec.Struct, frozen=True, kw_only=True):
             duration=terms.duration,
             first=terms.first_start(now),
             last=terms.last_start(now, self.template.horizon),
+            owner=terms.owner,
         )
 
 
@@ -66,7 +85,7 @@ def decide(
     wish = rules.wish(terms, now)
     room = calendar.room(wish)
     if room is None:
-        return no_room(wish, calendar.cpus)
+        return no_room(wish, calendar)
     for each in room.moved:
         calendar.drop(each.agreement_id)
         calendar.book(each)
@@ -76,10 +95,15 @@ def decide(
     return Granted(start_at=booking.start_at, ends_at=booking.ends_at, moved=room.moved)
 
 
-def no_room(wish: CpuRequest, cpus: int) -> Refusal:
-    """Return the refusal of a request for which the calendar has no start. `cpus` is the number of CPUs of the element."""
+def no_room(wish: CpuRequest, calendar: SlotCalendar) -> Refusal:
+    """Return the refusal of a request for which the calendar has no start: it is full, or its owner would hold more than a share."""
     seconds = wish.duration.total_seconds()
-    text = f"{wish.cpus} of {cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"
+    of_anybody = msgspec.structs.replace(wish, owner="")
+    if calendar.owners and calendar.earliest(wish) is None and calendar.earliest(of_anybody) is not None:
+        most = calendar.owners.most(calendar.cpus)
+        text = f"{wish.owner} may have {most} of {calendar.cpus} CPUs reserved at a time, or one reservation of more: {OWNER_REMEDY}"
+        return Refusal(AgreementReason.OWNER_SHARE, text)
+    text = f"{wish.cpus} of {calendar.cpus} CPUs are free for {seconds:g} s from no start between {wish.first} and {wish.last}"
     return Refusal(AgreementReason.NO_ROOM, text)
 
 

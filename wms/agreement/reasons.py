@@ -34,6 +34,8 @@ class AgreementReason(StrEnum):
     """The reservation would exceed the VO's quota at the site."""
     OWNER_QUOTA = "OWNER_QUOTA"
     """The reservation would exceed what one user of the VO may have reserved at the site."""
+    OWNER_SHARE = "OWNER_SHARE"
+    """The reservations of one user would hold more of the computing element's CPUs at a time than one user may."""
     NO_ROOM = "NO_ROOM"
     """There is no start in the window from which so many CPUs are free for the whole duration."""
     REFUSED_BY_SITE = "REFUSED_BY_SITE"

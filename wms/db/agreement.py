@@ -172,6 +172,11 @@ async def granted(tx: Transaction, place: CeId) -> list[Agreement]:
     return [_agreement(row) for row in await tx.fetch(SQL["granted"], *place)]
 
 
+async def askers(tx: Transaction, place: CeId, seconds: float, limit: int) -> list[str]:
+    """Return up to `limit` owners who have a living agreement at a computing element, or made an offer within the last `seconds` seconds."""
+    return [row["owner"] for row in await tx.fetch(SQL["askers"], *place, seconds, limit)]
+
+
 async def reserved(tx: Transaction, site: str) -> dict[str, ReservedAmount]:
     """Return the sums of the Temporary and Confirmed agreements of a site, by VO: their number, CPUs and CPU seconds."""
     found: dict[str, ReservedAmount] = {}

@@ -58,6 +58,13 @@ select a.* from turns t join agreement a using (agreement_id) order by t.turn, t
 -- Everything that is reserved at one element.
 select * from agreement where site = $1 and ce = $2 and state in ('Temporary', 'Confirmed');
 
+-- name: askers
+-- Some owners of offers for an element that are alive, or were made of late.
+select owner from agreement where site = $1 and ce = $2 and state in ('Requested', 'Temporary', 'Confirmed')
+union
+select owner from agreement where site = $1 and ce = $2 and created_at > now() - make_interval(secs => $3)
+limit $4;
+
 -- name: reserved
 -- How much each user of each VO has reserved at a site.
 select vo, owner, count(*) as agreements, sum(cpus) as cpus, sum(cpus * duration_seconds) as cpu_seconds

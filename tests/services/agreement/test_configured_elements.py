@@ -22,6 +22,7 @@ async def test_each_kind_has_its_decision_maker(the_world: World) -> None:
     calendar, slurm = elements(msgspec.convert(LEAST | told, Config), the_world.db)
     assert isinstance(calendar.maker, CalendarDecisions)
     assert calendar.helper is None
+    assert calendar.rules.owner_share == 0.5
     assert isinstance(slurm.maker, SlurmElement)
     assert slurm.helper is slurm.maker
 

@@ -12,13 +12,14 @@ from services.agreement.site_script import ScriptedElement
 from tests.services.agreement.offered import R, later, terms
 from tests.services.agreement.site import Site, reserve
 from tests.services.agreement.site_program import SiteProgram
-from tests.services.world import World
+from tests.services.world import World, user
 from tests.waiting import eventually
 from wms.agreement.calendar import SlotCalendar
 from wms.agreement.decision import ReservationRules
 from wms.agreement.quota import VoQuota
 from wms.agreement.state import GRANTED, AgreementState
 from wms.ids import AgreementId
+from wms.messages.replies import Submitted
 
 S = AgreementState
 
@@ -63,6 +64,26 @@ async def test_quotas_count_what_is_decided_at_the_same_time(the_world: World) -
     await site.send(*(reserve(terms(job, f"a-{n}")) for n in range(4)))
     await site.decide()
     assert sorted(site.why().values()) == [R.GRANTED, R.GRANTED, R.QUOTA, R.QUOTA]
+
+
+async def test_one_owner_has_half_of_the_cpus_while_another_asks(the_world: World) -> None:
+    site = Site(the_world, rules=ReservationRules(owner_share=0.5))
+    (job,) = await the_world.submitted()
+    await site.reserve(*(terms(job, f"a-{n}") for n in range(2)))
+    now = (await the_world.sql("select now()"))[0][0]
+    found = await site.all()
+    assert found[AgreementId("a-0")].start_at == found[AgreementId("a-1")].start_at, "nobody else has asked"
+    await site.cancel("a-0", "a-1")
+    others = await the_world.submit({}, who=user("bob"))
+    assert isinstance(others, Submitted)
+    await site.reserve(terms(others.ids[0][0], "b-1", owner="bob"))
+    await site.cancel("b-1")
+    soon = now + timedelta(seconds=300)
+    told = await site.reserve(*(terms(job, f"c-{n}", latest_start=soon) for n in range(2)))
+    assert told == {"c-0": S.TEMPORARY, "c-1": S.DENIED}
+    assert (await site.all())[AgreementId("c-1")].code == R.OWNER_SHARE
+    await the_world.sql("update agreement set created_at = created_at - interval '2 h' where owner = 'bob'")
+    assert await site.reserve(terms(job, "d-1", latest_start=soon)) == {"d-1": S.TEMPORARY}
 
 
 async def test_a_flexible_one_makes_room_until_it_is_confirmed(the_world: World, site: Site) -> None:

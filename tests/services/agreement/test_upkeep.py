@@ -11,7 +11,7 @@ from tests.services.agreement.offered import R, later, terms
 from tests.services.agreement.site import Site, reserve
 from tests.services.agreement.site_program import SiteProgram
 from tests.services.world import World
-from wms.agreement.calendar import Booking
+from wms.agreement.calendar import Booking, OwnerBound
 from wms.agreement.decision import ReservationRules
 from wms.agreement.state import AgreementState
 from wms.errors import Unavailable
@@ -106,7 +106,7 @@ async def test_old_ones_are_forgotten(the_world: World, site: Site) -> None:
 class FakeFrozen(ScriptedElement):
     """Stands for a batch system that does not answer in time."""
 
-    async def look(self, _booked: Sequence[Booking], /) -> "FakeFrozen":
+    async def look(self, _booked: Sequence[Booking], _owners: OwnerBound | None = None, /) -> "FakeFrozen":
         raise Unavailable("scontrol: no answer within 15 s")
 
 

@@ -11,6 +11,7 @@ from tests.middleware import Sites
 from tests.testbed.agreement.cluster import delete_all, listed, slurm_element, starts
 from tests.unit.agreement.offers import terms
 from tests.waiting import eventually
+from wms.agreement.calendar import Booking, OwnerBound
 from wms.agreement.decision import Granted
 from wms.agreement.reasons import AgreementReason, Refusal
 from wms.ids import AgreementId
@@ -50,6 +51,32 @@ async def test_the_earliest_start_is_granted_and_slurm_lists_it_so(testbed: Site
     assert {name: (each.cpus, each.start_at, each.ends_at) for name, each in there.items()} == {
         f"wms-a-{n}": (5, start, start + timedelta(seconds=100)) for n, start in enumerate(starts)
     }
+
+
+async def test_one_owner_holds_half_of_the_cores_and_another_starts_at_once(testbed: Sites) -> None:
+    at = now()
+    owners, later = OwnerBound(share=0.5, soon=at), at + timedelta(seconds=100)
+    outlook = await slurm_element(testbed).look([], owners)
+    booked = []
+    for n in range(3):
+        offer = terms(agreement_id=AgreementId(f"a-{n}"), cpus=4, duration_seconds=100.0)
+        decision = await outlook.decide(offer, at)
+        assert isinstance(decision, Granted)
+        booked.append(
+            Booking(
+                agreement_id=offer.agreement_id,
+                cpus=4,
+                start_at=decision.start_at,
+                ends_at=decision.ends_at,
+                owner=offer.owner,
+            )
+        )
+    assert [each.start_at for each in booked] == [at, at, later]
+    outlook = await slurm_element(testbed).look(booked, owners)
+    again = terms(agreement_id=AgreementId("again"), cpus=4, duration_seconds=100.0)
+    other = terms(agreement_id=AgreementId("other"), cpus=4, duration_seconds=100.0, owner="bob")
+    decisions = [await outlook.decide(each, at) for each in (again, other)]
+    assert [each.start_at for each in decisions if isinstance(each, Granted)] == [later, at]
 
 
 async def test_short_ones_are_filled_in_before_a_wide_one(testbed: Sites) -> None:

@@ -5,9 +5,10 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from tests.unit.agreement.offers import at
-from wms.agreement.calendar import Booking, CpuRequest, SlotCalendar
+from wms.agreement.calendar import Booking, CpuRequest, OwnerBound, SlotCalendar
 from wms.ids import AgreementId
 
 CPUS = 8
@@ -138,3 +139,71 @@ def test_a_flexible_one_goes_where_room_came_free_but_not_into_the_past() -> Non
     sooner = calendar.sooner(AgreementId("flexible"), at(5))
     assert sooner is not None
     assert (sooner.start_at, sooner.ends_at) == (at(5), at(15))
+
+
+HALF = OwnerBound(share=0.5, soon=at(0))
+
+
+def owned(calendar: SlotCalendar, name: str, owner: str, wanted: CpuRequest) -> int | None:
+    """Book the earliest start for an owner, and return it in seconds; None if there is none."""
+    wanted = replace(wanted, owner=owner)
+    start = calendar.earliest(wanted)
+    if start is None:
+        return None
+    calendar.book(wanted.at(start, AgreementId(name)))
+    return int((start - at(0)).total_seconds())
+
+
+def test_one_owner_fills_half_of_the_cpus_and_others_start_at_once() -> None:
+    calendar = SlotCalendar(CPUS, owners=HALF)
+    starts = [owned(calendar, f"m{n}", "mallory", wish(1, 10, 0, 10_000)) for n in range(100)]
+    assert starts == [n // 4 * 10 for n in range(100)]
+    assert owned(calendar, "i", "innocent", wish(4, 1_000, 0, 0)) == 0
+
+
+def test_an_only_asker_has_the_cpus_that_are_free_now_and_half_of_those_of_later() -> None:
+    calendar = SlotCalendar(CPUS, owners=OwnerBound(share=0.5, lone="ann", soon=at(5)))
+    starts = [owned(calendar, f"a{n}", "ann", wish(2, 10, 0, 100)) for n in range(8)]
+    assert starts == [0, 0, 0, 0, 10, 10, 20, 20]
+
+
+def test_a_wide_reservation_is_made_for_an_owner_who_has_no_other() -> None:
+    calendar = SlotCalendar(CPUS, owners=HALF)
+    assert owned(calendar, "wide", "mallory", wish(8, 10, 0, 100)) == 0
+    assert owned(calendar, "wider", "mallory", wish(5, 10, 0, 100)) is None
+    assert owned(calendar, "small", "mallory", wish(4, 10, 0, 100)) == 10
+    assert owned(calendar, "other", "innocent", wish(8, 10, 0, 100)) == 20
+
+
+def test_of_one_cpu_each_owner_has_one_reservation() -> None:
+    calendar = SlotCalendar(1, owners=HALF)
+    starts = [owned(calendar, f"{n}", owner, wish(1, 10, 0, 100)) for n, owner in enumerate("mmi")]
+    assert starts == [0, None, 10]
+
+
+def test_a_flexible_one_is_moved_only_where_its_owner_may_have_more() -> None:
+    there = [booking(name, 4, 0, 10) for name in ("first", "second")]
+    calendar = SlotCalendar(CPUS, [replace(each, owner="mallory") for each in there[:1]], HALF)
+    late = replace(booking("late", 4, 10, 10, window=(0, 30)), owner="mallory")
+    calendar.book(late)
+    assert calendar.sooner(AgreementId("late"), at(0)) is None
+    calendar.drop(AgreementId("late"))
+    calendar.book(replace(late, owner="innocent"))
+    sooner = calendar.sooner(AgreementId("late"), at(0))
+    assert sooner is not None
+    assert (sooner.start_at, sooner.owner) == (at(0), "innocent")
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), asked), max_size=12))
+def test_no_owner_ever_holds_more_than_half_unless_alone_in_one(offers: list[tuple[str, Asked]]) -> None:
+    calendar = SlotCalendar(CPUS, owners=HALF)
+    for n, (owner, (cpus, seconds, first, span, _)) in enumerate(offers):
+        owned(calendar, f"{n}", owner, wish(cpus, seconds, first, first + span))
+    assert not overbooked(calendar)
+    for owner in "abc":
+        theirs = [each for each in calendar if each.owner == owner]
+        wide = [each for each in theirs if each.cpus > CPUS // 2]
+        assert len(wide) <= 1
+        for t in range(90):
+            now = [each.cpus for each in theirs if each.start_at <= at(t) < each.ends_at]
+            assert sum(now) <= CPUS // 2 or len(now) == 1

@@ -15,6 +15,7 @@ from wms.ids import AgreementId
 RULES = ReservationRules(
     template=AgreementTemplate(horizon_seconds=3_600), quotas={"lhcb": VoQuota(cpus=6), "*": VoQuota(cpus=1)}
 )
+SHARED = ReservationRules(owner_share=0.5)
 
 
 def test_the_earliest_start_is_granted_and_booked() -> None:
@@ -33,6 +34,33 @@ def test_without_a_free_start_in_the_window_it_is_denied_and_nothing_is_booked()
     assert isinstance(decision, Refusal)
     assert decision.code is AgreementReason.NO_ROOM
     assert len(list(calendar)) == 1
+
+
+def test_beyond_the_share_of_its_owner_an_offer_is_denied_with_the_remedy() -> None:
+    calendar = SlotCalendar(4, owners=SHARED.owners("", NOW))
+    for n, code in enumerate([None, AgreementReason.OWNER_SHARE]):
+        offer = terms(agreement_id=AgreementId(f"a-{n}"), latest_start=at(10))
+        decision = decide(offer, calendar, SHARED, NOW)
+        assert (decision.code if isinstance(decision, Refusal) else None) is code
+    assert isinstance(decision, Refusal)
+    assert "alice may have 2 of 4 CPUs reserved at a time" in decision.text
+    assert "owner_share" in decision.text
+    other = decide(terms(owner="bob", latest_start=at(10)), calendar, SHARED, NOW)
+    assert isinstance(other, Granted)
+    full = decide(terms(owner="carol", latest_start=at(10)), calendar, SHARED, NOW)
+    assert isinstance(full, Refusal)
+    assert full.code is AgreementReason.NO_ROOM
+
+
+def test_who_alone_asks_may_have_all_that_is_free_now() -> None:
+    calendar = SlotCalendar(4, owners=SHARED.owners("alice", NOW))
+    decisions = [decide(terms(agreement_id=AgreementId(f"a-{n}")), calendar, SHARED, NOW) for n in range(4)]
+    starts = [each.start_at for each in decisions if isinstance(each, Granted)]
+    assert starts == [NOW, NOW, at(600), at(1_200)]
+
+
+def test_a_share_of_all_bounds_nobody() -> None:
+    assert RULES.owners("", NOW) is None
 
 
 def test_flexible_ones_are_moved_and_told() -> None:
