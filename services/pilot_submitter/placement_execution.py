@@ -15,8 +15,8 @@ from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
 from services.pilot_submitter.direct_staging import direct_fault
 from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_limits import let_come
 from services.pilot_submitter.pilot_tracking import PilotTracking
-from services.pilot_submitter.provisioning import let_come
 from wms import faultpoint
 from wms.broker.placement import PlacementEvent, PlacementFault, PlacementState
 from wms.db import ad, pilot, placement

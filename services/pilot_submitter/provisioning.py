@@ -4,7 +4,6 @@ Pilots are stored before they are sent, under ids that this service chose. So no
 plans at a time; another that finds the lock taken does nothing.
 """
 
-import asyncio
 import random
 import time
 from collections import Counter
@@ -15,8 +14,10 @@ import structlog
 from msgspec.structs import replace
 
 from services.pilot_submitter.ce_endpoints import CeEndpoint, CeEndpoints
+from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.host_requests import HostRequests
 from services.pilot_submitter.pilot_factory import PilotFactory
+from services.pilot_submitter.pilot_limits import let_come
 from services.pilot_submitter.pilot_supply import planned_supply
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from wms.db import (
@@ -81,7 +82,9 @@ class Provisioning:
         following: PilotTracking,
         *,
         choice: Choice = "room",
+        calls: ElementCalls | None = None,
     ) -> None:
+        """Build the planner; `calls` are how it sends pilots. None: each round waits for the slowest element."""
         self._db = db
         self._doors = doors
         self._maker = maker
@@ -90,6 +93,7 @@ class Provisioning:
         self._purposes: dict[PilotId, Purpose] = {}
         """A description of the jobs that each pilot of the last plan is sent for, by pilot."""
         self._following = following
+        self._calls = calls or ElementCalls()
         self._asking = HostRequests(doors, doors.clock)
         self._doors_written: tuple[int, ...] | None = None
         self._mark = ""
@@ -242,6 +246,10 @@ class Provisioning:
                 found[place] = Avoidance("BACKOFF", f"backing-off: {door.why_shut}")
             elif health.avoided:
                 found[place] = Avoidance(_CODES[health.state], health.text(), place in tried)
+            elif door is not None and self._calls.is_busy(door):
+                found[place] = Avoidance(
+                    "BACKOFF", "backing-off: it still takes the pilots of an earlier plan"
+                )
             elif left.get(place, 1) <= 0:
                 found[place] = Avoidance("LIMIT", "its ad lets no more pilots come")
         return found
@@ -306,15 +314,22 @@ class Provisioning:
         self._said = said
 
     async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
-        """Send these pilots to their elements, to all elements at the same time."""
-        by_place: dict[CeId, list[NewPilot]] = {}
+        """Send these pilots to their elements, to all elements at the same time. Slow elements take theirs beside the next plans."""
+        by_door: dict[CeEndpoint, list[NewPilot]] = {}
         for each in sent:
-            by_place.setdefault(CeId(each.site, each.ce), []).append(each)
-        await asyncio.gather(*(self._send(elements[place], some) for place, some in by_place.items()))
+            door = self._door(elements[CeId(each.site, each.ce)])
+            assert door is not None, "planned for an open door"
+            by_door.setdefault(door, []).append(each)
+        await self._calls.run(
+            {door: self._send(door, elements[door.place], some) for door, some in by_door.items()}
+        )
 
-    async def _send(self, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
-        door = self._door(element)
-        assert door is not None, "planned for an open door"
+    async def _send(self, door: CeEndpoint, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
+        with self._following.sending() as names:
+            names.update(each.pilot_id for each in sent)
+            await self._hand_in(door, element, sent)
+
+    async def _hand_in(self, door: CeEndpoint, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
         orders = [
             self._maker.order(
                 each,
@@ -342,21 +357,6 @@ class Provisioning:
                 self._asking.refused(by_name[each.pilot_id], each.reason)
             elif each.ended:
                 door.lost(each.reason)
-
-
-async def let_come(tx: Transaction, sent: Sequence[NewPilot]) -> list[NewPilot]:
-    """Count pilots that are about to be sent against the limits that their elements' ads state. Return those that the limits allow."""
-    if not sent:
-        return []
-    granted = await limit.count_pilots(tx, Counter(CeId(each.site, each.ce) for each in sent))
-    left = Counter(granted)
-    kept = []
-    for each in sent:
-        place = CeId(each.site, each.ce)
-        left[place] -= 1
-        if place not in granted or left[place] >= 0:
-            kept.append(each)
-    return kept
 
 
 def _bounded(

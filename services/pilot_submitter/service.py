@@ -29,6 +29,8 @@ SLOW_ELEMENT_SECONDS = 1_800.0
 
 To send many pilots to a slow element takes minutes.
 """
+TAKING_SECONDS = 5.0
+"""How long a plan of pilots waits for elements to take theirs, in seconds. Then the next plans leave out those that still do."""
 
 
 async def build(host: Host, config: Config) -> None:
@@ -44,7 +46,10 @@ async def build(host: Host, config: Config) -> None:
         calls=ElementCalls(PATIENCE_SECONDS),
     )
     most = PilotCaps(pilots=config.pilots.most)
-    provisioning = Provisioning(host.db, endpoints, factory, most, tracking, choice=config.pilots.choice)
+    taking = ElementCalls(TAKING_SECONDS)
+    provisioning = Provisioning(
+        host.db, endpoints, factory, most, tracking, choice=config.pilots.choice, calls=taking
+    )
     _send_and_follow(host, config, provisioning, tracking)
     host.every("ask mapping scripts", 0.5, endpoints.ask_scripts)
     host.every("health", 2.0, HealthJudge(host.db, endpoints, config.health).look)

@@ -1,5 +1,6 @@
 """A pilot submitter at one element that sends what the broker placed."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,6 +41,18 @@ class FakeQueue(LocalDispatcher):
 
     async def cancel(self, pilot_ids: Sequence[PilotId]) -> None:
         self.cancelled += tuple(pilot_ids)
+
+
+class FakeFrozen(FakeQueue):
+    """Stands for a batch system that answers once it is thawed."""
+
+    def __init__(self, *about: Any) -> None:
+        super().__init__(*about)
+        self.thawed = asyncio.Event()
+
+    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
+        await self.thawed.wait()
+        return await super().send(orders)
 
 
 class Submitter:

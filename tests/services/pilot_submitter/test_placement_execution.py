@@ -1,7 +1,5 @@
 """Placements are carried out: each by a pilot of its own, unless it is refused."""
 
-import asyncio
-from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,11 +9,10 @@ from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.placement_execution import Placing
 from tests.services.pilot_submitter.elements import ENDS, Site
-from tests.services.pilot_submitter.placing import SLURM, FakeQueue, FakeRefusal, Submitter, order
+from tests.services.pilot_submitter.placing import SLURM, FakeFrozen, FakeQueue, FakeRefusal, Submitter, order
 from tests.services.placing import brokered, placed, told_broker
 from tests.waiting import eventually
 from wms.dispatch.local import LocalDispatcher
-from wms.dispatch.port import PilotRequest, PilotSighting
 from wms.ids import CeId, InstanceId
 
 
@@ -92,21 +89,10 @@ async def test_where_a_flexible_reservation_was_moved_its_new_start_counts(site:
     assert len(queue.taken) == 1
 
 
-class FakeFrozen(FakeQueue):
-    """Stands for a batch system that answers once it is thawed."""
-
-    thawed: asyncio.Event
-
-    async def send(self, orders: Sequence[PilotRequest]) -> list[PilotSighting]:
-        await self.thawed.wait()
-        return await super().send(orders)
-
-
 async def test_a_frozen_element_delays_no_placement_at_another(site: Site) -> None:
     frozen, queue = site.dispatcher(FakeFrozen, "first", ENDS), site.dispatcher(FakeQueue, "second", ENDS)
     assert isinstance(frozen, FakeFrozen)
     assert isinstance(queue, FakeQueue)
-    frozen.thawed = asyncio.Event()
     ways = [
         CeEndpoint(CeId("A", ce), to, lambda: site.now, SLURM)
         for ce, to in (("first", frozen), ("second", queue))
@@ -133,3 +119,4 @@ async def test_a_frozen_element_delays_no_placement_at_another(site: Site) -> No
     assert pilots[0]["n"] == 1, "nothing more is taken for an element that does not answer"
     frozen.thawed.set()
     await eventually(lambda: sent(frozen))
+    await eventually(lambda: not placing._calls.busy())

@@ -12,13 +12,16 @@ import pytest
 from services.matcher.ads import AdSync
 from services.pilot_submitter.ce_endpoints import CeEndpoints, EndpointSettings
 from services.pilot_submitter.config import Config, PilotFactorySettings, PilotSandboxSettings
+from services.pilot_submitter.element_calls import ElementCalls
 from services.pilot_submitter.pilot_factory import PilotFactory
 from services.pilot_submitter.pilot_tracking import PilotTracking
 from services.pilot_submitter.provisioning import Provisioning
 from tests.services.job_manager.queries.explained import why
 from tests.services.pilot_submitter.elements import ENDS, FakeAway, Site, living
+from tests.services.pilot_submitter.placing import FakeFrozen, FakeQueue
 from tests.services.world import World
 from tests.services.world import pilot as named
+from tests.waiting import eventually
 from wms.auth.keys import generate_keys, load_key
 from wms.auth.orders import OrderKeys
 from wms.dispatch.forwarding import HostRequestTerms
@@ -51,6 +54,30 @@ async def test_while_an_element_is_away_its_pilots_go_to_the_next_and_later_they
     await site.world.submitted()
     await provisioning.provide()
     assert len([ce for ce, _ in await site.pilots() if ce == "first"]) == 1, "what is on its way counts again"
+
+
+async def test_a_frozen_element_delays_no_pilot_of_another(site: Site) -> None:
+    frozen, queue = site.dispatcher(FakeFrozen, "first", ENDS), site.dispatcher(FakeQueue, "second", ENDS)
+    assert isinstance(frozen, FakeFrozen)
+    assert isinstance(queue, FakeQueue)
+    provisioning, _ = site.build(first=frozen, second=queue)
+    provisioning._calls = ElementCalls(0.01)
+    await site.advertise("first")
+    await site.world.submitted()
+    await provisioning.provide()
+    assert await site.pilots() == [("first", "Submitting")]
+    await site.advertise("second")
+
+    async def sent_to_the_other() -> bool:
+        provisioning._not_before = 0.0
+        await provisioning.provide()
+        return len(queue.taken) == 1
+
+    await eventually(sent_to_the_other)
+    assert [ce for ce, _ in await site.pilots()] == ["first", "second"], "none more for the one that is busy"
+    frozen.thawed.set()
+    await eventually(lambda: not provisioning._calls.busy())
+    assert len(frozen.taken) == 1
 
 
 async def test_a_pilot_that_ends_sooner_than_any_job_needs_is_no_supply(site: Site) -> None:
