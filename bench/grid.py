@@ -75,12 +75,17 @@ class GridJob:
 
 
 class Grid:
-    """Sites with their queues. `ended` is called with every job of the broker's that has ended."""
+    """Sites with their queues. `started` and `ended` are called with every job of the broker's that has started or ended."""
 
-    def __init__(self, sites: Sequence[GridSite], ended: Callable[[GridJob], None]) -> None:
+    def __init__(
+        self,
+        sites: Sequence[GridSite],
+        ended: Callable[[GridJob], None],
+        started: Callable[[GridJob], None] = lambda _: None,
+    ) -> None:
         self.agenda = Agenda()
         self.sites = sites
-        self._ended = ended
+        self._ended, self._started = ended, started
         self.queues: list[deque[GridJob]] = [deque() for _ in sites]
         self._running: list[list[GridJob]] = [[] for _ in sites]
         self.told = [_told(site, 0, 0) for site in sites]
@@ -125,6 +130,8 @@ class Grid:
             job.started = self.agenda.now
             job.parts = {"waiting": job.started - job.submitted, **job.parts_at(site)}
             job.ended = job.started + job.held_at(site)
+            if job.home is None:
+                self._started(job)
             self.agenda.after(job.ended - job.started, self._end, job)
 
     def _end(self, job: GridJob) -> None:

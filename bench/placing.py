@@ -10,7 +10,7 @@ from bench.choices import Choice, at_random, knowing_all, shortest_queue, shorte
 from bench.grid import Grid, GridJob, GridSite, again
 from bench.grid_workload import INPUT, OUTPUT
 from wms.broker.calibration import ScoredPrediction, corrections
-from wms.broker.knowledge import Knowledge, MeasuredRun, MeasuredTransfer
+from wms.broker.knowledge import Knowledge, MeasuredRun, MeasuredTransfer, MeasuredWait
 from wms.broker.prediction import Part
 from wms.broker.ranking import rank
 from wms.broker.replicas import storage_host
@@ -38,9 +38,13 @@ class Learning:
         self.all_scores: list[ScoredPrediction] = []
         self._knowledge, self._made_at = Knowledge(), float("-inf")
 
+    def note_start(self, job: GridJob, site: str) -> None:
+        """Note how long a job waited, as the broker knows it when the job starts."""
+        waited = MeasuredWait(seconds=job.parts["waiting"], at=BEGIN + timedelta(seconds=job.submitted))
+        self._waits[CeId(site, "ce")].appendleft(waited)
+
     def learn(self, job: GridJob, site: str) -> None:
         place, parts = CeId(site, "ce"), job.parts
-        self._waits[place].appendleft(parts["waiting"])
         self._runs[place].appendleft(job.ended - job.started)
         assert job.to_place is not None
         run = MeasuredRun(place=place, seconds=parts["execution"])
@@ -51,18 +55,17 @@ class Learning:
             self._scores.extendleft(scored(job, site))
 
     def knowledge(self, now: float) -> Knowledge:
-        """Return what is known at a time in seconds."""
+        """Return what is known at a time in seconds. Waits are always the latest; the rest is put together each `LEARNED_EACH` seconds."""
         if now - self._made_at >= LEARNED_EACH:
             self._made_at = now
             self._knowledge = Knowledge(
-                waits=_lists(self._waits),
                 runs_there=_lists(self._runs),
                 class_runs=_lists(self._classes),
                 arriving=_lists(self._arriving),
                 leaving=_lists(self._leaving),
                 corrections=corrections(self._scores) if self._corrects else {},
             )
-        return self._knowledge
+        return replace(self._knowledge, waits=_lists(self._waits))
 
 
 def scored(job: GridJob, site: str) -> list[ScoredPrediction]:
@@ -113,11 +116,14 @@ class Placing:
         self._learning = Learning(corrects=corrects)
         self._selector = selector
         self._numbers = {site.name: number for number, site in enumerate(sites)}
-        self._grid = Grid(sites, self._ended)
+        self._grid = Grid(sites, self._ended, self._has_started)
 
     def run(self, jobs: Sequence[GridJob]) -> list[GridJob]:
         self._grid.run(again(jobs), self._place)
         return self.done
+
+    def _has_started(self, job: GridJob) -> None:
+        self._learning.note_start(job, self._grid.sites[job.site].name)
 
     def _ended(self, job: GridJob) -> None:
         self.done.append(job)

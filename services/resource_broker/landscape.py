@@ -9,7 +9,7 @@ import msgspec
 from msgspec.structs import replace
 
 from wms.broker.candidate import Candidate, advertised_candidate
-from wms.broker.knowledge import Correction, Knowledge, MeasuredRun, MeasuredTransfer
+from wms.broker.knowledge import Correction, Knowledge, MeasuredRun, MeasuredTransfer, MeasuredWait
 from wms.broker.prediction import UNFELT
 from wms.db import agreement, candidate, ce_state, instance, prediction
 from wms.db.candidate import FreshElement
@@ -129,9 +129,9 @@ async def _still_waiting(tx: Transaction) -> dict[CeId, list[float]]:
 
 
 async def _learn(tx: Transaction) -> Knowledge:
-    waits: dict[CeId, list[float]] = defaultdict(list)
+    waits: dict[CeId, list[MeasuredWait]] = defaultdict(list)
     for each in await prediction.waits(tx, SAMPLES):
-        waits[each.place].append(each.seconds)
+        waits[each.place].append(MeasuredWait(seconds=each.seconds, at=each.at))
     moved: dict[str, dict[str, list[MeasuredTransfer]]] = {"stage_in": {}, "stage_out": {}}
     for one in await prediction.transfers(tx, SAMPLES):
         measured = MeasuredTransfer(size=one.size, seconds=one.seconds, host=one.host)

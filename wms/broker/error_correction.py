@@ -3,6 +3,8 @@
 from math import exp, hypot, log
 from typing import Final
 
+from msgspec.structs import replace
+
 from wms.broker.knowledge import Correction, Knowledge
 from wms.broker.prediction import UNFELT, Part, Prediction, bounded
 
@@ -10,6 +12,9 @@ _OWN_PART: Final = 0.4
 """The weight, 0 to 1, of the predictor's own interval in a corrected interval."""
 _FURTHEST: Final = 20.0
 """The largest factor by which a correction moves a prediction. Larger past errors have other causes than the predictor."""
+
+SLOWNESS: Final = 20.0
+"""The number of past errors by which `corrected_slowly` moves a prediction by half of their median (as a logarithm)."""
 
 
 def corrected(prediction: Prediction, knowledge: Knowledge, site: str, part: Part) -> Prediction:
@@ -21,6 +26,28 @@ def corrected(prediction: Prediction, knowledge: Knowledge, site: str, part: Par
         return prediction
     found = knowledge.correction(site, part, prediction.source)
     return prediction if found is None else _mended(prediction, found)
+
+
+def corrected_slowly(prediction: Prediction, knowledge: Knowledge, site: str, part: Part) -> Prediction:
+    """Return a prediction with its median and interval moved by part of the past errors at this site: `SLOWNESS` errors move it by half.
+
+    So a part is predicted whose true times are known late. Jobs are placed meanwhile, so that a full correction would bring too many jobs, then
+    too few. Errors at other sites do not count, since what is wrong is mostly what one site tells.
+    """
+    found = knowledge.corrections.get((site, part, prediction.source))
+    if found is None:
+        return prediction
+    factor = _believed(found.median) ** (found.count / (found.count + SLOWNESS))
+    return replace(
+        prediction,
+        seconds=_scaled(prediction.seconds, factor),
+        low=_scaled(prediction.low, factor),
+        high=_scaled(prediction.high, factor),
+    )
+
+
+def _scaled(seconds: float, factor: float) -> float:
+    return bounded((seconds + UNFELT) * factor - UNFELT)
 
 
 def _mended(prediction: Prediction, by: Correction) -> Prediction:

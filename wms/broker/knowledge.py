@@ -20,6 +20,13 @@ class MeasuredRun(Struct, frozen=True, kw_only=True):
     seconds: float
 
 
+class MeasuredWait(Struct, frozen=True, kw_only=True):
+    """How long one job or pilot waited at a computing element before it started, in seconds, and when it was submitted (`at`)."""
+
+    seconds: float
+    at: datetime
+
+
 class MeasuredTransfer(Struct, frozen=True, kw_only=True):
     """The size and duration of one file transfer between a storage host and a site. An empty `host` means that it is unknown."""
 
@@ -59,8 +66,8 @@ class Knowledge(Struct, frozen=True, kw_only=True):
 
     reservations: Mapping[CeId, GrantedStart] = {}
     """The reservations granted for the job that is being placed, by computing element."""
-    waits: Mapping[CeId, Sequence[float]] = {}
-    """How long earlier jobs or pilots waited at each computing element before they started, in seconds."""
+    waits: Mapping[CeId, Sequence[MeasuredWait]] = {}
+    """How long earlier jobs or pilots waited at each computing element before they started."""
     still_waiting: Mapping[CeId, Sequence[float]] = {}
     """Waiting times so far, in seconds, of the jobs that the broker placed at each computing element and that have not started."""
     placed_since: Mapping[CeId, int] = {}

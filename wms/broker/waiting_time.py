@@ -1,8 +1,9 @@
-"""Predicts how long a job waits at a computing element: from a reservation, its load, past waits and its own estimate.
+"""Predicts how long a job waits at a computing element: from a reservation, from its load, or from waits of other jobs there.
 
-A reservation is exact. Without one, the other estimates are weighted by their certainty. In the *queue model* a job starts when as many jobs have
-left as are before it. Jobs leave at the rate of slots over the mean run time. The model uses the present load, but relies on the element's ad. Past
-waits were really observed, but under another load.
+A reservation is exact. Else, where the element tells its load, the *queue model* counts: a job starts when as many jobs have left as
+are before it. Jobs leave at the rate of slots over the mean run time. This follows the queue at once. Outcomes follow it late: a
+wait is known hours after its placement, when other jobs have come. So outcomes at the site move the predictions slowly.
+Where no load is told, the waits of other jobs count (`unseen_queue`). The element's own estimate is weighed in.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,20 +13,22 @@ from math import hypot
 from msgspec.structs import replace
 
 from wms.broker.candidate import Candidate
-from wms.broker.error_correction import corrected
+from wms.broker.error_correction import corrected_slowly
 from wms.broker.job_to_place import JobToPlace
 from wms.broker.knowledge import Knowledge
 from wms.broker.prediction import UNFELT, Estimate, Predicted, Prediction, fused
-from wms.broker.robust_statistics import mean_without_ends, typical
+from wms.broker.robust_statistics import mean_without_ends
+from wms.broker.unseen_queue import predict_unseen
 
 START_SECONDS = 20.0
 """How many seconds an element with a free slot takes to start a job."""
 USUAL_RUN = 3_600.0
 """The run time in seconds that is assumed of jobs without measurements."""
+_USUAL_WEIGHT = 10.0
+"""The weight of the usual run time in a mean, as a number of measurements that would weigh as much."""
 _RECENT = 50
-_MODEL_SPREAD, _GUESSED_RUN_SPREAD, _UNSAID_SPREAD = 0.4, 1.0, 1.0
-_WAITS_SPREAD, _WAITS_DRIFT = 1.0, 0.6
-_RESOURCE_SPREAD, _UNKNOWN_SPREAD = 1.0, 2.0
+_MODEL_SPREAD, _GUESSED_RUN_SPREAD, _UNSAID_SPREAD = 0.4, 0.7, 1.0
+_RESOURCE_SPREAD = 1.0
 
 
 def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge, now: datetime) -> Predicted:
@@ -36,22 +39,20 @@ def predict_waiting(job: JobToPlace, candidate: Candidate, knowledge: Knowledge,
     granted = knowledge.reservations.get(candidate.place)
     if granted is not None:
         return Predicted(reserved((granted.start_at - now).total_seconds()))
-    said = _weighed(list(_estimates(job, candidate, knowledge)))
-    mended = corrected(said.prediction, knowledge, candidate.site, "waiting")
-    if mended.source == "free-slots":
+    said = _weighed(list(_estimates(job, candidate, knowledge, now)))
+    said = corrected_slowly(said, knowledge, candidate.site, "waiting")
+    if said.source == "free-slots":
         # What has a slot may start at once, whatever waits have been.
-        mended = replace(mended, low=0.0)
-    return said._replace(prediction=_not_before(mended, job.earliest_start, now))
+        said = replace(said, low=0.0)
+    remarks = ("its load is not told, and no wait was measured there",) if said.source == "none" else ()
+    return Predicted(_not_before(said, job.earliest_start, now), remarks)
 
 
-def _weighed(estimates: Sequence[Estimate]) -> Predicted:
-    if not estimates:
-        guess = Prediction.of(USUAL_RUN, _UNKNOWN_SPREAD, "none")
-        return Predicted(guess, ("its load is not told, and no wait was measured there",))
+def _weighed(estimates: Sequence[Estimate]) -> Prediction:
     found = fused(estimates)
     # Their errors have causes in common, so that together they are not surer than the surest.
     spread = min(each.spread for each in estimates)
-    return Predicted(Prediction.of(found.seconds, spread, found.source))
+    return Prediction.of(found.seconds, spread, found.source)
 
 
 def reserved(seconds: float) -> Prediction:
@@ -66,22 +67,23 @@ def reserved(seconds: float) -> Prediction:
     )
 
 
-def _estimates(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Iterator[Estimate]:
-    if (queue := queue_model(job, candidate, knowledge)) is not None:
+def _estimates(
+    job: JobToPlace, candidate: Candidate, knowledge: Knowledge, now: datetime
+) -> Iterator[Estimate]:
+    queue = queue_model(job, candidate, knowledge)
+    if queue is not None and _free_slots(candidate) is not None:
         yield queue
-    if (past := typical(_waits(candidate, knowledge), _WAITS_SPREAD, UNFELT)) is not None:
-        yield Estimate(past.median, hypot(past.spread, _WAITS_DRIFT), "history")
+    elif queue is not None or knowledge.waits.get(candidate.place) or candidate.response_seconds is None:
+        yield _unseen(queue, candidate, knowledge, now)
     if candidate.response_seconds is not None:
         yield Estimate(candidate.response_seconds, _RESOURCE_SPREAD, "resource")
 
 
-def _waits(candidate: Candidate, knowledge: Knowledge) -> list[float]:
-    """Return the latest waiting times in seconds. A job that still waits is expected to wait as long again as it has."""
-    ended = knowledge.waits.get(candidate.place, ())[:_RECENT]
-    longest = max(ended, default=0.0)
-    ages = knowledge.still_waiting.get(candidate.place, ())[:_RECENT]
-    # Only what is longer than all that is known tells something: any job has waited for a short time at first.
-    return [*ended, *(2 * each for each in ages if ended and each > longest)]
+def _unseen(ours: Estimate | None, candidate: Candidate, knowledge: Knowledge, now: datetime) -> Estimate:
+    """Return the estimate for an element that tells no load. `ours` is the queue model's, from the broker's own waiting jobs."""
+    waits = knowledge.waits.get(candidate.place, ())
+    said = predict_unseen(waits, knowledge.still_waiting.get(candidate.place, ()), now)
+    return said if ours is None else said._replace(seconds=max(said.seconds, ours.seconds))
 
 
 def queue_model(job: JobToPlace, candidate: Candidate, knowledge: Knowledge) -> Estimate | None:
@@ -113,9 +115,16 @@ def _free_slots(candidate: Candidate) -> int | None:
 
 
 def _mean_run(candidate: Candidate, knowledge: Knowledge) -> tuple[float, float]:
-    """Return the mean run time of the jobs there in seconds, and its spread."""
-    mean = mean_without_ends(knowledge.runs_there.get(candidate.place, ())[:_RECENT])
-    return (USUAL_RUN, _GUESSED_RUN_SPREAD) if mean is None else (mean, 0.0)
+    """Return the mean run time of the jobs there in seconds, and its spread. Few measurements move the usual run time a little only.
+
+    The first jobs to end are the short ones, so that their mean alone is far too low.
+    """
+    runs = knowledge.runs_there.get(candidate.place, ())[:_RECENT]
+    mean = mean_without_ends(runs)
+    if mean is None:
+        return USUAL_RUN, _GUESSED_RUN_SPREAD
+    weight = len(runs) / (len(runs) + _USUAL_WEIGHT)
+    return weight * mean + (1 - weight) * USUAL_RUN, (1 - weight) * _GUESSED_RUN_SPREAD
 
 
 def _not_before(prediction: Prediction, earliest: datetime | None, now: datetime) -> Prediction:
