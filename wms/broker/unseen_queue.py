@@ -14,8 +14,8 @@ from statistics import NormalDist, median
 from wms.broker.knowledge import MeasuredWait
 from wms.broker.prediction import UNFELT, Estimate, bounded
 
-USUAL_WAIT = 3_600.0
-"""The wait in seconds that is assumed where none was measured."""
+USUAL_WAIT = 1_800.0
+"""The wait in seconds that is assumed where none was measured. It is short, so that a site of which nothing is known is tried."""
 RELAXATION = 6 * 3_600.0
 """Seconds after which the logarithm of a wait has returned to the usual one by all but a factor of 1/e."""
 _USUAL_SPREAD, _MEASURED_SPREAD = 1.5, 0.5
