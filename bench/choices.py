@@ -7,15 +7,18 @@ that ARC prefers fewer free slots among sites without a queue, which is worse he
 *Own jobs counted* adds the jobs that it has placed since that ad, as ARC does within one submission of many jobs.
 
 The *oracle* knows what nobody can: each site's true speed, queue and bandwidth, and how long each job runs. It takes the site where
-this job ends first, which is the best for this job, though not always for those after it.
+this job ends first, which is the best for this job, though not always for those after it. The *late oracle* knows the same, except that
+its knowledge of queues is up to one period of ads old, as the broker's is; it counts its own jobs since.
 """
 
 import random
+from collections import Counter
 from collections.abc import Callable
+from math import inf
 
 from msgspec.structs import replace
 
-from bench.grid import Grid, GridJob
+from bench.grid import AD_SECONDS, Grid, GridJob
 from wms.broker import selectors
 from wms.broker.candidate import Candidate
 
@@ -38,6 +41,31 @@ def shortest_queue_counting(grid: Grid, _: GridJob) -> int:
 
 def knowing_all(grid: Grid, job: GridJob) -> int:
     return min(range(len(grid.sites)), key=lambda number: grid.true_end(job, number))
+
+
+class LateOracle:
+    """A choice by the true speeds of sites and run times of jobs, and by true queues of up to `AD_SECONDS` ago."""
+
+    def __init__(self) -> None:
+        self._looked_at = -inf
+        self._starts: list[float] = []
+        self._placed_since: Counter[int] = Counter()
+
+    def __call__(self, grid: Grid, job: GridJob) -> int:
+        numbers = range(len(grid.sites))
+        if grid.agenda.now - self._looked_at >= AD_SECONDS:
+            self._looked_at = grid.agenda.now
+            self._starts = [grid.true_start(number) for number in numbers]
+            self._placed_since.clear()
+        best = min(numbers, key=lambda number: self._end(grid, job, number))
+        self._placed_since[best] += 1
+        return best
+
+    def _end(self, grid: Grid, job: GridJob, number: int) -> float:
+        site = grid.sites[number]
+        held = job.held_at(site)
+        start = self._starts[number] + self._placed_since[number] * held / site.slots
+        return max(start, grid.agenda.now) + held
 
 
 def loaded(told: Candidate, jobs: int) -> Candidate:

@@ -104,14 +104,18 @@ class Grid:
             self.agenda.step()
 
     def true_end(self, job: GridJob, number: int) -> float:
-        """Return when a job would end at a site if it came there now: jobs start in order, so that later ones change nothing."""
+        """Return when a job would end at a site if it came there now."""
+        return self.true_start(number) + job.held_at(self.sites[number])
+
+    def true_start(self, number: int) -> float:
+        """Return when a job would start at a site if it came there now: jobs start in order, so that later ones change nothing."""
         site = self.sites[number]
         free = [0.0] * (site.slots - len(self._running[number]))
         frees = [*free, *(each.ended for each in self._running[number])]
         heapify(frees)
         for each in self.queues[number]:
             heapreplace(frees, frees[0] + each.held_at(site))
-        return max(frees[0], self.agenda.now) + job.held_at(site)
+        return max(frees[0], self.agenda.now)
 
     def _submit(self, job: GridJob, place: Callable[[GridJob], int]) -> None:
         if job.home is None:

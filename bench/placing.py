@@ -6,7 +6,14 @@ from datetime import UTC, datetime, timedelta
 
 from msgspec.structs import replace
 
-from bench.choices import Choice, at_random, knowing_all, shortest_queue, shortest_queue_counting
+from bench.choices import (
+    Choice,
+    LateOracle,
+    at_random,
+    knowing_all,
+    shortest_queue,
+    shortest_queue_counting,
+)
 from bench.grid import Grid, GridJob, GridSite, again
 from bench.grid_workload import INPUT, OUTPUT
 from wms.broker.calibration import ScoredPrediction, corrections
@@ -155,5 +162,6 @@ def policies(seed: int) -> dict[str, Callable[[Sequence[GridSite]], Placing | Bl
         "random": lambda sites: Blind(sites, at_random(seed)),
         "shortest queue": lambda sites: Blind(sites, shortest_queue),
         "shortest queue, own jobs counted": lambda sites: Blind(sites, shortest_queue_counting),
+        "late oracle": lambda sites: Blind(sites, LateOracle()),
         "oracle": lambda sites: Blind(sites, knowing_all),
     }

@@ -9,8 +9,8 @@ than they do: the same ads, besides its own history. The LCG trace is the file t
 `WMS_LCG_TRACE` names.
 
 The goal is three quarters of a baseline's mean time to delivery, and intervals that hold 85 to 95 % of the outcomes. `goal` says of each
-baseline whether it was reached, and whether the oracle reaches it. The oracle is greedy, so it is no bound; but what it misses with full
-knowledge is much to ask of a broker that predicts.
+baseline whether it was reached, and whether the oracles reach it. They are greedy, so they are no bounds; but what they miss with the truth
+is much to ask of a broker that predicts.
 The measurement fails if the broker is slower than a baseline, needs more than three quarters of the time of random choice, or if its
 intervals are wrong.
 """
@@ -108,11 +108,12 @@ def summary(found: Sequence[Compared]) -> Figures:
 
 
 def goal(means: dict[str, float], baseline: str) -> str:
-    """Return whether the broker needs at most three quarters of a baseline's time, and whether the oracle does."""
+    """Return whether the broker needs at most three quarters of a baseline's time, and which of the oracles needs more, too."""
     most = BETTER * means[baseline]
     if means[OURS] <= most:
         return "reached"
-    return "missed" if means["oracle"] <= most else "missed, by the oracle too"
+    missing = next((name for name in ("oracle", "late oracle") if means[name] > most), None)
+    return f"missed, by the {missing} too" if missing else "missed"
 
 
 def _truth(scores: Sequence[ScoredPrediction]) -> dict[str, float]:

@@ -309,7 +309,11 @@ PREDICTED = ("stage_in", "waiting", "execution", "stage_out", "delivery")
 def _ranking(found: Found) -> Iterator[str]:
     there = [(title, found[name]) for name, title in GRIDS.items() if name in found]
     yield "Times to delivery on simulated grids, whose truth is known. Ratio: the broker's mean over the policy's; the goal is 0.75."
-    yield "The oracle knows each site's queue and speed, and how long each job runs."
+    yield (
+        "The oracle knows each site's queue and speed, and how long each job runs. The late oracle knows the same, but queues of up to one"
+        " period of ads ago, as the broker does. Both choose the best site for each job alone. Their ratio to the shortest queue tells how much"
+        " there is to gain."
+    )
     yield ""
     yield from head("grid", "policy", "mean s", "median s", "ratio", "by grid", "goal")
     for title, grid in there:

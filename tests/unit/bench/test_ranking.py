@@ -2,8 +2,8 @@
 
 import pytest
 
-from bench.choices import loaded
-from bench.grid import Grid, GridJob, GridSite
+from bench.choices import LateOracle, loaded
+from bench.grid import AD_SECONDS, Grid, GridJob, GridSite
 from bench.grid_workload import made_grid
 from bench.ranking import OURS, check, compare, goal, summary
 from bench.validity import InvalidError
@@ -33,6 +33,16 @@ def test_the_oracle_knows_when_a_job_ends() -> None:
     assert foretold == [job.ended for job in sorted(ended, key=lambda job: job.submitted)]
 
 
+def test_the_late_oracle_counts_its_own_jobs_until_it_looks_again() -> None:
+    sites = [GridSite("fast", 1, speed=2.0, bandwidth=1.0), GridSite("slow", 1, speed=1.0, bandwidth=1.0)]
+    ended: list[GridJob] = []
+    grid, choose = Grid(sites, ended.append), LateOracle()
+    grid.run(
+        [GridJob(at, 1000.0) for at in (0.0, 1.0, 2.0, 3.0, 2 * AD_SECONDS)], lambda job: choose(grid, job)
+    )
+    assert [job.site for job in sorted(ended, key=lambda job: job.submitted)] == [0, 0, 1, 0, 0]
+
+
 def test_own_jobs_take_free_slots_first() -> None:
     element = ComputingElement(site="a", ce="ce", slots=4, max_cpu_time=100)
     told = Candidate(element=element, slots=4, free_slots=2, waiting_jobs=1)
@@ -41,9 +51,10 @@ def test_own_jobs_take_free_slots_first() -> None:
 
 
 def test_a_goal_is_missed_with_or_without_the_oracle() -> None:
-    times = {OURS: 80.0, "oracle": 70.0, "random": 200.0, "shortest queue": 100.0}
+    times = {OURS: 80.0, "oracle": 70.0, "late oracle": 74.0, "random": 200.0, "shortest queue": 100.0}
     assert goal(times, "random") == "reached"
     assert goal(times, "shortest queue") == "missed"
+    assert goal({**times, "late oracle": 76.0}, "shortest queue") == "missed, by the late oracle too"
     assert goal({**times, "oracle": 79.0}, "shortest queue") == "missed, by the oracle too"
 
 
