@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from wms.broker.unseen_queue import RELAXATION, USUAL_WAIT, longer_than, predict_unseen
 
 from tests.unit.broker.examples import NOW
 from wms.broker.knowledge import MeasuredWait
 from wms.broker.prediction import Estimate
+from wms.broker.unseen_queue import RELAXATION, USUAL_WAIT, longer_than, predict_unseen
 
 
 def waited(*seconds: float, ago: float = 0.0) -> list[MeasuredWait]:
