@@ -187,12 +187,12 @@ class Postgres(Server):
 
     async def _launch(self) -> Child:
         binaries = self._binaries or find_binaries()
-        guise = privilege.guise()
+        postgres_user = privilege.postgres_user()
         await self._end_leftovers()
         if not self.cluster.exists():
-            await self._initialise(binaries, guise)
-        privilege.give(guise, self.cluster)
-        privilege.give(guise, self.sockets)
+            await self._initialise(binaries, postgres_user)
+        privilege.give(postgres_user, self.cluster)
+        privilege.give(postgres_user, self.sockets)
         options = {
             "listen_addresses": "",
             "port": str(PORT),
@@ -202,7 +202,9 @@ class Postgres(Server):
             **self._settings,
         }
         settings = [part for key, value in options.items() for part in ("-c", f"{key}={value}")]
-        return await self._run([str(binaries / "postgres"), "-D", str(self.cluster), *settings], guise)
+        return await self._run(
+            [str(binaries / "postgres"), "-D", str(self.cluster), *settings], postgres_user
+        )
 
     async def _is_ready(self) -> bool:
         # The postmaster writes its state into the eighth line of its pid file, as pg_ctl reads it.
@@ -215,9 +217,9 @@ class Postgres(Server):
         except FileNotFoundError:
             return []
 
-    async def _run(self, argv: Sequence[str], guise: privilege.PostgresUser) -> Child:
+    async def _run(self, argv: Sequence[str], postgres_user: privilege.PostgresUser) -> Child:
         # SIGQUIT: when we die, the postmaster ends its children and itself at once, and recovers at the next start.
-        command = privilege.command(guise, argv, death_signal="QUIT")
+        command = privilege.command(postgres_user, argv, death_signal="QUIT")
         return await Child.start(
             command,
             log_path=self.log_path,
@@ -225,7 +227,7 @@ class Postgres(Server):
             death_signal=signal.SIGQUIT,
         )
 
-    async def _initialise(self, binaries: Path, guise: privilege.PostgresUser) -> None:
+    async def _initialise(self, binaries: Path, postgres_user: privilege.PostgresUser) -> None:
         """Create the database cluster under another name, then rename it, so that an incomplete one is never used.
 
         Raise Unavailable if `initdb` fails, with the end of its log.
@@ -233,7 +235,7 @@ class Postgres(Server):
         fresh = self.data_dir / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         fresh.mkdir(mode=0o700)
-        privilege.give(guise, fresh)
+        privilege.give(postgres_user, fresh)
         write_secret(self._password_file, secrets.token_urlsafe(24))
         options = [
             "--encoding=UTF8",
@@ -250,7 +252,7 @@ class Postgres(Server):
             f"--username={USER}",
             f"--pwfile={self._password_file}",
         ]
-        child = await self._run([*argv, *options], guise)
+        child = await self._run([*argv, *options], postgres_user)
         if await child.wait() != 0:
             raise Unavailable(f"initdb failed; the end of {self.log_path}: {child.log_tail()}")
         fresh.rename(self.cluster)

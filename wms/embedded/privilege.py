@@ -31,7 +31,7 @@ class PostgresUser(enum.Enum):
 
 
 @functools.cache
-def guise() -> PostgresUser:
+def postgres_user() -> PostgresUser:
     """Return the kind of user that can run Postgres on this machine, the first that works. Raise Rejected if none does. The result is cached."""
     if os.geteuid() != 0:
         return PostgresUser.SELF

@@ -36,9 +36,9 @@ _REFUSED = -1
 class FittingQueues:
     """The queues that fit one kind of resource, one bit for each slot (row number), and the pools from which the resource draws."""
 
-    __slots__ = ("_draws", "_face", "_levels", "_market", "_pools", "fit", "judged", "resource")
+    __slots__ = ("_draws", "_face", "_levels", "_pools", "_resource_pools", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, face: AdClass | None, market: ResourcePools) -> None:
+    def __init__(self, resource: Resource, face: AdClass | None, resource_pools: ResourcePools) -> None:
         self.resource = resource
         self._face = face
         self._levels: list[bytes] = []
@@ -46,7 +46,7 @@ class FittingQueues:
         self._pools = 0
         self.fit = b""
         self.judged = 0
-        self._market = market
+        self._resource_pools = resource_pools
         self._draws: list[QueueDraw] = []
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
@@ -71,7 +71,7 @@ class FittingQueues:
 
         They are in descending order of CPU segment and, within a segment, of the resource's rank.
         """
-        pools = self._market.pools
+        pools = self._resource_pools.pools
         if len(pools) != self._pools:
             self._pools = len(pools)
             if self._levels:
@@ -221,7 +221,7 @@ class FitCache:
 
     def _new_view(self, resource: Resource) -> FittingQueues:
         seen = self._faces.seen(resource)
-        return FittingQueues(seen, self._faces.of(seen), self._pools.market(resource))
+        return FittingQueues(seen, self._faces.of(seen), self._pools.resource_pools(resource))
 
     def _forget(self) -> None:
         self._version, self._faces_version = self._mentioned.version, self._faces.version

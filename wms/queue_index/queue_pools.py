@@ -102,7 +102,7 @@ class Pools:
         self._weighing = weighing
         self._law: Law = law
         self._requirements: list[Requirements] = []
-        self._markets: dict[tuple[str, ...], ResourcePools] = {}
+        self._all_resource_pools: dict[tuple[str, ...], ResourcePools] = {}
 
     def append(self, requirements: Requirements) -> None:
         """Add a task queue with these requirements; its slot (row number) is the number of queues added before."""
@@ -110,19 +110,19 @@ class Pools:
         self._requirements.append(requirements)
         asked = requirements
         own = (asked.setup, asked.vo, asked.owner_group, asked.owner)
-        self._markets.setdefault(own[:2], ResourcePools(self._weighing, self._weighing, self._law))
+        self._all_resource_pools.setdefault(own[:2], ResourcePools(self._weighing, self._weighing, self._law))
         for depth in (2, 3, 4):
-            if market := self._markets.get(own[:depth]):
-                market.append(slot, requirements)
+            if resource_pools := self._all_resource_pools.get(own[:depth]):
+                resource_pools.append(slot, requirements)
 
-    def market(self, resource: Resource) -> ResourcePools:
+    def resource_pools(self, resource: Resource) -> ResourcePools:
         """Return the pools of task queues from which a resource may draw, by its setup, VO and, for a private pilot, owner."""
         key: tuple[str, ...] = (resource.setup, resource.vo)
         if not resource.generic:
             key += (resource.owner_group,) if resource.job_sharing else (resource.owner_group, resource.owner)
-        return self._markets.get(key) or self._new_market(key)
+        return self._all_resource_pools.get(key) or self._new_resource_pools(key)
 
-    def _new_market(self, key: tuple[str, ...]) -> ResourcePools:
+    def _new_resource_pools(self, key: tuple[str, ...]) -> ResourcePools:
         """Return new pools with the queues of one group or owner, for private pilots.
 
         `key` is setup, VO, group and, if given, owner.
@@ -135,9 +135,9 @@ class Pools:
         source: VersionedWeights = self._weighing
         if found:
             source = self._weighing.group(key[1], key[2])
-        market = ResourcePools(self._weighing, source, self._law)
+        resource_pools = ResourcePools(self._weighing, source, self._law)
         for slot, asked in found:
-            market.append(slot, asked)
+            resource_pools.append(slot, asked)
         if found:
-            self._markets[key] = market
-        return market
+            self._all_resource_pools[key] = resource_pools
+        return resource_pools

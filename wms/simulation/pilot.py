@@ -12,13 +12,13 @@ from wms.site import Resource
 class SimulatedPilot:
     """A pilot that runs jobs on its cores, and asks for more jobs while cores are free."""
 
-    __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "running", "squad")
+    __slots__ = ("cores", "ends_at", "idle_since", "memory_mb", "pilot_group", "running")
 
-    def __init__(self, squad: "SimulatedPilots", ends_at: float) -> None:
-        self.squad = squad
-        self.cores = squad.place.element.cores_per_pilot
+    def __init__(self, pilot_group: "PilotGroup", ends_at: float) -> None:
+        self.pilot_group = pilot_group
+        self.cores = pilot_group.place.element.cores_per_pilot
         """How many of the pilot's cores are free now."""
-        self.memory_mb = squad.place.element.memory_mb
+        self.memory_mb = pilot_group.place.element.memory_mb
         """How much of the pilot's memory is free now, in MB."""
         self.running = 0
         self.ends_at = ends_at
@@ -26,7 +26,7 @@ class SimulatedPilot:
         self.idle_since = 0.0
 
 
-class SimulatedPilots:
+class PilotGroup:
     """The pilots of one VO at one computing element: how many are ordered and how many run, and which of them ask for a job."""
 
     __slots__ = ("_resources", "asking", "coming", "number", "place", "running", "vo", "waiting")

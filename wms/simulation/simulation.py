@@ -23,7 +23,7 @@ from wms.queue_index.index import Pick, QueueIndex
 from wms.simulation.agenda import Agenda
 from wms.simulation.backlog import SimulatedQueue, WaitingWork
 from wms.simulation.limiting import Limiting
-from wms.simulation.pilot import SimulatedPilot, SimulatedPilots
+from wms.simulation.pilot import PilotGroup, SimulatedPilot
 from wms.simulation.record import NEVER, SimulationRecord, Stuck
 from wms.simulation.scenario import Scenario, places
 from wms.simulation.workload import Workload
@@ -68,8 +68,8 @@ class Simulation:
         for queue in self._backlog.queues:
             self._index.add_queue(TaskQueueId(queue.number), queue.requirements)
         self._limiting = Limiting(scenario.limits, self._index)
-        self._squads: dict[tuple[int, str], SimulatedPilots] = {}
-        self._manned: dict[SimulatedPilots, None] = {}
+        self._pilot_groups: dict[tuple[int, str], PilotGroup] = {}
+        self._manned: dict[PilotGroup, None] = {}
         """The groups of pilots (one for each VO and computing element) that have any pilot, ordered or running."""
         self._taken = [0] * len(self._places)
         """How many pilots there are at each computing element, ordered or running, of all VOs together."""
@@ -124,7 +124,7 @@ class Simulation:
         self._backlog.add(queue, 1)
         if queue.jobs == 1:
             for number in queue.kind.elements:
-                self._squad(number, queue.vo).waiting[queue] = None
+                self._pilot_group(number, queue.vo).waiting[queue] = None
         if self._watcher:
             self._watcher.queued(job, queue)
         self._wake(queue)
@@ -135,24 +135,28 @@ class Simulation:
         self._backlog.add(queue, -1)
         if not queue.jobs:
             for number in queue.kind.elements:
-                del self._squads[number, queue.vo].waiting[queue]
+                del self._pilot_groups[number, queue.vo].waiting[queue]
 
     def _wake(self, queue: SimulatedQueue) -> None:
         """Let the waiting pilots that may run jobs of the queue ask again, until one gets a job.
 
         The groups of pilots, one for each computing element, ask in random order.
         """
-        squads = [squad for number in queue.kind.elements if (squad := self._squads[number, queue.vo]).asking]
-        while squads:
-            at = int(self._wakes.random() * len(squads)) if len(squads) > 1 else 0
-            if self._ask_all(squads.pop(at)):
+        pilot_groups = [
+            pilot_group
+            for number in queue.kind.elements
+            if (pilot_group := self._pilot_groups[number, queue.vo]).asking
+        ]
+        while pilot_groups:
+            at = int(self._wakes.random() * len(pilot_groups)) if len(pilot_groups) > 1 else 0
+            if self._ask_all(pilot_groups.pop(at)):
                 return
 
-    def _ask_all(self, squad: SimulatedPilots) -> bool:
+    def _ask_all(self, pilot_group: PilotGroup) -> bool:
         """Let the waiting pilots of a group ask again, until one gets a job; return whether one did. Of pilots with equal resources only one asks."""
         refused: set[Resource] = set()
-        for pilot in list(squad.asking):
-            resource = squad.resource(pilot, self._agenda.now)
+        for pilot in list(pilot_group.asking):
+            resource = pilot_group.resource(pilot, self._agenda.now)
             if resource not in refused and self._ask(pilot):
                 return True
             refused.add(resource)
@@ -162,26 +166,26 @@ class Simulation:
 
     def _ask(self, pilot: SimulatedPilot) -> bool:
         """Let a pilot fill its free cores with jobs; return whether it got any."""
-        squad, given = pilot.squad, False
+        pilot_group, given = pilot.pilot_group, False
         while pilot.cores and (pick := self._pick(pilot)):
             given = True
             self._start(pilot, pick)
         if pilot.cores and self._agenda.now < pilot.ends_at:
-            squad.asking.setdefault(pilot)
+            pilot_group.asking.setdefault(pilot)
         else:
-            squad.asking.pop(pilot, None)
+            pilot_group.asking.pop(pilot, None)
         return given
 
     def _pick(self, pilot: SimulatedPilot) -> Pick | None:
         """Draw a job for a pilot from the queue index; None if no queue fits. If one queue alone fits, its first job is taken without a draw."""
         now = self._agenda.now
-        fitting = pilot.squad.fitting(pilot, now) if pilot.squad.waiting else []
+        fitting = pilot.pilot_group.fitting(pilot, now) if pilot.pilot_group.waiting else []
         if not fitting:
             return None
-        element = pilot.squad.place.element
+        element = pilot.pilot_group.place.element
         if len(fitting) == 1 and not self._watcher and not self._index.closed(element.site, element.ce):
             return self._index.take(TaskQueueId(fitting[0].number), self._draws)
-        resource = pilot.squad.resource(pilot, now)
+        resource = pilot.pilot_group.resource(pilot, now)
         picks = self._index.select(resource, 1, self._draws)
         if picks and self._watcher:
             self._watcher.matched(picks[0].job_id - 1, resource, now)
@@ -189,10 +193,10 @@ class Simulation:
 
     def _start(self, pilot: SimulatedPilot, pick: Pick) -> None:
         job, queue = pick.job_id - 1, self._backlog.queues[pick.tq_id - 1]
-        record, now, place = self.record, self._agenda.now, pilot.squad.place
+        record, now, place = self.record, self._agenda.now, pilot.pilot_group.place
         self._dequeue(queue)
         if self._limiting:
-            self._count_in(queue, pilot.squad)
+            self._count_in(queue, pilot.pilot_group)
         if record.first_start[job] == NEVER:
             record.first_start[job] = now
         pilot.cores -= queue.cores(place.element)
@@ -208,16 +212,16 @@ class Simulation:
         )
 
     def _end(self, run: Run) -> None:
-        pilot, squad, now = run.pilot, run.pilot.squad, self._agenda.now
-        cores = run.queue.cores(squad.place.element)
-        self.record.runs.add(run.job, squad.number, run.started, now, cores)
+        pilot, pilot_group, now = run.pilot, run.pilot.pilot_group, self._agenda.now
+        cores = run.queue.cores(pilot_group.place.element)
+        self.record.runs.add(run.job, pilot_group.number, run.started, now, cores)
         pilot.cores += cores
         pilot.memory_mb += run.queue.memory_mb
         pilot.running -= 1
         self._running -= 1
         self._moved_at = now
-        if self._limiting and self._limiting.ended(run.queue.requirements, squad.place.element, now):
-            self._agenda.after(0.0, self._wake_site, squad.place.element.site)
+        if self._limiting and self._limiting.ended(run.queue.requirements, pilot_group.place.element, now):
+            self._agenda.after(0.0, self._wake_site, pilot_group.place.element.site)
         if run.lost and self._comes_back(run.job):
             self._enqueue(run.job, run.queue)
         else:
@@ -225,22 +229,22 @@ class Simulation:
             self.record.done[run.job] = not run.lost
         self._go_on(pilot)
 
-    def _count_in(self, queue: SimulatedQueue, squad: SimulatedPilots) -> None:
-        element = squad.place.element
+    def _count_in(self, queue: SimulatedQueue, pilot_group: PilotGroup) -> None:
+        element = pilot_group.place.element
         opens = self._limiting.matched(queue.requirements, element, self._agenda.now)
         if opens < inf:
-            self._agenda.after(opens, self._refill, (queue, squad))
+            self._agenda.after(opens, self._refill, (queue, pilot_group))
 
-    def _refill(self, spent: tuple[SimulatedQueue, SimulatedPilots]) -> None:
+    def _refill(self, spent: tuple[SimulatedQueue, PilotGroup]) -> None:
         """Open the rate limits that allow a start again by now, and let the site's pilots ask. `spent` is the queue and pilots of the last start."""
-        queue, squad = spent
-        if self._limiting.open_due(queue.requirements, squad.place.element, self._agenda.now):
-            self._wake_site(squad.place.element.site)
+        queue, pilot_group = spent
+        if self._limiting.open_due(queue.requirements, pilot_group.place.element, self._agenda.now):
+            self._wake_site(pilot_group.place.element.site)
 
     def _wake_site(self, site: str) -> None:
         """Let all waiting pilots of a site ask again, until none gets a job."""
-        for squad in [each for each in self._manned if each.asking and each.place.element.site == site]:
-            while self._ask_all(squad):
+        for pilot_group in [each for each in self._manned if each.asking and each.place.element.site == site]:
+            while self._ask_all(pilot_group):
                 pass
 
     def _comes_back(self, job: int) -> bool:
@@ -269,10 +273,10 @@ class Simulation:
             self._leave(pilot)
 
     def _leave(self, pilot: SimulatedPilot) -> None:
-        squad = pilot.squad
-        squad.asking.pop(pilot, None)
-        squad.running -= 1
-        self._man(squad, -1)
+        pilot_group = pilot.pilot_group
+        pilot_group.asking.pop(pilot, None)
+        pilot_group.running -= 1
+        self._man(pilot_group, -1)
         if self._backlog:
             self._plan_soon()
 
@@ -292,12 +296,12 @@ class Simulation:
             return
         for order in self._orders():
             number = self._numbers[CeId(order.site, order.ce)]
-            squad = self._squad(number, order.vo)
-            squad.coming += order.count
-            self._man(squad, order.count)
+            pilot_group = self._pilot_group(number, order.vo)
+            pilot_group.coming += order.count
+            self._man(pilot_group, order.count)
             self.record.pilots += order.count
             for _each in range(order.count):
-                self._agenda.after(self._scenario.pilots.latency_seconds, self._come, squad)
+                self._agenda.after(self._scenario.pilots.latency_seconds, self._come, pilot_group)
 
     def _is_over(self) -> bool:
         """Return whether the waiting jobs can never start: no job runs, and the last pilot or rate limit that could help has had its time."""
@@ -305,7 +309,9 @@ class Simulation:
 
     def _orders(self) -> tuple[PlannedPilots, ...]:
         """Plan pilots for the waiting work. Only computing elements with free slots, or that allow more pilots, are considered."""
-        useful = {squad.number for squad in self._manned if squad.coming or squad.asking} | self._roomy
+        useful = {
+            pilot_group.number for pilot_group in self._manned if pilot_group.coming or pilot_group.asking
+        } | self._roomy
         kinds = [
             (kind, jobs, elements)
             for kind, jobs in self._backlog.kinds()
@@ -326,37 +332,37 @@ class Simulation:
     def _pilots(self, reached: Collection[int]) -> list[PilotSupply]:
         """Return the numbers of pilots at these computing elements, and for each VO the number of its pilots at all other elements."""
         elsewhere = self._by_vo.copy()
-        here = [squad for squad in self._manned if squad.number in reached]
-        for squad in here:
-            elsewhere[squad.vo] -= squad.coming + squad.running
+        here = [pilot_group for pilot_group in self._manned if pilot_group.number in reached]
+        for pilot_group in here:
+            elsewhere[pilot_group.vo] -= pilot_group.coming + pilot_group.running
         rest = [PilotSupply(site="", ce="", vo=vo, running=count) for vo, count in elsewhere.items() if count]
-        return [squad.pilots() for squad in here] + rest
+        return [pilot_group.pilots() for pilot_group in here] + rest
 
-    def _man(self, squad: SimulatedPilots, pilots: int) -> None:
+    def _man(self, pilot_group: PilotGroup, pilots: int) -> None:
         """Add `pilots` to the counts of a group's pilots; a negative number removes some."""
-        number = squad.number
+        number = pilot_group.number
         self._taken[number] += pilots
-        self._by_vo[squad.vo] += pilots
+        self._by_vo[pilot_group.vo] += pilots
         if self._taken[number] < self._places[number].element.pilot_limit:
             self._roomy.add(number)
         else:
             self._roomy.discard(number)
-        if squad.coming + squad.running:
-            self._manned[squad] = None
+        if pilot_group.coming + pilot_group.running:
+            self._manned[pilot_group] = None
         else:
-            self._manned.pop(squad, None)
+            self._manned.pop(pilot_group, None)
 
-    def _squad(self, number: int, vo: str) -> SimulatedPilots:
-        squad = self._squads.get((number, vo))
-        if squad is None:
-            squad = self._squads[number, vo] = SimulatedPilots(number, self._places[number], vo)
-        return squad
+    def _pilot_group(self, number: int, vo: str) -> PilotGroup:
+        pilot_group = self._pilot_groups.get((number, vo))
+        if pilot_group is None:
+            pilot_group = self._pilot_groups[number, vo] = PilotGroup(number, self._places[number], vo)
+        return pilot_group
 
-    def _come(self, squad: SimulatedPilots) -> None:
+    def _come(self, pilot_group: PilotGroup) -> None:
         """Start one ordered pilot of the group, and let it ask for jobs. Called when the pilot's latency is over."""
-        squad.coming -= 1
-        squad.running += 1
-        self._go_on(SimulatedPilot(squad, self._agenda.now + self._scenario.pilots.lifetime_seconds))
+        pilot_group.coming -= 1
+        pilot_group.running += 1
+        self._go_on(SimulatedPilot(pilot_group, self._agenda.now + self._scenario.pilots.lifetime_seconds))
         if self._backlog:
             self._plan_soon()
 

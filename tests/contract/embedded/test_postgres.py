@@ -170,8 +170,8 @@ from wms.embedded import privilege
 from wms.embedded.postgres import Postgres
 
 async def main():
-    guise = privilege.PostgresUser(sys.argv[2])
-    privilege.guise = lambda: guise
+    postgres_user = privilege.PostgresUser(sys.argv[2])
+    privilege.postgres_user = lambda: postgres_user
     server = Postgres(Path(sys.argv[1]), durable=False)
     await server.start()
     print(server.pid, flush=True)
@@ -181,7 +181,7 @@ asyncio.run(main())
 """
 
 
-def guises() -> list[privilege.PostgresUser]:
+def postgres_users() -> list[privilege.PostgresUser]:
     return (
         [privilege.PostgresUser.NAMESPACE, privilege.PostgresUser.OTHER]
         if os.geteuid() == 0
@@ -189,11 +189,13 @@ def guises() -> list[privilege.PostgresUser]:
     )
 
 
-@pytest.mark.parametrize("guise", guises(), ids=lambda guise: guise.value)
-async def test_ends_with_its_parent_however_that_dies(quick_tmp: Path, guise: privilege.PostgresUser) -> None:
-    if guise is not privilege.PostgresUser.SELF and not privilege.works(guise):
-        pytest.skip(f"no {guise.value} here")
-    command = [sys.executable, "-c", PARENT, str(quick_tmp / "pg"), guise.value]
+@pytest.mark.parametrize("postgres_user", postgres_users(), ids=lambda postgres_user: postgres_user.value)
+async def test_ends_with_its_parent_however_that_dies(
+    quick_tmp: Path, postgres_user: privilege.PostgresUser
+) -> None:
+    if postgres_user is not privilege.PostgresUser.SELF and not privilege.works(postgres_user):
+        pytest.skip(f"no {postgres_user.value} here")
+    command = [sys.executable, "-c", PARENT, str(quick_tmp / "pg"), postgres_user.value]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         postmaster = int(await asyncio.to_thread(parent.stdout.readline))

@@ -33,7 +33,7 @@ class Scene:
 
     @property
     def pool(self) -> QueuePool:
-        (pool,) = self.pools.market(offers()).pools
+        (pool,) = self.pools.resource_pools(offers()).pools
         return pool
 
     def bits(self, *slots: int) -> bytes:

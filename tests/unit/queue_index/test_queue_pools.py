@@ -40,7 +40,7 @@ class Scene:
     def drawn(self, draws: int, *fitting: int, seed: int = 1) -> Counter[int]:
         """Draw from the only pool with the jobs put back."""
         self.weights.refresh()
-        (pool,) = self.pools.market(offers()).pools
+        (pool,) = self.pools.resource_pools(offers()).pools
         view, chance = QueueDraw(pool), Chance(np.random.default_rng(seed))
         mask = np.zeros(self.count, dtype=bool)
         mask[list(fitting)] = True
@@ -48,17 +48,17 @@ class Scene:
         return Counter(view.next(fit, chance) for _ in range(draws))
 
 
-def segments(market: ResourcePools) -> dict[int, list[int]]:
-    return {pool.segment: pool.slots.values.tolist() for pool in market.pools}
+def segments(resource_pools: ResourcePools) -> dict[int, list[int]]:
+    return {pool.segment: pool.slots.values.tolist() for pool in resource_pools.pools}
 
 
 def test_a_resource_draws_from_its_setup_and_vo_the_highest_segment_first() -> None:
     scene = Scene(
         asks(), asks(cpu_segment=9_000), asks(vo="w"), asks(setup="t"), asks(owner="p", owner_group="h")
     )
-    assert list(segments(scene.pools.market(offers())).items()) == [(9_000, [1]), (500, [0, 4])]
-    assert segments(scene.pools.market(offers(vo="w"))) == {500: [2]}
-    assert segments(scene.pools.market(offers(setup="nowhere"))) == {}
+    assert list(segments(scene.pools.resource_pools(offers())).items()) == [(9_000, [1]), (500, [0, 4])]
+    assert segments(scene.pools.resource_pools(offers(vo="w"))) == {500: [2]}
+    assert segments(scene.pools.resource_pools(offers(setup="nowhere"))) == {}
 
 
 @pytest.mark.parametrize(
@@ -75,10 +75,10 @@ def test_a_private_pilot_draws_from_its_owners_queues_or_its_groups(
 ) -> None:
     scene = Scene(asks(owner="a"), asks(owner="b"), asks(owner="a", owner_group="h"))
     resource = offers(generic=False, owner_group="g", **private)
-    scene.pools.market(resource)
+    scene.pools.resource_pools(resource)
     for owner in "ab":
         scene.append(asks(owner=owner, tags=("later",)))
-    assert segments(scene.pools.market(resource)).get(500, []) == expected
+    assert segments(scene.pools.resource_pools(resource)).get(500, []) == expected
 
 
 @pytest.mark.parametrize("law", ["dirac", "proportional"])

@@ -37,7 +37,7 @@ class Scene:
             self.weights.note(slot, 1, 1.0)
         self.weights.refresh()
         self.pool: QueuePool
-        (self.pool,) = pools.market(offers()).pools
+        (self.pool,) = pools.resource_pools(offers()).pools
         self.chance = Chance(np.random.default_rng(5))
         self.seen = SeenQueues(self.pool)
 

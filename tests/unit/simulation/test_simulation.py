@@ -217,9 +217,9 @@ class Reference:
     def look(self):
         """Between two events no pilot asks in vain for what there is."""
         now = self.simulation._agenda.now
-        for squad in self.simulation._manned:
-            for pilot in squad.asking:
-                assert not reference.candidates(self.queues, squad.resource(pilot, now), self.shares)
+        for pilot_group in self.simulation._manned:
+            for pilot in pilot_group.asking:
+                assert not reference.candidates(self.queues, pilot_group.resource(pilot, now), self.shares)
 
 
 @settings(max_examples=40, deadline=None)
