@@ -22,7 +22,7 @@ OPEN_SECONDS: Final = 15.0
 SEND_SECONDS: Final = 5.0
 """Seconds within which a gateway must accept a message. After that the message counts as not sent: Unavailable is raised."""
 WAITING_LIMIT: Final = 100
-"""How many received orders can wait until `receive` is called. While so many wait, no more are read from the gateway."""
+"""The most received orders that can wait for `receive`. While the queue is full, no more are read from the gateway."""
 
 
 class HttpsLink:

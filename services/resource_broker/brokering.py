@@ -34,7 +34,7 @@ log = structlog.get_logger()
 TRIES_LIMIT = 5
 """How many times in a row a job's step may begin without coming to an end. After that the job is held."""
 FEW_RANKED = 200
-"""A round that ranks at most so many pairs of job and candidate does so in the event loop; a larger one, in a thread."""
+"""The most pairs of job and candidate that a round ranks in the event loop. A round with more pairs ranks them in a thread."""
 
 
 class Brokering:

@@ -37,7 +37,7 @@ class AgreementReason(StrEnum):
     OWNER_SHARE = "OWNER_SHARE"
     """The reservations of one user would hold more of the computing element's CPUs at a time than one user may."""
     NO_ROOM = "NO_ROOM"
-    """There is no start in the window from which so many CPUs are free for the whole duration."""
+    """At no start in the window are the requested CPUs free for the whole duration."""
     REFUSED_BY_SITE = "REFUSED_BY_SITE"
     """The batch system, or the script by which the site decides, refused the offer."""
     NOT_DECIDED = "NOT_DECIDED"

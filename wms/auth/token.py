@@ -44,7 +44,7 @@ SIZE_LIMIT: Final = 8 * 1024
 KEYS_BYTES: Final = 1024 * 1024
 """The most bytes of a file of public keys. A larger file is refused."""
 SKEW_SECONDS: Final = 30
-"""The seconds by which an issuer's clock may be ahead: a token is accepted so long before its validity begins.
+"""The seconds by which an issuer's clock may be ahead: a token is accepted that long before its validity begins.
 
 There is no such tolerance at its expiry.
 """

@@ -11,7 +11,7 @@ from wms.broker.candidate import Benchmarks, Candidate
 FARTHEST: Final = 10.0
 """The largest factor between a benchmark result and its median over all sites. A result beyond it is replaced by the limit."""
 LEAST_SITES: Final = 3
-"""The median of a benchmark is used only if at least so many sites advertise that benchmark."""
+"""The least number of sites that must advertise a benchmark before its median is used."""
 
 
 def believable(candidates: Sequence[Candidate]) -> list[Candidate]:

@@ -10,7 +10,7 @@ from wms.broker.prediction import Part, Source
 from wms.ids import CeId
 
 LEAST_SCORED: Final = 20
-"""A correction is used only if learned from at least so many predictions: fewer do not show 5 % and 95 % quantiles."""
+"""The least number of predictions from which a correction is learned. Fewer do not show the 5 % and 95 % quantiles."""
 
 
 class MeasuredRun(Struct, frozen=True, kw_only=True):

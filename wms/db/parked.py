@@ -38,12 +38,12 @@ async def waiting(tx: Transaction, consumer: str, partitions: Sequence[int]) -> 
 
 
 class Head(msgspec.Struct, frozen=True):
-    """How much of one owner's parked messages is taken at once."""
+    """The limits on how many of one owner's parked messages are handled at once."""
 
     limit: int
-    """The most messages that are taken."""
+    """The most messages."""
     size: int
-    """The most bytes of payloads that are taken; the first message is taken whatever its size."""
+    """The most bytes of payloads. The first message is handled whatever its size."""
 
 
 async def first(

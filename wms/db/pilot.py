@@ -369,7 +369,7 @@ async def keep_outputs(tx: Transaction, outputs: Mapping[PilotId, str]) -> None:
 
 
 async def fates(tx: Transaction, pilot_ids: Collection[PilotId]) -> dict[PilotId, Fate]:
-    """Return what is known of these pilots, which no longer renew leases. Unknown pilots are absent."""
+    """Return the last reports by and on these pilots, which no longer renew leases, by pilot. Pilots that are not stored are absent."""
     if not pilot_ids:
         return {}
     return {row["pilot_id"]: Fate(**row) for row in await tx.fetch(SQL["fates"], sorted(pilot_ids))}

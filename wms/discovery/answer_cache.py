@@ -29,7 +29,7 @@ class CacheLifetimes(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RememberedAnswer(NamedTuple):
-    """What is remembered of a server: its last answer and the age of that answer, or why the server failed."""
+    """The cached entry of one server: its last answer and the age of that answer, or why the server failed."""
 
     state: State
     told: ServerAnswer | None = None
@@ -56,7 +56,7 @@ class AnswerCache:
         self._elements = 0
 
     def recall(self, key: str, now: float) -> RememberedAnswer:
-        """Return what is remembered of the server with this key, and its state.
+        """Return the cached entry of the server with this key, and its state.
 
         A `fresh` answer is used without asking the server. A `stale` one may be used while the server is asked. A `resting` server failed and is
         not asked now. An `unknown` server must be asked.

@@ -16,7 +16,7 @@ from wms.lease import Lease
 Outcome = Literal["done", "failed", "killed", "lost", "withdrawn"]
 
 HANDOUT_LIMIT = 10
-"""A job is held after so many consecutive attempts that pilots accepted and lost before its payload began."""
+"""The most consecutive attempts that pilots may accept and lose before the payload begins. After them the job is held."""
 
 Stop = Literal["", "kill", "reschedule", "hold"]
 """The pending order for which a job's pilot must stop the payload. Empty if there is none."""

@@ -58,7 +58,7 @@ class PartlyRead(msgspec.Struct, frozen=True):
 
 
 def kind_of(description: JobDescription) -> JobKind:
-    """Return a new kind, whose `description` is this one."""
+    """Return a new kind of jobs, of which `description` is the first."""
     called = description.executable.rpartition("/")[2][:200]
     return JobKind(description, jobs_in(description), is_array(description), called)
 

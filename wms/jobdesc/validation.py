@@ -17,7 +17,7 @@ YEAR = 366 * 86_400
 GROUP_LIMIT = 200
 """How many characters the name of a job group may have."""
 FINDINGS_LIMIT = 200
-"""After how many findings the check of a table stops. A table with so many is no description, and computing remedies takes time."""
+"""The number of findings after which the check of a table stops. A table with more is no description, and computing remedies takes time."""
 
 TEXT_SIZE = 32 * 1024
 _TEXT = rules.text(TEXT_SIZE)

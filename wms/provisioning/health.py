@@ -54,9 +54,9 @@ class HealthPolicy(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """When an element counts as a black hole (it fails jobs as fast as it gets them), and when it is tried again."""
 
     window_seconds: Seconds = 600.0
-    """Attempts to run a job count if they ended within so many seconds."""
+    """Attempts to run a job count if they ended within this time."""
     quick_seconds: Seconds = 30.0
-    """An attempt counts as a quick failure if it fails within so many seconds of its start."""
+    """An attempt counts as a quick failure if it fails within this time after its start."""
     failures: Annotated[int, Meta(ge=1, le=1_000_000)] = 5
     """The least number of quick failures that makes an element a black hole."""
     share: Annotated[float, Meta(gt=0, le=1)] = 0.8

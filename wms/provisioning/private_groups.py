@@ -28,7 +28,7 @@ class PrivateGroups(NamedTuple):
         return self._replace(present=self.present.union(groups))
 
     def pilot_owner(self, requirements: Requirements) -> PilotOwner | None:
-        """Return for whom private pilots are sent for jobs with these requirements; None if generic pilots are sent."""
+        """Return the owner or group whose private pilots run jobs with these requirements; None if generic pilots run them."""
         group = requirements.vo, requirements.owner_group
         types = folded(requirements.pilot_types)
         if group not in self.senders or (GENERIC in types and PRIVATE not in types):

@@ -95,7 +95,7 @@ class SeenQueues:
         self._now = now
 
     def _is_due(self, now: tuple[int, int, int]) -> bool:
-        """Return whether so many changes of weights have passed that the fractions of share classes must be computed again."""
+        """Return whether the fractions of share classes must be computed again, since many weights have changed."""
         patience = len(self._slots) // _PATIENCE
         version, _, emptied = now
         return version - self._version > patience or (not patience and emptied != self._emptied)

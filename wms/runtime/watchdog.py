@@ -30,7 +30,7 @@ STALLED_FOR_GOOD_SECONDS = 60.0
 HANGS_AFTER_SECONDS = 600.0
 """A process counts as hanging if one batch of messages takes this many seconds. Each part of a batch has a much shorter time limit."""
 BLOCKED_LOOKS = 20
-"""The process ends after so many consecutive checks, one a second, at which its event loop did nothing.
+"""The process ends after this number of consecutive checks, one a second, at which its event loop did nothing.
 
 Checks are counted and not seconds, because a process that was stopped and continued has not been blocked.
 """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def opened_bucket(name: str, settings: S3Settings, *, tries: int, seconds: float) -> S3Store:
-    """Return the bucket. A request is tried so often, each for so many seconds at most.
+    """Return the bucket. Each request is tried at most `tries` times, each time for at most `seconds` seconds.
 
     Raise Unavailable if the credentials cannot be read.
     """

@@ -35,7 +35,7 @@ class S3Mover:
         self._settings = settings
 
     async def fetch(self, url: FileUrl, part: PartFile, meter: Meter) -> None:
-        """Fetch an object into `part`, after the bytes that are there if its ETag is still the same."""
+        """Fetch an object into `part`. If the object's ETag is that of the bytes already in `part`, fetch only the rest."""
         offset = part.offset_for(url)
         options: GetOptions = {"range": {"offset": offset}} if offset else {}
         if offset and part.validator:

@@ -159,7 +159,7 @@ class S3SandboxStore:
         return found[1] + found[2] if found else None
 
     def _deleted(self, path: str, oldest: datetime) -> bool:
-        """Delete what is at a path if it was stored before `oldest`. It is looked at again, since a put may have made it young."""
+        """Delete what is at a path if it was stored before `oldest`. Its time is read again first, since a put may have renewed it."""
         with contextlib.suppress(_Absent), _translated():
             if obstore.head(self._bucket, path)["last_modified"] < oldest:
                 obstore.delete(self._bucket, path)
@@ -175,7 +175,7 @@ class _Stream:
         self._rest = memoryview(b"")
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many bytes; none at the end."""
+        """Return at most `size` of the next bytes; none at the end."""
         while not self._rest:
             piece = next(self._pieces, None)
             if piece is None:

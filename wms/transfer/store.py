@@ -19,7 +19,7 @@ class Objects(Protocol):
 
     @property
     def max_object(self) -> int:
-        """The size in bytes of the largest object that is taken and returned."""
+        """The size in bytes of the largest object that can be stored or fetched."""
 
     def keep(self, source: Path | bytes) -> SandboxRef:
         """Store these bytes, or the content of this file; return the reference. It blocks. The errors are those of `SandboxStore.put`."""
@@ -51,7 +51,7 @@ class SandboxStore(Objects, Protocol):
         """Return whether an object with this name is stored. Its bytes are not verified."""
 
     async def download_url(self, sha256: str, seconds: float) -> str | None:
-        """Return a URL under which anybody can fetch the object for so many seconds, in ranges too; None if the store has no such URLs.
+        """Return a URL under which anybody can fetch the object for `seconds` seconds, in ranges too; None if the store has no such URLs.
 
         Whoever fetches it verifies its bytes.
         """

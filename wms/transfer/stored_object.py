@@ -38,7 +38,7 @@ def digest_of(data: bytes) -> str:
 
 
 def checked_digest(sha256: str) -> str:
-    """Return the name of an object. Raise Rejected if it is none."""
+    """Return `sha256` if it has the form of an object's name. Raise Rejected (BAD_SANDBOX_ID) if it does not."""
     if not _DIGEST.fullmatch(sha256):
         raise Rejected("BAD_SANDBOX_ID", f"not a SHA-256 in lower-case hexadecimal: {sha256!r}")
     return sha256
@@ -48,14 +48,14 @@ class Readable(Protocol):
     """A stream of bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return at most so many of the next bytes; none at the end."""
+        """Return at most `size` of the next bytes; none at the end."""
 
 
 class Writable(Protocol):
     """A place for bytes."""
 
     def write(self, data: bytes, /) -> int:
-        """Append these bytes."""
+        """Append `data`, and return the number of bytes written."""
 
 
 def checked_size(size: int, limit: int) -> None:

@@ -47,14 +47,14 @@ class Meter:
         """Take the limits. The file may have at most `most_bytes` bytes. `on_bytes` is called with the number of bytes whenever some have moved."""
         self.most_bytes = min(most_bytes, limits.file_bytes)
         self.moved_bytes = 0
-        """How many bytes of the file are there, including those from before this transfer."""
+        """How many bytes of the file are stored, including those of earlier transfers."""
         self._limits = limits
         self._on_bytes = on_bytes
         self._guard: asyncio.Timeout | None = None
         self._in_window = 0
 
     def begin(self, offset: int = 0) -> None:
-        """Start to count, or start again. `offset` is how many bytes of the file are there already."""
+        """Start to count, or start again. `offset` is how many bytes of the file are stored already."""
         self.moved_bytes = offset
 
     def moved(self, count: int) -> None:
