@@ -1,7 +1,7 @@
 """Whether a job and a computing element want each other, as HTCondor's own library says of their two ads.
 
 One pair at a time, from what both were told, with nothing of ours in between: what the index of the matcher found out by conjuncts and
-faces is held against it.
+ad_classes is held against it.
 """
 
 from functools import cache

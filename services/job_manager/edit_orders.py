@@ -71,9 +71,9 @@ class EditOrder:
         return in_words(self._changes)
 
     async def apply(
-        self, tx: Transaction, ledger: JobBatch, moving: Moving
+        self, tx: Transaction, job_batch: JobBatch, moving: Moving
     ) -> tuple[Moving, dict[JobId, str]]:
-        """Store the new descriptions of locked jobs in this transaction, and record their new task queues in `ledger`.
+        """Store the new descriptions of locked jobs in this transaction, and record their new task queues in `job_batch`.
 
         `moving` are the jobs with their decided steps. Return those jobs, with steps, that can be changed, and for the others the reason why they are
         left unchanged, by job id.
@@ -95,7 +95,7 @@ class EditOrder:
         if requeued:
             await description.replace(tx, requeued)
         for each in requeued:
-            ledger.requeue(each.stored.job_id, each.tq_id, each.user_priority)
+            job_batch.requeue(each.stored.job_id, each.tq_id, each.user_priority)
         left = await _still_held(tx, [each for each in moving if each[0].job_id not in refused])
         if self._moves_after:
             waiting = {each.stored.job_id: outcomes[each.stored.job_id].predecessors for each in requeued}

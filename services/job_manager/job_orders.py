@@ -194,10 +194,10 @@ def _leave(left: Block, ranges: Sequence[Range], decide: Callable[[Job], OrderEf
 
 
 async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Done) -> None:
-    ledger = await JobBatch.open(tx, ids, 0.0)
+    job_batch = await JobBatch.open(tx, ids, 0.0)
     stops: dict[Stop, list[Job]] = {}
     moving: Moving = []
-    jobs = list(filter(None, map(ledger.job, ids)))
+    jobs = list(filter(None, map(job_batch.job, ids)))
     held = [each.job_id for each in jobs if each.state is State.HELD]
     dependants = await Dependants.of_rows(tx, order.control.action, held)
     for found in jobs:
@@ -209,11 +209,11 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
         else:
             moving.append((found, decided.steps))
     if order.editing is not None and moving:
-        moving = await _edited(tx, ledger, moving, order.editing, done)
+        moving = await _edited(tx, job_batch, moving, order.editing, done)
     for found, steps in moving:
-        _move(ledger, found, steps, order.control)
+        _move(job_batch, found, steps, order.control)
     done.changed += len(moving) + sum(map(len, stops.values()))
-    await ledger.write(tx, order.source)
+    await job_batch.write(tx, order.source)
     moved = ((found.job_id, dependants.codes.get(found.job_id, "")) for found, _ in moving)
     await dependants.let_go(tx, order.control.action, (([(job_id, job_id)], code) for job_id, code in moved))
     for stop, jobs in stops.items():
@@ -222,22 +222,22 @@ async def _order(tx: Transaction, ids: Sequence[JobId], order: _Order, done: _Do
 
 
 async def _edited(
-    tx: Transaction, ledger: JobBatch, moving: Moving, editing: EditOrder, done: _Done
+    tx: Transaction, job_batch: JobBatch, moving: Moving, editing: EditOrder, done: _Done
 ) -> Moving:
     """Edit the jobs, and note in `done` those that cannot be edited. Return the moves of the others."""
     jobs = {found.job_id: found for found, _ in moving}
-    left, refused = await editing.apply(tx, ledger, moving)
+    left, refused = await editing.apply(tx, job_batch, moving)
     for job_id, why in refused.items():
         done.leave(jobs[job_id], why)
     return left
 
 
-def _move(ledger: JobBatch, found: Job, steps: Steps, control: Control) -> None:
-    ledger.move(found, steps)
+def _move(job_batch: JobBatch, found: Job, steps: Steps, control: Control) -> None:
+    job_batch.move(found, steps)
     if control.action == "reschedule":
-        ledger.reset_attempts(found)
+        job_batch.reset_attempts(found)
     elif control.action == "release" or (control.action == "edit" and found.state is State.HELD):
-        ledger.reset_losses(found)
+        job_batch.reset_losses(found)
 
 
 async def _name_strangers(tx: Transaction, principal: Principal, control: Control, done: _Done) -> None:

@@ -64,22 +64,22 @@ class Reports:
         going = [report.pilot_id for _, report in reports if report.state == "ended"]
         left_behind = await attempt.of_pilots(tx, going) if going else []
         named = {job_id for _, report in reports for job_id in _named(report)}
-        ledger = await JobBatch.open(tx, named | set(left_behind), self._terms.lease_seconds)
-        unfit = _unfit(ledger, (report for _, report in reports))
-        recorded = await attempt.recorded(tx, list(_unheld(ledger, (report for _, report in reports))))
+        job_batch = await JobBatch.open(tx, named | set(left_behind), self._terms.lease_seconds)
+        unfit = _unfit(job_batch, (report for _, report in reports))
+        recorded = await attempt.recorded(tx, list(_unheld(job_batch, (report for _, report in reports))))
         before = frozenset(recorded)
         for principal, report in reports:
-            answer = _Applied(ledger, report, recorded).apply()
+            answer = _Applied(job_batch, report, recorded).apply()
             tx.reply(inbox(principal.site or ""), report.pilot_id, answer)
         for job_id in left_behind:
-            _take_back(ledger, job_id, frozenset(going))
+            _take_back(job_batch, job_id, frozenset(going))
         await transfer.note(tx, [(report.pilot_id, each) for _, report in reports for each in report.staging])
         await attempt.note_usage(
             tx, [(report.pilot_id, each) for _, report in reports for each in report.usage]
         )
         await transfer.keep(tx, list(_measured(reports, recorded - before)))
-        await ledger.write(tx, PAYLOADS)
-        await self._charging.charge(tx, ledger.ended())
+        await job_batch.write(tx, PAYLOADS)
+        await self._charging.charge(tx, job_batch.ended())
         await pilot.seen(tx, _seen(reports))
         await _note_unfit(tx, unfit)
 
@@ -88,8 +88,8 @@ class Reports:
         if self._orders is None or not self._orders.is_ticket(peeked.ticket, *peeking(peeked)):
             log.warning("output refused: nobody asked for it", pilot=peeked.pilot_id, job=peeked.job_id)
             return
-        ledger = await JobBatch.open(tx, [peeked.job_id], 0.0)
-        if ledger.held(peeked.attempt_id, peeked.pilot_id) is None:
+        job_batch = await JobBatch.open(tx, [peeked.job_id], 0.0)
+        if job_batch.held(peeked.attempt_id, peeked.pilot_id) is None:
             return
         output = replies.JobOutput(
             query_id=peeked.query_id,
@@ -117,13 +117,13 @@ def _named(report: Report) -> Iterable[JobId]:
         yield result.job_id
 
 
-def _unfit(ledger: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
+def _unfit(job_batch: JobBatch, reports: Iterable[Report]) -> list[tuple[PilotId, TaskQueueId]]:
     """Return pilots and task queues: these pilots gave back jobs of these queues because their nodes do not fit."""
     return [
         (report.pilot_id, found.tq_id)
         for report in reports
         for each in report.unfit
-        if (found := ledger.held(each.attempt_id, report.pilot_id)) is not None
+        if (found := job_batch.held(each.attempt_id, report.pilot_id)) is not None
     ]
 
 
@@ -139,19 +139,19 @@ async def _note_unfit(tx: Transaction, unfit: Sequence[tuple[PilotId, TaskQueueI
     await pilot.unfit(tx, found)
 
 
-def _unheld(ledger: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
+def _unheld(job_batch: JobBatch, reports: Iterable[Report]) -> Iterator[tuple[JobId, Epoch, PilotId]]:
     """Yield the reported ends of attempts that the reporting pilots do not hold. They may have been recorded by an earlier report."""
     for report in reports:
         for result in report.finish:
-            if ledger.held(result.attempt_id, report.pilot_id) is None:
+            if job_batch.held(result.attempt_id, report.pilot_id) is None:
                 yield result.job_id, result.epoch, report.pilot_id
 
 
 class _Applied:
-    """One report while it is applied to a batch of jobs, and its answer."""
+    """Applies one report to a batch of locked jobs, and collects its answer."""
 
-    def __init__(self, ledger: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
-        self._ledger = ledger
+    def __init__(self, job_batch: JobBatch, report: Report, recorded: set[AttemptId]) -> None:
+        self._job_batch = job_batch
         self._report = report
         self._before = recorded
         self._granted: list[AttemptId] = []
@@ -180,42 +180,42 @@ class _Applied:
             lost=tuple(dict.fromkeys(self._lost)),
             kill=tuple(self._kill),
             recorded=tuple(self._recorded),
-            lease_seconds=self._ledger.lease_seconds,
+            lease_seconds=self._job_batch.lease_seconds,
         )
 
     def _decline(self, attempt_id: AttemptId, why: str) -> None:
-        found = self._ledger.held(attempt_id, self._report.pilot_id)
+        found = self._job_batch.held(attempt_id, self._report.pilot_id)
         # A granted job may be given back as well, before its payload begins.
         if found is not None and found.state is State.MATCHED:
             reason = Reason(Code.OFFER_DECLINED, why)
-            self._ledger.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
+            self._job_batch.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
 
     def _accept(self, attempt_id: AttemptId) -> None:
-        found = self._ledger.held(attempt_id, self._report.pilot_id)
+        found = self._job_batch.held(attempt_id, self._report.pilot_id)
         if found is None:
             self._lost.append(attempt_id)
         elif found.stop_requested:
             reason = Reason(Code.OFFER_DECLINED, f"{found.stop_requested} was asked for before it began")
-            self._ledger.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
+            self._job_batch.end(found, _ended(attempt_id, "withdrawn", reason), lost(found, reason))
             self._lost.append(attempt_id)
         else:
-            self._ledger.accept(found)
+            self._job_batch.accept(found)
             self._granted.append(attempt_id)
 
     def _start(self, attempt_id: AttemptId) -> None:
-        found = self._ledger.held(attempt_id, self._report.pilot_id)
+        found = self._job_batch.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
             if attempt_id not in self._before:
                 self._lost.append(attempt_id)
             return
-        self._ledger.move(found, started(found))
+        self._job_batch.move(found, started(found))
 
     def _renew(self, attempt_id: AttemptId) -> None:
-        found = self._ledger.held(attempt_id, self._report.pilot_id)
+        found = self._job_batch.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
             self._lost.append(attempt_id)
             return
-        self._ledger.renew(found)
+        self._job_batch.renew(found)
         self._granted.append(attempt_id)
         if found.stop_requested:
             self._kill.append(attempt_id)
@@ -225,13 +225,13 @@ class _Applied:
         if attempt_id in self._before:
             self._recorded.append(attempt_id)
             return
-        found = self._ledger.held(attempt_id, self._report.pilot_id)
+        found = self._job_batch.held(attempt_id, self._report.pilot_id)
         if found is None or found.lease is None or found.lease.phase != "accepted":
             self._lost.append(attempt_id)
             return
         reason = Reason(result.code, result.text)
         steps = ended(found, result.outcome, reason, began=_has_run(result))
-        self._ledger.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
+        self._job_batch.end(found, _result(result, began=found.has_begun or _has_run(result)), steps)
         self._before.add(attempt_id)
         self._recorded.append(attempt_id)
 
@@ -279,14 +279,14 @@ def _measured(
                 yield from (MeasuredWay(SiteName(principal.site), each) for each in result.transfers)
 
 
-def _take_back(ledger: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:
+def _take_back(job_batch: JobBatch, job_id: JobId, pilots: frozenset[PilotId]) -> None:
     """Take back a job from a pilot that has ended, if the pilot is among `pilots`."""
-    found = ledger.job(job_id)
+    found = job_batch.job(job_id)
     if found is None or found.lease is None or found.lease.pilot_id not in pilots:
         return
     reason = Reason(Code.PILOT_STOPPED, f"pilot {found.lease.pilot_id} ended")
     outcome: Outcome = "lost" if found.lease.phase == "accepted" else "withdrawn"
-    ledger.end(found, _ended(AttemptId(job_id, found.epoch), outcome, reason), lost(found, reason))
+    job_batch.end(found, _ended(AttemptId(job_id, found.epoch), outcome, reason), lost(found, reason))
 
 
 def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[PilotReport]:

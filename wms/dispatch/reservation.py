@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 _OPTIONS: Final[Mapping[str, str]] = {"slurm": "reservation", "lsf": "U"}
-"""The name of the submit option among a request's `attributes`, by kind of dispatcher."""
+"""The submit option that names a reservation, by kind of dispatcher. A pilot's request has it among its `attributes`."""
 
 RESERVING: Final = tuple(sorted(_OPTIONS))
 """The kinds of dispatcher whose batch system queues a job until its reservation starts. Other kinds get the job when the reservation starts."""

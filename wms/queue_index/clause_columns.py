@@ -162,9 +162,9 @@ class ClauseColumn:
 class JobExpressionColumn(ClauseColumn):
     """The clause on jobs' ClassAd requirements, over all task queues. They are evaluated once for each class of equal ads."""
 
-    def __init__(self, clause: Clause, faces: SignificantAttributes) -> None:
+    def __init__(self, clause: Clause, ad_classes: SignificantAttributes) -> None:
         super().__init__(clause)
-        self._faces = faces
+        self._ad_classes = ad_classes
         self._wishes = JobExpressions()
 
     @property
@@ -175,14 +175,16 @@ class JobExpressionColumn(ClauseColumn):
     def _learn(self, part: Any) -> None:
         names = self._wishes.append(part)
         if part is not None:
-            self._faces.look(names)
+            self._ad_classes.look(names)
 
-    def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
+    def bits(self, _: Resource, ad_class: AdClass | None, /) -> Bits | None:
         """Return the queues whose ClassAd requirements are true of a class of ads, one bit for each slot; None if all are true."""
-        return None if face is None else self._kept(face.number, partial(self._judge_face, face))
+        return (
+            None if ad_class is None else self._kept(ad_class.number, partial(self._judge_ad_class, ad_class))
+        )
 
-    def _judge_face(self, face: AdClass, start: int) -> bytes:
-        return self._wishes.verdicts(face, start).tobytes() if start < len(self.parts) else b""
+    def _judge_ad_class(self, ad_class: AdClass, start: int) -> bytes:
+        return self._wishes.verdicts(ad_class, start).tobytes() if start < len(self.parts) else b""
 
 
 class Ranked:
@@ -240,31 +242,35 @@ class SiteExpressionColumn(ClauseColumn):
         """How many evaluations were made so far: one for each expression and each set of values that it read."""
         return self._demands.evaluated
 
-    def bits(self, _: Resource, face: AdClass | None, /) -> Bits | None:
+    def bits(self, _: Resource, ad_class: AdClass | None, /) -> Bits | None:
         """Return the queues whose jobs meet the requirements of a resource's ad, one bit for each slot; None if all do."""
-        if face is None or face.requirements is None:
+        if ad_class is None or ad_class.requirements is None:
             return None
-        left = face.open_requirements
+        left = ad_class.open_requirements
         if left is not None:
-            return self._kept((face.requirements.text, left.text), partial(self._judge_open, face, left))
-        return self._kept(face.requirements.text, partial(self._judge_face, face, face.requirements))
+            return self._kept(
+                (ad_class.requirements.text, left.text), partial(self._judge_open, ad_class, left)
+            )
+        return self._kept(
+            ad_class.requirements.text, partial(self._judge_ad_class, ad_class, ad_class.requirements)
+        )
 
-    def levels(self, face: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
+    def levels(self, ad_class: AdClass, rank: Expression, fit: Bits) -> list[bytes]:
         """Split the queues in `fit` by the ad's Rank expression; return one bit mask per level, best first. Empty if all rank alike."""
         ranked = self._ranked.get(rank.text)
         if ranked is None:
             ranked = self._ranked[rank.text] = Ranked()
         if ranked.judged < self.numbers.length:
-            ranked.judge(self._demands.ranks(rank, face.ad)[self.numbers.values])
+            ranked.judge(self._demands.ranks(rank, ad_class.ad)[self.numbers.values])
         return ranked.among(fit)
 
-    def _judge_open(self, face: AdClass, left: Expression, start: int) -> bytes:
+    def _judge_open(self, ad_class: AdClass, left: Expression, start: int) -> bytes:
         """Judge the kinds of job from number `start` on. The byte is 1 if the ad's requirements are true of the job or may become true.
 
         `left` is what remains of the requirements of a pilot not yet sent, once known values are filled in.
         """
-        assert face.requirements is not None
-        met = self._judge_face(face, face.requirements, start)
+        assert ad_class.requirements is not None
+        met = self._judge_ad_class(ad_class, ad_class.requirements, start)
         parts = cast("list[JobAttributes]", self.parts[start:])
         return bytes(each or self._could(left, part) for each, part in zip(met, parts, strict=True))
 
@@ -275,14 +281,14 @@ class SiteExpressionColumn(ClauseColumn):
             found = self._possible[key] = could_want(left, job_ad(job, left.other))
         return found
 
-    def _judge_face(self, face: AdClass, requirements: Expression, start: int) -> bytes:
+    def _judge_ad_class(self, ad_class: AdClass, requirements: Expression, start: int) -> bytes:
         if start == len(self.parts):
             return b""
-        return self._demands.verdicts(requirements, face.ad, start).tobytes()
+        return self._demands.verdicts(requirements, ad_class.ad, start).tobytes()
 
 
-def column_of(clause: Clause, faces: SignificantAttributes) -> ClauseColumn:
-    """Return an empty column for a clause. `faces` holds the classes of equal ads, for clauses that evaluate ClassAds."""
+def column_of(clause: Clause, ad_classes: SignificantAttributes) -> ClauseColumn:
+    """Return an empty column for a clause. `ad_classes` holds the classes of equal ads, for clauses that evaluate ClassAds."""
     if clause.name == OF_JOBS_AD:
-        return JobExpressionColumn(clause, faces)
+        return JobExpressionColumn(clause, ad_classes)
     return SiteExpressionColumn(clause) if clause.name == OF_SITES_AD else ClauseColumn(clause)

@@ -36,11 +36,11 @@ _REFUSED = -1
 class FittingQueues:
     """The queues that fit one kind of resource, one bit for each slot (row number), and the pools from which the resource draws."""
 
-    __slots__ = ("_draws", "_face", "_levels", "_pools", "_resource_pools", "fit", "judged", "resource")
+    __slots__ = ("_ad_class", "_draws", "_levels", "_pools", "_resource_pools", "fit", "judged", "resource")
 
-    def __init__(self, resource: Resource, face: AdClass | None, resource_pools: ResourcePools) -> None:
+    def __init__(self, resource: Resource, ad_class: AdClass | None, resource_pools: ResourcePools) -> None:
         self.resource = resource
-        self._face = face
+        self._ad_class = ad_class
         self._levels: list[bytes] = []
         """The fitting queues split by the resource's Rank expression, one bit mask per level, best first; empty if all rank alike."""
         self._pools = 0
@@ -51,19 +51,19 @@ class FittingQueues:
 
     def judge(self, columns: list[ClauseColumn], slots: int) -> None:
         """Compute anew which queues fit, from the verdicts of the clauses in `columns`; `slots` is the number of queues."""
-        face = self._face
-        gathered = [bits for column in columns if (bits := column.bits(self.resource, face)) is not None]
+        ad_class = self._ad_class
+        gathered = [bits for column in columns if (bits := column.bits(self.resource, ad_class)) is not None]
         if gathered:
             self.fit = np.bitwise_and.reduce(gathered).tobytes()
         else:
             self.fit = b"\xff" * ((slots + 7) >> 3)
         self.judged = slots
-        if face is not None and face.rank is not None:
-            self._rank(columns, face, face.rank)
+        if ad_class is not None and ad_class.rank is not None:
+            self._rank(columns, ad_class, ad_class.rank)
 
-    def _rank(self, columns: list[ClauseColumn], face: AdClass, rank: Expression) -> None:
+    def _rank(self, columns: list[ClauseColumn], ad_class: AdClass, rank: Expression) -> None:
         column = next(each for each in columns if isinstance(each, SiteExpressionColumn))
-        self._levels = column.levels(face, rank, np.frombuffer(self.fit, dtype=np.uint8))
+        self._levels = column.levels(ad_class, rank, np.frombuffer(self.fit, dtype=np.uint8))
         self._pools = 0
 
     def draws(self) -> list[QueueDraw]:
@@ -129,13 +129,13 @@ class FitCache:
     A view says which queues fit a resource. `cached` is the most views that are kept.
     """
 
-    def __init__(self, pools: Pools, faces: SignificantAttributes, *, cached: int) -> None:
+    def __init__(self, pools: Pools, ad_classes: SignificantAttributes, *, cached: int) -> None:
         self._pools = pools
-        self._faces = faces
-        self._columns = [column_of(clause, self._faces) for clause in CLAUSES]
+        self._ad_classes = ad_classes
+        self._columns = [column_of(clause, self._ad_classes) for clause in CLAUSES]
         self._segments = GrowableArray(np.int64)
         self._mentioned = NamedValues()
-        self._version = self._faces_version = 0
+        self._version = self._ad_classes_version = 0
         """The versions, of the values that queues name and of the classes of ads, for which the caches are valid."""
         self._numbers: dict[Hashable, int] = {}
         self._names: dict[Hashable, int] = {}
@@ -164,7 +164,7 @@ class FitCache:
     def view(self, resource: Resource) -> FittingQueues | None:
         """Return the up-to-date view of a resource; None if the resource's description contradicts itself."""
         if (
-            self._faces_version != self._faces.version
+            self._ad_classes_version != self._ad_classes.version
             or self._version != self._mentioned.version
             or len(self._names) > _KEPT_NAMES
         ):
@@ -183,8 +183,8 @@ class FitCache:
 
     def advertise(self, place: Place, ad: str) -> None:
         """Set the ad of a computing element, as canonical text, from the next draw on; an empty text removes it."""
-        known = self._faces.knows(place)
-        if self._faces.advertise(place, ad):
+        known = self._ad_classes.knows(place)
+        if self._ad_classes.advertise(place, ad):
             if known:
                 for resource in self._at_place.pop(place, ()):
                     self._lately.pop(resource, None)
@@ -194,37 +194,37 @@ class FitCache:
 
     def seen(self, resource: Resource) -> Resource:
         """Return a resource completed by the stored ad of its computing element; unchanged if none is stored."""
-        return self._faces.seen(resource)
+        return self._ad_classes.seen(resource)
 
     def _number_of_name(self, resource: Resource) -> int:
         if len(self._lately) > _KEPT_NAMES:
             self._lately.clear()
             self._at_place.clear()
         place = resource.site, resource.grid_ce
-        if self._faces.knows(place):
+        if self._ad_classes.knows(place):
             self._at_place.setdefault(place, []).append(resource)
-        face = self._faces.number(resource)
-        name = (face, *_name(resource, self._mentioned))
+        ad_class = self._ad_classes.number(resource)
+        name = (ad_class, *_name(resource, self._mentioned))
         number = self._names.get(name)
         if number is None:
-            number = self._names[name] = self._number(resource, face)
+            number = self._names[name] = self._number(resource, ad_class)
         return number
 
-    def _number(self, resource: Resource, face: int) -> int:
-        """Return the number of a resource's kind, by which views are cached. `face` is the number of its ad's class.
+    def _number(self, resource: Resource, ad_class: int) -> int:
+        """Return the number of a resource's kind, by which views are cached. `ad_class` is the number of its ad's class.
 
         The number is that for refused resources if the description contradicts itself.
         """
         if refusal(resource):
             return _REFUSED
-        return self._numbers.setdefault((face, self._mentioned.kind(resource)), len(self._numbers))
+        return self._numbers.setdefault((ad_class, self._mentioned.kind(resource)), len(self._numbers))
 
     def _new_view(self, resource: Resource) -> FittingQueues:
-        seen = self._faces.seen(resource)
-        return FittingQueues(seen, self._faces.of(seen), self._pools.resource_pools(resource))
+        seen = self._ad_classes.seen(resource)
+        return FittingQueues(seen, self._ad_classes.of(seen), self._pools.resource_pools(resource))
 
     def _forget(self) -> None:
-        self._version, self._faces_version = self._mentioned.version, self._faces.version
+        self._version, self._ad_classes_version = self._mentioned.version, self._ad_classes.version
         self._numbers.clear()
         self._names.clear()
         self._lately.clear()
@@ -248,10 +248,10 @@ class FitCache:
         """
         left = jobs > 0
         counts = []
-        resource = self._faces.seen(resource)
-        face = self._faces.of(resource)
+        resource = self._ad_classes.seen(resource)
+        ad_class = self._ad_classes.of(resource)
         for column in self._columns:
-            bits = column.bits(resource, face)
+            bits = column.bits(resource, ad_class)
             if bits is None:
                 continue
             failed = left & ~np.unpackbits(bits, count=len(left), bitorder="little").view(np.bool_)

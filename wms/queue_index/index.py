@@ -95,15 +95,15 @@ class QueueIndex:
         self._free_levels: list[int] = []
         self._slot_of: dict[TaskQueueId, int] = {}
         self._closed = Closures()
-        self._faces = SignificantAttributes()
+        self._ad_classes = SignificantAttributes()
         self._reset_slots()
 
     def _reset_slots(self) -> None:
         self._queues: list[_Queue | None] = []
         self._weighing = Weights(self._shares)
         self._pools = Pools(self._weighing, self._law)
-        self._faces = self._faces.anew()
-        self._fitting = FitCache(self._pools, self._faces, cached=self._cached)
+        self._ad_classes = self._ad_classes.anew()
+        self._fitting = FitCache(self._pools, self._ad_classes, cached=self._cached)
         self._closed.reset()
 
     # --- what is here -----------------------------------------------------------------------------

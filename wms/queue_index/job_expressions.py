@@ -114,26 +114,26 @@ class JobExpressions:
         self._parts.append(part)
         return frozenset[str]().union(*(self._conjuncts[each].names for each in numbers))
 
-    def verdicts(self, face: AdClass, start: int) -> Mask:
-        """Return, for each of the requirements added from number `start` on, whether they are true of the ads of the class `face`."""
+    def verdicts(self, ad_class: AdClass, start: int) -> Mask:
+        """Return, for each of the requirements added from number `start` on, whether they are true of the ads of the class `ad_class`."""
         first = int(self._ends.values[start - 1]) if start else 0
         terms = self._terms.values[first:]
         used = np.unique(terms).tolist() if start else range(len(self._conjuncts))
         met = np.ones(len(self._conjuncts), dtype=np.bool_)
         views: dict[frozenset[str], Seen] = {}
         looking: list[int] = []
-        is_sketch = face.sketch is not None
+        is_sketch = ad_class.sketch is not None
         for each in used:
             conjunct = self._conjuncts[each]
             names = conjunct.names
-            if names.isdisjoint(face.names):
+            if names.isdisjoint(ad_class.names):
                 met[each] = conjunct.term.over_nothing(is_sketch=is_sketch)
                 continue
             if names not in views:
-                views[names] = face.ad.view(names)
-            if names.isdisjoint(face.ad.open):
-                met[each] = conjunct.over(face.ad, views[names]) or (
-                    face.sketch is not None and conjunct.could(face.sketch)
+                views[names] = ad_class.ad.view(names)
+            if names.isdisjoint(ad_class.ad.open):
+                met[each] = conjunct.over(ad_class.ad, views[names]) or (
+                    ad_class.sketch is not None and conjunct.could(ad_class.sketch)
                 )
             else:
                 looking.append(each)
@@ -141,16 +141,16 @@ class JobExpressions:
         found: Mask = np.logical_and.reduceat(met[terms], starts)
         for each in looking:
             places = np.searchsorted(starts, np.flatnonzero(terms == each), side="right") - 1
-            found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), face)
+            found[places] &= self._open_verdicts(self._conjuncts[each], (places + start).tolist(), ad_class)
         return found
 
-    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], face: AdClass) -> list[bool]:
+    def _open_verdicts(self, conjunct: Conjunct, parts: list[int], ad_class: AdClass) -> list[bool]:
         """Judge a conjunct for each of the requirements in `parts`, if attributes of the ad that it reads are expressions over the job."""
-        view = face.ad.view(conjunct.names)
+        view = ad_class.ad.view(conjunct.names)
         asked = [part for number in parts if (part := self._parts[number]) is not None]
         return [
-            conjunct.over_open(face.ad, view, job)
-            or (face.sketch is not None and conjunct.could(face.sketch, job))
+            conjunct.over_open(ad_class.ad, view, job)
+            or (ad_class.sketch is not None and conjunct.could(ad_class.sketch, job))
             for _, job in asked
         ]
 

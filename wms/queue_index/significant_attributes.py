@@ -94,9 +94,9 @@ class SignificantAttributes:
 
     def anew(self) -> "SignificantAttributes":
         """Return a new instance with the same ads of elements but no names. The caller registers the queues' names again by `look`."""
-        faces = SignificantAttributes()
-        faces._ads = self._ads
-        return faces
+        ad_classes = SignificantAttributes()
+        ad_classes._ads = self._ads
+        return ad_classes
 
     def advertise(self, place: Place, ad: str) -> bool:
         """Set the ad of an element, as canonical text, or remove it if empty. Return whether the change could affect a match."""
@@ -127,12 +127,14 @@ class SignificantAttributes:
         self._note(text, forwards, resource)
         names = self._relevant if said.looks <= self._relevant else self._relevant | said.looks
         name = text, described(resource, names), forwards
-        face = self._by_name.get(name)
-        if face is None:
+        ad_class = self._by_name.get(name)
+        if ad_class is None:
             if len(self._by_name) >= _KEPT_NAMES:
                 self._forget()
-            face = self._by_name[name] = self._face(combined(*name[:2], self._relevant | _OWN), forwards)
-        return face
+            ad_class = self._by_name[name] = self._ad_class(
+                combined(*name[:2], self._relevant | _OWN), forwards
+            )
+        return ad_class
 
     def number(self, resource: Resource) -> int:
         """Return the number of a resource's ad class; 0 if it has none.
@@ -141,8 +143,8 @@ class SignificantAttributes:
         """
         if not (self._is_looked_at or self._ads or ad_of(resource)):
             return 0
-        face = self.of(self.seen(resource))
-        return face.number if face else 0
+        ad_class = self.of(self.seen(resource))
+        return ad_class.number if ad_class else 0
 
     def _note(self, text: str, forwards: Names | None, resource: Resource) -> None:
         """Add the names of a resource's attributes to those present.
@@ -167,7 +169,7 @@ class SignificantAttributes:
         self._present |= new
         self._relevant |= new & self._looked
 
-    def _face(self, ad: Ad, forwards: Names | None) -> AdClass:
+    def _ad_class(self, ad: Ad, forwards: Names | None) -> AdClass:
         relevant = self._relevant
         rank = None if ad.rank is None or constant(ad.rank.tree) else ad.rank
         known = None if forwards is None else sketched(ad, forwards)
@@ -175,15 +177,15 @@ class SignificantAttributes:
         told = known and (known.ad.view(relevant), known.free & relevant, left and left.text)
         # The names as well: when there were fewer, the same values may have been those of others.
         view = relevant, ad.view(relevant), ad.requirements and ad.requirements.text, rank and rank.text, told
-        face = self._by_view.get(view)
-        if face is None:
+        ad_class = self._by_view.get(view)
+        if ad_class is None:
             if len(self._by_view) >= _KEPT:
                 self._forget()
             names = frozenset(name.lower() for name in ad.names) | (known.free if known else frozenset())
-            face = self._by_view[view] = AdClass(
+            ad_class = self._by_view[view] = AdClass(
                 next(self._numbers), ad, ad.requirements, rank, known, left, names
             )
-        return face
+        return ad_class
 
     def _forget_present(self) -> None:
         self._noted.clear()

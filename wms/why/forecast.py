@@ -121,9 +121,9 @@ Moments = tuple[float, float]
 
 
 def draws_of_level(older_jobs: int, count: int) -> Moments:
-    """Return mean and variance of how many jobs of one user priority are drawn until, and with, a given job.
+    """Return mean and variance of the number of draws until one given job of a user priority is drawn, this last draw included.
 
-    `older_jobs` is the number of jobs of that priority that are older than it, and `count` the number of all.
+    `older_jobs` is the number of older jobs of the same user priority, and `count` the number of all its jobs.
     """
     first = max(0, older_jobs - (OLDEST - 1))
     in_play = count - first

@@ -100,8 +100,8 @@ class _Ads:
     """The clauses that evaluate ClassAds, judged as the matcher does."""
 
     def __init__(self) -> None:
-        self._faces = SignificantAttributes()
-        self._columns = [column_of(each, self._faces) for each in CLAUSES if each.name in OF_ADS]
+        self._ad_classes = SignificantAttributes()
+        self._columns = [column_of(each, self._ad_classes) for each in CLAUSES if each.name in OF_ADS]
         self._count = 0
 
     def append(self, requirements: Requirements) -> None:
@@ -112,9 +112,9 @@ class _Ads:
     def mask(self, resource: Resource) -> Mask:
         """Return the mask of the queues for which the job's and the element's expressions both hold."""
         found = np.ones(self._count, dtype=np.bool_)
-        face = self._faces.of(resource)
+        ad_class = self._ad_classes.of(resource)
         for each in self._columns:
-            if (bits := each.bits(resource, face)) is not None:
+            if (bits := each.bits(resource, ad_class)) is not None:
                 found &= np.unpackbits(bits, count=self._count, bitorder="little").astype(np.bool_)
         return found
 

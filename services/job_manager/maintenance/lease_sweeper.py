@@ -75,16 +75,16 @@ class LeaseSweeper:
             await attempt.clock_set(tx, step, max(self._terms.lease_seconds, self._terms.offer_seconds))
 
     async def _take_back(self, tx: Transaction, job_ids: list[JobId]) -> None:
-        ledger = await JobBatch.open(tx, job_ids, self._terms.lease_seconds)
+        job_batch = await JobBatch.open(tx, job_ids, self._terms.lease_seconds)
         now = await tx.now()
         # Read under their locks: a lease may have been renewed, or taken back by another instance.
-        overdue = [found for each in job_ids if (found := ledger.job(each)) and _is_over(found.lease, now)]
+        overdue = [found for each in job_ids if (found := job_batch.job(each)) and _is_over(found.lease, now)]
         fates = await pilot.fates(tx, {each.lease.pilot_id for each in overdue if each.lease})
         offered = [each.job_id for each in overdue if each.lease and each.lease.phase == "offered"]
         large = await self._too_large(tx, offered)
         for found in overdue:
-            _take_one(ledger, found, fates, large.get(found.job_id, 0))
-        await ledger.write(tx, "job_manager")
+            _take_one(job_batch, found, fates, large.get(found.job_id, 0))
+        await job_batch.write(tx, "job_manager")
         log.info("leases taken back", jobs=len(overdue))
 
     async def _too_large(self, tx: Transaction, offered: list[JobId]) -> dict[JobId, int]:
@@ -108,7 +108,7 @@ def _is_over(lease: Lease | None, now: datetime) -> bool:
     return lease is not None and lease.expires_at <= now
 
 
-def _take_one(ledger: JobBatch, found: Job, fates: Mapping[PilotId, Fate], too_large: int) -> None:
+def _take_one(job_batch: JobBatch, found: Job, fates: Mapping[PilotId, Fate], too_large: int) -> None:
     lease = found.lease
     assert lease is not None
     fate = fates.get(lease.pilot_id)
@@ -121,7 +121,7 @@ def _take_one(ledger: JobBatch, found: Job, fates: Mapping[PilotId, Fate], too_l
         reason=reason.code,
         text=reason.text,
     )
-    ledger.end(found, ended, never_offered(found, too_large) if too_large else lost(found, reason))
+    job_batch.end(found, ended, never_offered(found, too_large) if too_large else lost(found, reason))
 
 
 def _code(fate: Fate | None) -> Code:

@@ -135,8 +135,8 @@ async def _explain_waiting(
     against = (*_avoided(known), *await _limits(tx, requirements, places))
     said = verdicts(requirements, places, against)
     now = await queue_stats.read(tx, found.tq_id)
-    face = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
-    code, text = judge_private(judge(face), requirements, await pilot.private(tx))
+    outlook = standing(requirements, said, chance=await wait_reason.chance(tx, found.tq_id))
+    code, text = judge_private(judge(outlook), requirements, await pilot.private(tx))
     return replies.JobWhy(
         query_id=query.query_id,
         client=query.client,
@@ -148,9 +148,9 @@ async def _explain_waiting(
         ahead=max(0, now.waiting - 1) if now else None,
         elements=_elements(requirements, said, known, losses, ForwardingRules(await ce_endpoint.terms(tx))),
         elements_total=len(said),
-        elements_fitting=face.fitting,
+        elements_fitting=outlook.fitting,
         failing=failures(each for each in said if each.place.fresh),
-        forecast=_forecast(found, now) if face.fitting > face.held else None,
+        forecast=_forecast(found, now) if outlook.fitting > outlook.held else None,
         relaxations=relaxations(requirements, said, segments),
     )
 

@@ -20,15 +20,15 @@ class Faced:
 
     def __init__(self) -> None:
         self.expressions = JobExpressions()
-        self.faces = SignificantAttributes()
+        self.ad_classes = SignificantAttributes()
 
     def append(self, wanted: Requirements) -> None:
-        self.faces.look(self.expressions.append(asked(wanted)))
+        self.ad_classes.look(self.expressions.append(asked(wanted)))
 
     def verdicts(self, resource: Resource, start: int = 0) -> list[bool]:
-        face = self.faces.of(resource)
-        assert isinstance(face, AdClass)
-        return list(map(bool, self.expressions.verdicts(face, start)))
+        ad_class = self.ad_classes.of(resource)
+        assert isinstance(ad_class, AdClass)
+        return list(map(bool, self.expressions.verdicts(ad_class, start)))
 
 
 def there(*, forwards: tuple[str, ...] | None = None, looks_back: str = "", **said: Any) -> Resource:

@@ -182,38 +182,38 @@ def test_faces_show_what_is_looked_at_whatever_was_looked_at_or_present_first(ca
         names = frozenset[str]().union(*looked)
         numbers: dict[int, Any] = {}
         for resource in seen:
-            face, wanted = grown.of(resource), fresh.of(resource)
-            assert shown(face, names) == shown(wanted, names)
-            if face is not None:
-                assert numbers.setdefault(face.number, shown(face, names)) == shown(face, names)
+            ad_class, wanted = grown.of(resource), fresh.of(resource)
+            assert shown(ad_class, names) == shown(wanted, names)
+            if ad_class is not None:
+                assert numbers.setdefault(ad_class.number, shown(ad_class, names)) == shown(ad_class, names)
 
 
-def shown(face: Any, names: frozenset[str]) -> Any:
-    if face is None:
+def shown(ad_class: Any, names: frozenset[str]) -> Any:
+    if ad_class is None:
         return None
-    left = face.open_requirements
+    left = ad_class.open_requirements
     return (
-        face.ad.view(names),
-        face.requirements and face.requirements.text,
-        face.rank and face.rank.text,
-        face.sketch and (face.sketch.ad.view(names), face.sketch.free & names),
+        ad_class.ad.view(names),
+        ad_class.requirements and ad_class.requirements.text,
+        ad_class.rank and ad_class.rank.text,
+        ad_class.sketch and (ad_class.sketch.ad.view(names), ad_class.sketch.free & names),
         left and left.text,
-        face.names & names,
+        ad_class.names & names,
     )
 
 
 def test_queues_that_look_at_what_no_resource_has_leave_all_faces_as_they_are() -> None:
-    faces = SignificantAttributes()
-    faces.look(frozenset({"a"}))
+    ad_classes = SignificantAttributes()
+    ad_classes.look(frozenset({"a"}))
     resource = with_ad(offers(site="A", grid_ce="c"), advertised({"a": 1, "b": 2}, {}, "", ""))
-    face, version = faces.of(resource), faces.version
+    ad_class, version = ad_classes.of(resource), ad_classes.version
     for n in range(1_000):
-        faces.look(frozenset({f"nobody{n}", "a"}))
-    assert faces.of(resource) is face
-    assert faces.version == version
-    faces.look(frozenset({"b"}))
-    assert faces.version != version
-    assert faces.of(resource) is not face
+        ad_classes.look(frozenset({f"nobody{n}", "a"}))
+    assert ad_classes.of(resource) is ad_class
+    assert ad_classes.version == version
+    ad_classes.look(frozenset({"b"}))
+    assert ad_classes.version != version
+    assert ad_classes.of(resource) is not ad_class
 
 
 def test_what_no_resource_has_is_evaluated_once_however_many_resources_there_are(
@@ -252,7 +252,7 @@ def test_names_that_were_present_are_bounded_and_what_they_tell_is_kept(
             last = n - (n - ce) % 9
             wanted = {0} if last % 2 == 1 and last != 7 else set()
             assert fitting(index, offers(site="A", grid_ce=f"c{ce}")) == wanted, (n, ce)
-    assert len(index._faces._present) <= 60
+    assert len(index._ad_classes._present) <= 60
 
 
 def test_what_is_parsed_is_kept_when_an_index_numbers_its_queues_anew(
