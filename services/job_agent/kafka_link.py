@@ -92,8 +92,8 @@ class KafkaLink:
     async def report(self, report: Report | Peeked) -> None:
         """Send a report, or a part of a payload's output. Return once Kafka has accepted it.
 
-        Raise Unavailable if Kafka does not accept it within SEND_SECONDS or the connection is closed. Raise Rejected if it is
-        too large for a message.
+        Raise Unavailable if the connection is closed, or Kafka does not accept the report within SEND_SECONDS. Raise Rejected if
+        the report is too large for a message.
         """
         await self._send(reports.TOPIC, encode(report))
 

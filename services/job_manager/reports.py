@@ -46,7 +46,7 @@ class Reports:
     async def handle(self, tx: Transaction, batch: list[Delivery[FromAgent]]) -> None:
         """Apply a batch of reports in this transaction and send an answer to each pilot.
 
-        A report that names another pilot than its token is ignored. If a user asked for a running job's output, it is passed on to that user.
+        A report that names another pilot than its token is ignored. A running job's output, for which a user asked, is passed on to that user.
         """
         reports: list[tuple[Principal, Report]] = []
         for delivery in batch:

@@ -17,7 +17,7 @@ log = structlog.get_logger()
 
 PAGE = 1_000
 COUNT_AGAIN_SECONDS = 30.0
-"""Seconds within which all matchers learn of a new limit. Leases that matchers without it gave out meanwhile are counted afterwards."""
+"""Seconds within which all matchers learn of a new limit. Leases from matchers that did not know the limit yet are counted afterwards."""
 PASSES = 100
 
 

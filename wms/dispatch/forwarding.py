@@ -23,7 +23,7 @@ from wms.dispatch.mapping_script import ANSWERS_TOLD, WAITS, MappingScript, Outc
 from wms.dispatch.port import Request
 from wms.errors import Rejected
 from wms.ids import CeId
-from wms.matching.ads import job_ad, resource_ad, resource_sketch, words
+from wms.matching.ads import job_ad, job_attributes, resource_ad, resource_sketch
 from wms.matching.grouping import Requirements
 from wms.provisioning.host_requirements import HostTerm, Plain, UncoveredTerm, host_requirements_of
 from wms.provisioning.pilot_class import PilotClass, class_fits
@@ -93,7 +93,7 @@ def forward(
     """
     resource = element.pilot_resource(vo=requirements.vo)
     known = resource_sketch(resource) or Sketch(resource_ad(resource), frozenset())
-    whole, own = Expression.parse(requirements.requirements), job_ad(words(requirements))
+    whole, own = Expression.parse(requirements.requirements), job_ad(job_attributes(requirements))
     left = host_requirements_of(whole, known, own)
     told = Forwarded(request=usual, decided=_decided(whole, known, own))
     if not left.possible:

@@ -66,7 +66,7 @@ class JobAttributes(NamedTuple):
     fqans: tuple[str, ...] = ()
 
 
-def words(asked: Requirements) -> JobAttributes:
+def job_attributes(asked: Requirements) -> JobAttributes:
     """Return those requirements of a queue, and its owner, that expressions of sites may reference."""
     return JobAttributes(
         asked.owner, asked.owner_group, asked.vo, asked.setup, asked.job_types, asked.cpu_segment,

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from wms.matching.ads import words
+from wms.matching.ads import job_attributes
 from wms.matching.grouping import Requirements, processors_needed, wants_whole_node
 from wms.matching.node_facts import refuses
 from wms.matching.two_sided import asked, job_says, job_wants, site_says, site_wants
@@ -193,7 +193,7 @@ CLAUSES = (
         lambda wanted, _: f"the pilot looked at its node, and it is not {wanted[0]}",
     ),
     Clause(OF_JOBS_AD, asked, job_wants, job_says),
-    Clause(OF_SITES_AD, words, site_wants, site_says),
+    Clause(OF_SITES_AD, job_attributes, site_wants, site_says),
 )
 """All clauses except the one on CPU time. That one is separate because jobs are drawn by CPU segment, the longest first."""
 

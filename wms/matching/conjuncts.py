@@ -12,7 +12,7 @@ from wms.classad.folding import is_truth
 from wms.classad.match import NOTHING, satisfied
 from wms.classad.reduce import Sketch, could
 from wms.classad.tree import Chain, Literal, chain, split
-from wms.matching.ads import LONG_TEXT, JobAttributes, Seen, bound_to_job, job_values, words
+from wms.matching.ads import LONG_TEXT, JobAttributes, Seen, bound_to_job, job_attributes, job_values
 from wms.matching.grouping import Requirements
 
 MOST_TERMS = 32
@@ -112,7 +112,7 @@ def preparation(
     The generator pauses between steps and returns the conjuncts, or None without requirements. While the caller holds them,
     adding the queue to an index takes less than a millisecond; with `over_sketches`, also to a survey for pilots not yet sent.
     """
-    job = words(requirements)
+    job = job_attributes(requirements)
     job_values(job, frozenset())  # the job's own attributes
     yield
     if not requirements.requirements:

@@ -17,12 +17,12 @@ from wms.matching.ads import (
     LONG_TEXT,
     JobAttributes,
     job_ad,
+    job_attributes,
     open_requirements,
     resource_ad,
     resource_sketch,
     site_ad,
     wish,
-    words,
 )
 from wms.matching.grouping import Requirements
 from wms.site import Resource, ad_of, forwards_of
@@ -37,7 +37,7 @@ _REQUIREMENTS = frozenset({"requirements"})
 
 def asked(requirements: Requirements) -> Asked:
     """Return the ClassAd requirements of a queue's jobs with the jobs' attributes; None if there are no requirements."""
-    return (requirements.requirements, words(requirements)) if requirements.requirements else None
+    return (requirements.requirements, job_attributes(requirements)) if requirements.requirements else None
 
 
 def job_wants(part: Asked, at: Resource) -> bool:
@@ -101,7 +101,7 @@ def job_rank(requirements: Requirements, at: Resource) -> float | None:
     """Return the value of a job's Rank expression for a resource; 0 if it is no number, and None if the job has no Rank."""
     if not requirements.rank:
         return None
-    job = words(requirements)
+    job = job_attributes(requirements)
     rank = wish(requirements.rank, job)
     return number(rank, resource_ad(at, rank.other), job_ad(job))
 

@@ -11,7 +11,7 @@ from bench.validity import InvalidError, Match, check, check_best, mismatch
 from bench.workload import SHARING, VO, Jobs, Pilot, Queue, Shape, make_jobs, make_pilots, make_queues
 from wms.classad.match import number
 from wms.jobdesc.validation import validate
-from wms.matching.ads import advertised, job_ad, resource_ad, words
+from wms.matching.ads import advertised, job_ad, job_attributes, resource_ad
 from wms.matching.clauses import fits
 from wms.matching.grouping import DEFAULT_SEGMENTS
 from wms.matching.requirements import requirements_of
@@ -123,7 +123,7 @@ def test_the_judge_of_two_ads_agrees_with_the_matcher():
 
 def rank_of_site(required, resource):
     ad = resource_ad(resource)
-    return 0.0 if ad.rank is None else number(ad.rank, job_ad(words(required)), ad)
+    return 0.0 if ad.rank is None else number(ad.rank, job_ad(job_attributes(required)), ad)
 
 
 def said(element):

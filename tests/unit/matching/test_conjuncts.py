@@ -11,7 +11,7 @@ from tests.unit.matching.strategies import asks
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import satisfied
-from wms.matching.ads import wish, words
+from wms.matching.ads import job_attributes, wish
 from wms.matching.conjuncts import LONG, MOST_TERMS, Term, is_long, preparation, split_requirements
 
 TERMS = [
@@ -38,7 +38,7 @@ def canonical(text: str) -> str:
 )
 def test_conjuncts_are_all_true_exactly_where_the_whole_is(terms: list[str], said: Any, own: str) -> None:
     asked = asks(requirements=canonical(" && ".join(terms)), attributes=own and canonical_ad(own))
-    job, ad = words(asked), Ad.of({**said, "Site": "A"})
+    job, ad = job_attributes(asked), Ad.of({**said, "Site": "A"})
     whole = satisfied(wish(asked.requirements, job), ad)
     taken = split_requirements(asked.requirements, job)
     assert all(satisfied(each.expression, ad) for each in taken.terms) == whole
@@ -49,7 +49,7 @@ def canonical_ad(text: str) -> str:
 
 
 def test_a_conjunct_names_what_it_looks_at() -> None:
-    job = words(asks(attributes=canonical_ad(OWN)))
+    job = job_attributes(asks(attributes=canonical_ad(OWN)))
     taken = split_requirements(canonical("other.a > 1 && other.B == my.own"), job)
     assert sorted(sorted(each.names) for each in taken.terms) == [["a"], ["b"]]
 
@@ -57,23 +57,23 @@ def test_a_conjunct_names_what_it_looks_at() -> None:
 def test_very_many_conjuncts_are_kept_as_one() -> None:
     few = " && ".join(f"other.x{n} > 1" for n in range(MOST_TERMS))
     many = f"{few} && other.y > 1"
-    job = words(asks())
+    job = job_attributes(asks())
     assert len(split_requirements(canonical(few), job).terms) == MOST_TERMS
     assert len(split_requirements(canonical(many), job).terms) == 1
 
 
 def test_jobs_that_say_the_same_of_what_is_looked_at_share_what_was_taken_apart() -> None:
     text = canonical("other.a > my.own")
-    one = words(asks(owner="ann", attributes=canonical_ad("[ own = 1; else = 7 ]")))
-    same = words(asks(owner="bob", attributes=canonical_ad("[ own = 1; else = 8 ]")))
-    other = words(asks(owner="ann", attributes=canonical_ad("[ own = 2; else = 7 ]")))
+    one = job_attributes(asks(owner="ann", attributes=canonical_ad("[ own = 1; else = 7 ]")))
+    same = job_attributes(asks(owner="bob", attributes=canonical_ad("[ own = 1; else = 8 ]")))
+    other = job_attributes(asks(owner="ann", attributes=canonical_ad("[ own = 2; else = 7 ]")))
     taken = split_requirements(text, one)
     assert split_requirements(text, same) is taken
     assert split_requirements(text, other) is not taken
 
 
 def test_a_text_is_parsed_once_as_long_as_somebody_holds_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    text, job = canonical("other.held > 1"), words(asks())
+    text, job = canonical("other.held > 1"), job_attributes(asks())
     parsed, parse = [], Expression.parse
 
     def counted(each: str, place: str = "") -> Expression:
@@ -124,7 +124,7 @@ def test_a_preparation_leaves_nothing_to_be_parsed(monkeypatch: pytest.MonkeyPat
         held = end.value
     assert held is not None
     monkeypatch.setattr(Expression, "parse", None)
-    assert split_requirements(wanted.requirements, words(wanted)) is held
+    assert split_requirements(wanted.requirements, job_attributes(wanted)) is held
 
 
 def test_what_requires_nothing_needs_no_preparation() -> None:

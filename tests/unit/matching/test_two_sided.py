@@ -6,7 +6,7 @@ import pytest
 
 from tests.unit.matching.strategies import asks, offers
 from wms.classad.expression import Expression
-from wms.matching.ads import advertised, words
+from wms.matching.ads import advertised, job_attributes
 from wms.matching.grouping import Requirements
 from wms.matching.two_sided import (
     asked,
@@ -62,15 +62,15 @@ def test_what_a_site_forwards_could_be_true_of_a_pilot_that_is_yet_to_be_sent() 
 
 def test_a_site_takes_the_jobs_that_its_requirements_are_true_of() -> None:
     at = place(requirements='other.Owner == "ann" && other.NumberOfProcessors <= my.most', most=2)
-    assert site_wants(words(asks(owner="ann")), at)
-    assert not site_wants(words(asks(owner="bob")), at)
-    assert not site_wants(words(asks(owner="ann", tags=("4Processors",))), at)
-    assert site_wants(words(asks(owner="bob")), place(most=2)), "who requires nothing takes all"
+    assert site_wants(job_attributes(asks(owner="ann")), at)
+    assert not site_wants(job_attributes(asks(owner="bob")), at)
+    assert not site_wants(job_attributes(asks(owner="ann", tags=("4Processors",))), at)
+    assert site_wants(job_attributes(asks(owner="bob")), place(most=2)), "who requires nothing takes all"
 
 
 def test_a_site_that_requires_by_what_it_forwards_could_take_a_job() -> None:
     rule = "other.own <= my.a"
-    job = words(asks(attributes="[ own = 3 ]"))
+    job = job_attributes(asks(attributes="[ own = 3 ]"))
     assert not site_wants(job, place(requirements=rule, a=1))
     assert site_wants(job, place(requirements=rule, a=1, forwards=("a",)))
 
@@ -90,9 +90,9 @@ def test_of_many_failing_conjuncts_the_first_are_named_and_the_others_counted() 
 
 def test_the_sites_side_names_its_own_conjuncts() -> None:
     at = place(requirements='other.Owner == "ann" && other.VirtualOrganisation == "v"')
-    assert "bob" in site_says(words(asks(owner="bob")), at)
-    assert "virtualorganisation" not in site_says(words(asks(owner="bob")), at).lower()
-    assert site_says(words(asks(owner="bob")), place()) == ""
+    assert "bob" in site_says(job_attributes(asks(owner="bob")), at)
+    assert "virtualorganisation" not in site_says(job_attributes(asks(owner="bob")), at).lower()
+    assert site_says(job_attributes(asks(owner="bob")), place()) == ""
 
 
 def test_without_what_fails_a_job_would_match() -> None:

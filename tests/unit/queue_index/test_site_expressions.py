@@ -11,7 +11,7 @@ from tests.unit.matching.test_ads import RANKS, SITES
 from wms.classad.ad import Ad
 from wms.classad.expression import Expression
 from wms.classad.match import number, satisfied
-from wms.matching.ads import JobAttributes, advertised, job_ad, words
+from wms.matching.ads import JobAttributes, advertised, job_ad, job_attributes
 from wms.queue_index.site_expressions import SiteExpressions
 
 
@@ -20,7 +20,7 @@ def bound(text: str, own: Ad) -> Expression:
 
 
 jobs = st.builds(
-    lambda **fields: words(asks(**fields)),
+    lambda **fields: job_attributes(asks(**fields)),
     owner=st.sampled_from("op"),
     min_ram_mb=st.sampled_from([0, 600]),
     tags=st.sampled_from([(), ("gpu",)]),
@@ -51,19 +51,21 @@ def test_what_is_said_of_many_jobs_is_said_of_each_alone(
 
 
 def test_jobs_that_tell_the_same_to_who_looks_are_one() -> None:
-    parts: list[Any] = [words(asks(owner=f"o{n % 2}", attributes=f"[own = {n}]")) for n in range(100)]
+    parts: list[Any] = [
+        job_attributes(asks(owner=f"o{n % 2}", attributes=f"[own = {n}]")) for n in range(100)
+    ]
     said = SiteExpressions(parts)
     for _ in range(3):
         found = said.verdicts(Expression.parse('other.Owner == "o1"'), Ad(()), 0)
     assert found.tolist() == [False, True] * 50
     assert said.evaluated == 2
-    parts.append(words(asks(owner="o2")))
+    parts.append(job_attributes(asks(owner="o2")))
     said.verdicts(Expression.parse('other.Owner == "o1"'), Ad(()), 100)
     assert said.evaluated == 3
 
 
 def test_an_expression_as_requirements_and_as_rank_are_two() -> None:
-    parts: list[Any] = [words(asks(attributes="[own = 3]"))]
+    parts: list[Any] = [job_attributes(asks(attributes="[own = 3]"))]
     said = SiteExpressions(parts)
     text = Expression.parse("other.own")
     assert said.verdicts(text, Ad(()), 0).tolist() == [False], "a number is not true"
@@ -73,7 +75,7 @@ def test_an_expression_as_requirements_and_as_rank_are_two() -> None:
 def test_what_is_kept_is_bounded_and_stays_right(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wms.queue_index.site_expressions.KEPT", 3)
     monkeypatch.setattr("wms.queue_index.site_expressions.KEPT_NAMES", 2)
-    parts: list[Any] = [words(asks(attributes=f"[n{n} = {n}]")) for n in range(10)]
+    parts: list[Any] = [job_attributes(asks(attributes=f"[n{n} = {n}]")) for n in range(10)]
     said = SiteExpressions(parts)
     for n in [*range(10), 0, 5]:
         found = said.verdicts(Expression.parse(f"other.n{n} == {n}"), Ad(()), 0).tolist()
