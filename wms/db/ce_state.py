@@ -12,7 +12,7 @@ from wms.job.reasons import OF_FILES
 from wms.matching import canary
 from wms.messages import events
 from wms.messages.replies import SiteMove
-from wms.provisioning.health import ElementHealth, HealthChange, HealthPolicy, RecentOutcomes, apply
+from wms.provisioning.health import ElementHealth, HealthChange, HealthPolicy, QueueOutcomes, apply
 
 SQL = load(__file__)
 
@@ -109,7 +109,7 @@ async def suspects(tx: Transaction, terms: HealthPolicy) -> set[CeId]:
     return {CeId(row["site"], row["ce"]) for row in rows}
 
 
-async def tried(tx: Transaction, terms: HealthPolicy) -> list[RecentOutcomes]:
+async def tried(tx: Transaction, terms: HealthPolicy) -> list[QueueOutcomes]:
     """Return the outcomes of recent attempts at all computing elements, by kind of job and owner.
 
     Test jobs (canaries) are left out; `terms` sets what is recent.
@@ -117,4 +117,4 @@ async def tried(tx: Transaction, terms: HealthPolicy) -> list[RecentOutcomes]:
     rows = await tx.fetch(
         SQL["tried"], terms.window_seconds, terms.quick_seconds, canary.OWNER, list(OF_FILES)
     )
-    return [RecentOutcomes(**row) for row in rows]
+    return [QueueOutcomes(**row) for row in rows]

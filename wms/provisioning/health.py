@@ -151,7 +151,7 @@ def wants_probe(health: ElementHealth, now: datetime) -> bool:
     return health.state == "quarantined" and health.until is not None and now >= health.until
 
 
-class RecentOutcomes(NamedTuple):
+class QueueOutcomes(NamedTuple):
     """The outcomes of the recent attempts to run jobs of one task queue at one computing element."""
 
     site: str
@@ -183,18 +183,18 @@ class _Toll(NamedTuple):
         return self.quick / self.ended if self.ended else 0.0
 
 
-def judge(tried: Iterable[RecentOutcomes], terms: HealthPolicy) -> list[BlackHole]:
+def judge(tried: Iterable[QueueOutcomes], terms: HealthPolicy) -> list[BlackHole]:
     """Return the elements that are black holes by the outcomes of recent attempts, sorted by site and name."""
     all_ = list(tried)
     everywhere = _tolls(all_)
-    at: dict[CeId, list[RecentOutcomes]] = {}
+    at: dict[CeId, list[QueueOutcomes]] = {}
     for each in all_:
         at.setdefault(CeId(each.site, each.ce), []).append(each)
     found = (_judged(place, each, everywhere, terms) for place, each in sorted(at.items()))
     return [verdict for verdict in found if verdict]
 
 
-def _tolls(tried: Iterable[RecentOutcomes]) -> dict[str, _Toll]:
+def _tolls(tried: Iterable[QueueOutcomes]) -> dict[str, _Toll]:
     ended, quick = Counter[str](), Counter[str]()
     for each in tried:
         ended[each.kind] += each.ended
@@ -203,7 +203,7 @@ def _tolls(tried: Iterable[RecentOutcomes]) -> dict[str, _Toll]:
 
 
 def _judged(
-    place: CeId, tried: list[RecentOutcomes], everywhere: Mapping[str, _Toll], terms: HealthPolicy
+    place: CeId, tried: list[QueueOutcomes], everywhere: Mapping[str, _Toll], terms: HealthPolicy
 ) -> BlackHole | None:
     excused, proven = set(), False
     for kind, here in _tolls(tried).items():

@@ -14,7 +14,7 @@ from wms.provisioning.health import (
     Event,
     HealthChange,
     HealthPolicy,
-    RecentOutcomes,
+    QueueOutcomes,
     State,
     apply,
     judge,
@@ -88,11 +88,11 @@ def test_since_tells_when_the_state_began_not_when_it_was_said_again():
 
 def tried(
     ce: str, ended: int, quick: int, *, kind: str = "k", owner: str = "ann", queue: int = 1
-) -> RecentOutcomes:
-    return RecentOutcomes("A", ce, queue, kind, owner, ended, quick)
+) -> QueueOutcomes:
+    return QueueOutcomes("A", ce, queue, kind, owner, ended, quick)
 
 
-def eating(*tried_: RecentOutcomes) -> list[str]:
+def eating(*tried_: QueueOutcomes) -> list[str]:
     return [each.ce for each in judge(tried_, TERMS)]
 
 
