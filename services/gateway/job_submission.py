@@ -42,7 +42,7 @@ _decoder = msgspec.json.Decoder(JobDescription)
 
 
 class SubmissionParameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The parameters, in the query string, of a submission."""
+    """The parameters of a submission. They stand in the query string of the request."""
 
     strict: bool = False
     """Whether to refuse all jobs if one of them could run nowhere now. In a stream of lines this applies to each part of up to 1,000 lines."""

@@ -27,7 +27,7 @@ class GroupedSends:
     async def send(self, topic: str, message: OutgoingMessage) -> None:
         """Send a message, and wait until Kafka has stored it.
 
-        Raise Unavailable if it may not have arrived, Rejected if it is too large or the topic cannot be created.
+        Raise Unavailable if the message may not have arrived. Raise Rejected if the message is too large or the topic cannot be created.
         """
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if (waiting := self._waiting.get(topic)) is not None:

@@ -36,7 +36,7 @@ class SealedCredential(msgspec.Struct, frozen=True, kw_only=True, tag="sealed-cr
 
 
 class ExchangeRefusal(msgspec.Struct, frozen=True, kw_only=True, tag="exchange-refusal"):
-    """Answers SecretExchange: the pilot gets no token, for this reason."""
+    """Answers SecretExchange: the pilot gets no token, and the text says why."""
 
     pilot_id: PilotId
     exchange_id: ExchangeId
