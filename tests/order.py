@@ -17,7 +17,7 @@ SECONDS_A_TEST = 0.3
 LONG = {
     "tests/services/job_agent/test_agent.py": 60.0,
     "tests/services/job_agent/test_node_clock.py": 25.0,
-    "tests/services/job_agent/payload/test_limits.py": 25.0,
+    "tests/services/job_agent/payload/test_limit_enforcement.py": 25.0,
     "tests/services/job_agent/payload/test_orphans.py": 20.0,
     "tests/system/test_cli.py": 20.0,
     "tests/system/demo/test_run.py": 30.0,

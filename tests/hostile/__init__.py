@@ -17,7 +17,7 @@ unused lists of parameters, number and bytes of dead letters    tests/db/test_re
 outputs of zeros and of very many files come out again          tests/unit/transfer/test_archive.py
 hostile members of archives                                     tests/unit/transfer/test_archive.py
 control sequences in stored texts do not reach the terminal     tests/unit/cli/test_printing.py
-each limit of payloads, each hole of their containers           tests/services/job_agent/payload/test_limits.py, test_container.py
+each limit of payloads, each hole of their containers           tests/services/job_agent/payload/test_limit_enforcement.py, test_container.py
 every field of every message has a bound                        tests/unit/test_bounds.py
 other users of the machine reach neither broker nor Postgres    tests/contract/embedded/test_other_users.py
 a system killed whole; a broker lost whole                      tests/system/test_survival.py
