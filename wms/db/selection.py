@@ -18,7 +18,7 @@ from wms.messages.commands import Selector
 
 SQL = load(__file__)
 
-SEARCH_SECONDS = 0.02
+SEARCH_SECONDS = 0.012
 """For how many seconds job rows are scanned for one page."""
 NO_JOB = ((0, 0),)
 """A range of ids that contains no job."""
