@@ -26,7 +26,7 @@ from wms.ids import Identity, JobId
 from wms.web import WebIdentity
 
 USERS_LIMIT = 200
-"""The most users whose results are kept. At the limit, those of the user that asked for none for longest are dropped.
+"""The most users whose results are kept. At the limit, the results of the user whose last search is the oldest are dropped.
 
 A user whose searches are under way keeps them: a further user waits until one has ended.
 """
