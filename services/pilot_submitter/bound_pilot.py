@@ -69,13 +69,15 @@ def _offered(
     return without_ad(as_it_is(offers, ()))
 
 
-def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint) -> Request:
+def request_of(
+    placed: Placement, work: PlacedWork, element: ComputingElement, endpoint: CeEndpoint
+) -> Request:
     """Return what the pilot of a placement requests of the batch system: processors, memory, wall time and its reservation.
 
-    `door` is the endpoint by which `element` is reached. The wall time is that of the placement or reservation, if it has one.
+    `endpoint` is where `element` is reached. The wall time is that of the placement or reservation, if it has one.
     Otherwise it is the job's, or what is usual at the endpoint.
     """
-    usual, slots = door.request(element), slots_of(work.requirements, element)
+    usual, slots = endpoint.request(element), slots_of(work.requirements, element)
     share = usual.memory_mb * slots // max(1, element.slots_per_pilot)
     return replace(
         usual,
@@ -84,7 +86,7 @@ def request_of(placed: Placement, work: PlacedWork, element: ComputingElement, d
         if usual.memory_mb
         else work.requirements.min_ram_mb,
         walltime_seconds=_walltime(placed, work, usual.walltime_seconds),
-        attributes={**usual.attributes, **reservation_option(door.terms.kind, placed.reservation)},
+        attributes={**usual.attributes, **reservation_option(endpoint.terms.kind, placed.reservation)},
     )
 
 

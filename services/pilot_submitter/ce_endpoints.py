@@ -243,11 +243,11 @@ class CeEndpoints:
         self,
         local: Dispatcher,
         clock: Callable[[], float],
-        doors: Iterable[CeEndpoint] = (),
+        endpoints: Iterable[CeEndpoint] = (),
         *,
         local_sites: Sequence[str] = (),
     ) -> None:
-        """Build the set of endpoints; `doors` are the configured ones.
+        """Build the set of endpoints; `endpoints` are the configured ones.
 
         `local` is the dispatcher of this machine, and `local_sites` are names or patterns of sites whose local elements it
         serves.
@@ -255,25 +255,25 @@ class CeEndpoints:
         self._local = local
         self._local_sites = tuple(local_sites)
         self.clock = clock
-        self._doors = {door.place: door for door in doors}
+        self._endpoints = {endpoint.place: endpoint for endpoint in endpoints}
 
     def asking(self) -> list[tuple[CeEndpoint, HostMapping]]:
         """Return the endpoints where pilots can request hosts with certain properties.
 
         Each comes with its mapping from jobs' requirements to requests of the batch system.
         """
-        return [(door, door.mapping) for door in self._doors.values() if door.mapping]
+        return [(endpoint, endpoint.mapping) for endpoint in self._endpoints.values() if endpoint.mapping]
 
     def script_revisions(self) -> tuple[int, ...]:
         """Return a number for each site's mapping script, which grows with each new answer or failure of the script."""
-        return tuple(door.script.revision for door in self._doors.values() if door.script)
+        return tuple(endpoint.script.revision for endpoint in self._endpoints.values() if endpoint.script)
 
     async def ask_scripts(self) -> bool:
         """Run each site's mapping script for the next of its waiting questions, all at the same time.
 
         Return whether more questions wait.
         """
-        scripts = [(door.script, door.mapping) for door in self._doors.values()]
+        scripts = [(endpoint.script, endpoint.mapping) for endpoint in self._endpoints.values()]
         asked = [
             script.answer_next(mapping)
             for script, mapping in scripts
@@ -283,15 +283,15 @@ class CeEndpoints:
 
     def shut(self) -> list[CeEndpoint]:
         """Return the endpoints to which no pilots may be sent now, since a pause lasts."""
-        return [door for door in self._doors.values() if not door.open]
+        return [endpoint for endpoint in self._endpoints.values() if not endpoint.open]
 
     def all(self) -> list[CeEndpoint]:
         """Return the configured endpoints, and the local ones that an earlier call of `to` has made."""
-        return list(self._doors.values())
+        return list(self._endpoints.values())
 
     def has(self, place: CeId) -> bool:
         """Return whether a computing element has a configured endpoint, or a local one that an earlier call of `to` has made."""
-        return place in self._doors
+        return place in self._endpoints
 
     def to(self, site: str, ce: str, kind: str) -> CeEndpoint | None:
         """Return the endpoint of a computing element, if its dispatcher is of this kind; None if there is no such endpoint.
@@ -299,10 +299,10 @@ class CeEndpoints:
         For kind `local` the endpoint is made if the site is one of `local_sites`.
         """
         place = CeId(site, ce)
-        door = self._doors.get(place)
-        if door is None and kind == "local" and self._is_here(site):
-            door = self._doors[place] = CeEndpoint(place, self._local, self.clock, EndpointSettings())
-        return door if door is not None and door.terms.kind == kind else None
+        endpoint = self._endpoints.get(place)
+        if endpoint is None and kind == "local" and self._is_here(site):
+            endpoint = self._endpoints[place] = CeEndpoint(place, self._local, self.clock, EndpointSettings())
+        return endpoint if endpoint is not None and endpoint.terms.kind == kind else None
 
     def _is_here(self, site: str) -> bool:
         return any(fnmatchcase(site, each) for each in self._local_sites)
@@ -311,6 +311,6 @@ class CeEndpoints:
         """Return the pilots by the endpoint through which they were sent; those whose endpoint no longer exists are left out."""
         found: dict[CeEndpoint, list[S]] = {}
         for each in pilots:
-            if (door := self.to(each.site, each.ce, each.dispatcher)) is not None:
-                found.setdefault(door, []).append(each)
+            if (endpoint := self.to(each.site, each.ce, each.dispatcher)) is not None:
+                found.setdefault(endpoint, []).append(each)
         return found

@@ -26,12 +26,12 @@ US = "pilot_submitter"
 class HealthJudge:
     """Judges the health of all computing elements in rounds: one instance of the pilot submitter at a time.
 
-    `doors` are the endpoints by which the elements are reached, and `terms` the limits by which health is judged.
+    `endpoints` are where the elements are reached, and `terms` the limits by which health is judged.
     """
 
-    def __init__(self, db: Database, doors: CeEndpoints, terms: HealthPolicy) -> None:
+    def __init__(self, db: Database, endpoints: CeEndpoints, terms: HealthPolicy) -> None:
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._terms = terms
         self._withdrawn: set[PilotId] = set()
 
@@ -47,7 +47,7 @@ class HealthJudge:
             await self._read_canaries(tx)
             known = await ce_state.read(tx)
             await self._probe(tx, known)
-            await self._tell_doors(tx, known)
+            await self._tell_endpoints(tx, known)
             unwanted = await self._unwanted(tx, known)
         await self._withdraw(unwanted)
 
@@ -98,18 +98,18 @@ class HealthJudge:
             if wants_probe(health, now):
                 await self._move(tx, place, "probe", health.reason)
 
-    async def _tell_doors(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
+    async def _tell_endpoints(self, tx: Transaction, known: dict[CeId, ElementHealth]) -> None:
         """Store `backing-off` for healthy elements whose endpoint pauses, and end that state where no pause lasts any more.
 
         `known` is the stored health of elements.
         """
-        shut = {door.place: door for door in self._doors.shut()}
-        for place, door in shut.items():
+        shut = {endpoint.place: endpoint for endpoint in self._endpoints.shut()}
+        for place, endpoint in shut.items():
             if known.get(place, ElementHealth()).state == "healthy":
-                pause = timedelta(seconds=door.pause_seconds)
-                await self._move(tx, place, "fail", door.why_shut, pause)
+                pause = timedelta(seconds=endpoint.pause_seconds)
+                await self._move(tx, place, "fail", endpoint.why_shut, pause)
         for place, health in known.items():
-            if health.state == "backing-off" and place not in shut and self._doors.has(place):
+            if health.state == "backing-off" and place not in shut and self._endpoints.has(place):
                 await self._move(tx, place, "recover", "it is tried again")
 
     async def _move(
@@ -123,11 +123,11 @@ class HealthJudge:
 
     async def _withdraw(self, pilots: Iterable[LivePilot]) -> None:
         asked = [each for each in pilots if each.pilot_id not in self._withdrawn]
-        for door, some in self._doors.behind(asked).items():
-            await door.ask(self._cancel(door, [each.pilot_id for each in some]))
+        for endpoint, some in self._endpoints.behind(asked).items():
+            await endpoint.ask(self._cancel(endpoint, [each.pilot_id for each in some]))
 
-    async def _cancel(self, door: CeEndpoint, names: Sequence[PilotId]) -> None:
-        await door.dispatcher.cancel(names)
+    async def _cancel(self, endpoint: CeEndpoint, names: Sequence[PilotId]) -> None:
+        await endpoint.dispatcher.cancel(names)
         self._withdrawn.update(names)
 
 

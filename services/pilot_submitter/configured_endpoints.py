@@ -52,31 +52,31 @@ def configured_endpoints_of(config: Config, environment: Mapping[str, str]) -> C
     passed = {name: environment[name] for name in PASSED_ON if name in environment}
     place = Path(config.pilots.directory)
     local = LocalDispatcher(place, _shared_agent([], config.pilots, place), passed)
-    doors = list(_configured(config, environment))
-    places = [door.place for door in doors]
+    endpoints = list(_configured(config, environment))
+    places = [endpoint.place for endpoint in endpoints]
     if twice := next((place for place in places if places.count(place) > 1), None):
         raise Rejected("CONFIG_INVALID", f"the element {twice[1]} of {twice[0]} is configured twice")
-    return CeEndpoints(local, time.monotonic, doors, local_sites=config.pilots.local_sites)
+    return CeEndpoints(local, time.monotonic, endpoints, local_sites=config.pilots.local_sites)
 
 
 def _configured(config: Config, environment: Mapping[str, str]) -> Iterator[CeEndpoint]:
     for slurm in config.slurm:
         terms = _terms("slurm", slurm, constraint=slurm.constraint, gres=slurm.gres)
-        yield _door(slurm, _slurm(slurm, environment), terms)
+        yield _endpoint(slurm, _slurm(slurm, environment), terms)
     for arc in config.arc:
-        yield _door(arc, _arc(arc), _terms("arc", arc))
+        yield _endpoint(arc, _arc(arc), _terms("arc", arc))
     for htcondor in config.htcondor:
         terms = _terms("htcondor", htcondor, constraint=htcondor.constraint)
-        yield _door(htcondor, _htcondor(htcondor, environment), terms)
+        yield _endpoint(htcondor, _htcondor(htcondor, environment), terms)
     for pbs in config.pbs:
         terms = _terms("pbs" if pbs.flavour == "torque" else "pbspro", pbs, constraint=pbs.constraint)
-        yield _door(pbs, _pbs(pbs, environment), terms._replace(kind="pbs"))
+        yield _endpoint(pbs, _pbs(pbs, environment), terms._replace(kind="pbs"))
     for lsf in config.lsf:
         terms = _terms("lsf", lsf, constraint=lsf.constraint, gres=lsf.resources)
-        yield _door(lsf, _lsf(lsf, environment), terms)
+        yield _endpoint(lsf, _lsf(lsf, environment), terms)
 
 
-def _door(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointSettings) -> CeEndpoint:
+def _endpoint(settings: ElementSettings, dispatcher: Dispatcher, terms: EndpointSettings) -> CeEndpoint:
     place = CeId(settings.site, settings.ce)
     return CeEndpoint(
         place, dispatcher, time.monotonic, terms, _script_answers(place, settings.mapping_script)

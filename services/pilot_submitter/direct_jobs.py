@@ -69,7 +69,7 @@ class DirectJobs:
         self,
         db: Database,
         sender: Sender,
-        doors: CeEndpoints,
+        endpoints: CeEndpoints,
         maker: PilotFactory,
         instance_id: InstanceId,
         *,
@@ -84,7 +84,7 @@ class DirectJobs:
         """
         self._db = db
         self._sender = sender
-        self._doors = doors
+        self._endpoints = endpoints
         self._maker = maker
         self._instance_id = instance_id
         self._sandboxes = sandboxes
@@ -106,9 +106,9 @@ class DirectJobs:
         self._forget(held)
         await self._calls.run(
             {
-                door: self._look_at(door, jobs)
-                for door, jobs in self._doors.behind(held).items()
-                if not self._calls.is_busy(door)
+                endpoint: self._look_at(endpoint, jobs)
+                for endpoint, jobs in self._endpoints.behind(held).items()
+                if not self._calls.is_busy(endpoint)
             }
         )
 
@@ -118,34 +118,34 @@ class DirectJobs:
             for gone in known.keys() - names:
                 del known[gone]
 
-    async def _look_at(self, door: CeEndpoint, jobs: Sequence[DirectJob]) -> None:
+    async def _look_at(self, endpoint: CeEndpoint, jobs: Sequence[DirectJob]) -> None:
         names = [each.pilot_id for each in jobs if each.phase == "accepted"]
-        told = await door.ask(door.dispatcher.follow(names)) if names and door.reachable else None
+        told = await endpoint.ask(endpoint.dispatcher.follow(names)) if names and endpoint.reachable else None
         seen = {each.pilot_id: each for each in told or ()}
         if told is not None:
-            door.followed()
+            endpoint.followed()
         for job in jobs:
             try:
-                await self._act(door, job, seen.get(job.pilot_id))
+                await self._act(endpoint, job, seen.get(job.pilot_id))
             except Unavailable as error:
                 log.warning("direct job not looked after", job=job.job_id, error=str(error))
 
-    async def _act(self, door: CeEndpoint, job: DirectJob, seen: PilotSighting | None) -> None:
+    async def _act(self, endpoint: CeEndpoint, job: DirectJob, seen: PilotSighting | None) -> None:
         step = next_step(job, seen)
-        assert isinstance(door.dispatcher, DirectDispatcher)
+        assert isinstance(endpoint.dispatcher, DirectDispatcher)
         if job.is_sent and step in ("renew", "start", "note") and job.seconds_left is not None:
             left = job.seconds_left
-            await door.dispatcher.extend(
+            await endpoint.dispatcher.extend(
                 job.pilot_id, int(clock.timestamp() * 1_000), left - min(MARGIN_SECONDS, left / 3)
             )
         if step == "finish" and seen is not None:
-            await self._finish(door.dispatcher, job, seen)
+            await self._finish(endpoint.dispatcher, job, seen)
         elif step == "send":
-            await self._send(door, job)
+            await self._send(endpoint, job)
         elif step == "note" and seen is not None:
             await self._note(job, seen)
         elif step in ("cancel", "forget"):
-            await door.ask(_done(door, job.pilot_id))
+            await endpoint.ask(_done(endpoint, job.pilot_id))
             if step == "cancel":
                 await self._renew(job)
         else:
@@ -228,22 +228,22 @@ class DirectJobs:
 
     # --- the batch job ----------------------------------------------------------------------------
 
-    async def _send(self, door: CeEndpoint, job: DirectJob) -> None:
-        """Unpack the job's inputs and submit the batch job; do nothing while its endpoint (`door`) pauses.
+    async def _send(self, endpoint: CeEndpoint, job: DirectJob) -> None:
+        """Unpack the job's inputs and submit the batch job; do nothing while its endpoint pauses.
 
         The batch job waits until its lease is written to its directory, and then begins. A job whose inputs cannot be had is
         reported as failed, a refused one as declined.
         """
-        if not door.open:
+        if not endpoint.open:
             return
         try:
-            order = await self._order(door, job)
+            order = await self._order(endpoint, job)
         except Rejected as fault:
             await self._report(job, finish=(refused_input(job, fault),), state="ended")
             return
         if order is None:
             return
-        sightings = await door.ask(door.dispatcher.send([order]))
+        sightings = await endpoint.ask(endpoint.dispatcher.send([order]))
         faultpoint.reach("placing.after_direct_send")
         for each in sightings or ():
             log.info(
@@ -254,7 +254,7 @@ class DirectJobs:
             else:
                 await self._note(job, each)
 
-    async def _order(self, door: CeEndpoint, job: DirectJob) -> PilotRequest | None:
+    async def _order(self, endpoint: CeEndpoint, job: DirectJob) -> PilotRequest | None:
         async with self._db.transaction() as tx:
             elements = {each.ce_id: each for each in await ad.fresh(tx)}
             work = (await placement.work(tx, [job.job_id])).get(job.job_id)
@@ -263,9 +263,9 @@ class DirectJobs:
         element = elements.get(CeId(job.site, job.ce))
         if element is None or work is None or placed is None or description is None:
             return None
-        request = request_of(placed, work, element, door)
+        request = request_of(placed, work, element, endpoint)
         store = open_store(self._sandboxes.url, self._sandboxes.s3)
-        staged = staged_files(description, door.dispatcher, self._maker.transfers(door).access)
+        staged = staged_files(description, endpoint.dispatcher, self._maker.transfers(endpoint).access)
         payload = await payload_of(job, description, store, self._directory / job.pilot_id, staged)
         return PilotRequest(
             pilot_id=job.pilot_id,
@@ -313,6 +313,6 @@ class DirectJobs:
         )
 
 
-async def _done(door: CeEndpoint, pilot_id: PilotId) -> bool:
-    await door.dispatcher.cancel([pilot_id])
+async def _done(endpoint: CeEndpoint, pilot_id: PilotId) -> bool:
+    await endpoint.dispatcher.cancel([pilot_id])
     return True

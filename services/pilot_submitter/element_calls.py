@@ -21,24 +21,26 @@ class ElementCalls:
         self._patience_seconds = patience_seconds
         self._running: dict[CeEndpoint, asyncio.Task[None]] = {}
 
-    def is_busy(self, door: CeEndpoint) -> bool:
+    def is_busy(self, endpoint: CeEndpoint) -> bool:
         """Return whether a call through this endpoint has not ended."""
-        return door in self._running and not self._running[door].done()
+        return endpoint in self._running and not self._running[endpoint].done()
 
     def busy(self) -> frozenset[CeId]:
         """Return the ids of the elements with a call that has not ended."""
-        return frozenset(door.place for door in self._running if self.is_busy(door))
+        return frozenset(endpoint.place for endpoint in self._running if self.is_busy(endpoint))
 
     async def run(self, calls: Mapping[CeEndpoint, Coroutine[Any, Any, None]]) -> None:
         """Begin a call through each of these endpoints, none of which may be busy, and wait for them with patience.
 
         Raise the error of a call that has failed, also of one from an earlier round.
         """
-        begun = {door: asyncio.create_task(call) for door, call in calls.items()}
+        begun = {endpoint: asyncio.create_task(call) for endpoint, call in calls.items()}
         self._running.update(begun)
         if begun:
             await asyncio.wait(begun.values(), timeout=self._patience_seconds)
-        ended = [self._running.pop(door) for door in list(self._running) if not self.is_busy(door)]
+        ended = [
+            self._running.pop(endpoint) for endpoint in list(self._running) if not self.is_busy(endpoint)
+        ]
         errors = [error for each in ended if (error := each.exception())]
         if errors:
             raise errors[0]

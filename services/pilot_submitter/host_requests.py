@@ -34,8 +34,8 @@ Name: TypeAlias = tuple[CeId, str]
 class HostRequests:
     """The pilot classes at all elements, with their requests and pauses after failures; `clock` returns monotonic seconds."""
 
-    def __init__(self, doors: CeEndpoints, clock: Callable[[], float]) -> None:
-        self._doors = doors
+    def __init__(self, endpoints: CeEndpoints, clock: Callable[[], float]) -> None:
+        self._endpoints = endpoints
         self._clock = clock
         self._forwarded = BoundedCache[
             tuple[Requirements, ComputingElement, Version | None], Forwarded | None
@@ -63,12 +63,12 @@ class HostRequests:
             found.hosts if patience is None or patience.over else Avoidance("BACKOFF", f"backing-off: {why}")
         )
 
-    def request(self, pilot: NewPilot, door: CeEndpoint, element: ComputingElement) -> Request:
-        """Return what a pilot requests of the batch system: what its class requests; else what is usual at the endpoint (`door`).
+    def request(self, pilot: NewPilot, endpoint: CeEndpoint, element: ComputingElement) -> Request:
+        """Return what a pilot requests of the batch system: what its class requests; else what is usual at the endpoint .
 
         `element` is the pilot's computing element.
         """
-        return self._requests.get(_name(pilot)) or door.request(element)
+        return self._requests.get(_name(pilot)) or endpoint.request(element)
 
     def sent(self, pilots: Iterable[NewPilot]) -> None:
         """Record that these pilots are being sent.
@@ -110,8 +110,8 @@ class HostRequests:
         return self._forwarded[name]
 
     def _script(self, element: ComputingElement) -> ScriptAnswers | None:
-        door = self._doors.to(element.site, element.ce, element.dispatcher)
-        return door.script if door else None
+        endpoint = self._endpoints.to(element.site, element.ce, element.dispatcher)
+        return endpoint.script if endpoint else None
 
     def _avoided(self, requirements: Requirements, element: ComputingElement, found: Forwarded) -> Avoidance:
         """Return the reason in `found` to send no pilots for these requirements to an element.
@@ -124,11 +124,11 @@ class HostRequests:
         return Avoidance("BACKOFF", found.avoided)
 
     def _looked_at(self, requirements: Requirements, element: ComputingElement) -> Forwarded | None:
-        door = self._doors.to(element.site, element.ce, element.dispatcher)
-        if door is None:
+        endpoint = self._endpoints.to(element.site, element.ce, element.dispatcher)
+        if endpoint is None:
             return None
         try:
-            return forward(requirements, element, door.request(element), door.mapping)
+            return forward(requirements, element, endpoint.request(element), endpoint.mapping)
         except Rejected as error:
             log.warning("requirements not forwarded", site=element.site, ce=element.ce, reason=str(error))
             return None

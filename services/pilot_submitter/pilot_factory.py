@@ -55,17 +55,17 @@ class PilotFactory:
         """Seconds for which a pilot's token is valid."""
         return self._pilots.token_seconds
 
-    def lifetime_seconds(self, door: CeEndpoint) -> float:
-        """Return the seconds after its start at which a pilot of this endpoint (`door`) takes no more jobs."""
-        return door.terms.lifetime_seconds or self._pilots.lifetime_seconds
+    def lifetime_seconds(self, endpoint: CeEndpoint) -> float:
+        """Return the seconds after its start at which a pilot of this endpoint takes no more jobs."""
+        return endpoint.terms.lifetime_seconds or self._pilots.lifetime_seconds
 
-    def transfers(self, door: CeEndpoint) -> TransferSettings:
-        """Return the settings for files by URL of jobs at this endpoint (`door`): the endpoint's own, or those of all elements."""
-        return door.terms.transfers or self._transfers
+    def transfers(self, endpoint: CeEndpoint) -> TransferSettings:
+        """Return the settings for files by URL of jobs at this endpoint: the endpoint's own, or those of all elements."""
+        return endpoint.terms.transfers or self._transfers
 
-    def link(self, door: CeEndpoint) -> Link:
-        """Return how pilots sent through this endpoint (`door`) reach the services: by Kafka, or by the gateway."""
-        return door.terms.link or self._pilots.link
+    def link(self, endpoint: CeEndpoint) -> Link:
+        """Return how pilots sent through this endpoint reach the services: by Kafka, or by the gateway."""
+        return endpoint.terms.link or self._pilots.link
 
     async def store(self, tx: Transaction, sent: Sequence[NewPilot]) -> None:
         """Store pilots before they are sent; of those that reach the services by a gateway, the hashes of their one-time secrets too."""
@@ -81,22 +81,22 @@ class PilotFactory:
         self,
         sent: NewPilot,
         element: ComputingElement,
-        door: CeEndpoint,
+        endpoint: CeEndpoint,
         request: Request | None = None,
         purpose: Purpose = Purpose(),  # noqa: B008 - a value that never changes
     ) -> PilotRequest:
-        """Return the order by which the dispatcher of endpoint `door` submits one pilot to `element`.
+        """Return the order by which the dispatcher of `endpoint` submits one pilot to `element`.
 
         It contains the pilot's token and key, or a one-time secret if the pilot uses a gateway. `request` is what the pilot
         requests of the batch system; None: what is usual at the endpoint. `purpose` describes the jobs that it is for.
         """
-        request = request or door.request(element)
+        request = request or endpoint.request(element)
         return PilotRequest(
             pilot_id=sent.pilot_id,
             site=sent.site,
             ce=sent.ce,
             slots=sent.slots,
-            config=self._config(sent, element, door, request.memory_mb),
+            config=self._config(sent, element, endpoint, request.memory_mb),
             token=self._secret_file(sent),
             request=request,
             policy=policy_of(sent.vo, request, purpose),
@@ -143,7 +143,7 @@ class PilotFactory:
         idle = self._pilots.idle_seconds
         return idle if sent.job_id is None else max(idle, BOUND_IDLE_SECONDS)
 
-    def _config(self, sent: NewPilot, element: ComputingElement, door: CeEndpoint, memory_mb: int) -> str:
+    def _config(self, sent: NewPilot, element: ComputingElement, endpoint: CeEndpoint, memory_mb: int) -> str:
         node = sent.resource.node if sent.resource else ()
         # Its dispatcher adds the paths of its token and its jobs.
         return to_toml(
@@ -157,12 +157,12 @@ class PilotFactory:
                     "most_jobs": 0 if sent.job_id is None else 1,
                     "idle_seconds": self._idle_seconds(sent),
                     "grace_seconds": self._pilots.grace_seconds,
-                    "lifetime_seconds": self.lifetime_seconds(door),
+                    "lifetime_seconds": self.lifetime_seconds(endpoint),
                     # A lock file is meaningful on its own machine alone.
                     "isolation": self._pilots.isolation,
                     "cgroups": self._pilots.cgroups,
                     "hidden": self._pilots.hidden,
-                    "lifeline": self._pilots.lifeline if door.is_local else "",
+                    "lifeline": self._pilots.lifeline if endpoint.is_local else "",
                 },
                 "resource": {
                     "setup": element.setup,
@@ -174,21 +174,21 @@ class PilotFactory:
                     "job_types": list(element.job_types),
                     "pilot_type": element.pilot_type,
                     "ad": ad_of(element),
-                    "software": door.terms.software,
+                    "software": endpoint.terms.software,
                 },
                 "resource.node": {
                     name: list(value) if isinstance(value, tuple) else value for name, value in node
                 },
-                **_tables(self.transfers(door)),
-                "sandboxes": self._store(door),
+                **_tables(self.transfers(endpoint)),
+                "sandboxes": self._store(endpoint),
                 **self._way(sent.link),
                 "log": {"level": self._log_level},
             }
         )
 
-    def _store(self, door: CeEndpoint) -> Table:
-        """Return the `[sandboxes]` table of a pilot's configuration: how pilots of an endpoint (`door`) reach the sandbox store."""
-        table: Table = msgspec.to_builtins(door.terms.sandboxes or self._sandboxes)
+    def _store(self, endpoint: CeEndpoint) -> Table:
+        """Return the `[sandboxes]` table of a pilot's configuration: how pilots of an endpoint reach the sandbox store."""
+        table: Table = msgspec.to_builtins(endpoint.terms.sandboxes or self._sandboxes)
         return table
 
     def _way(self, link: Link) -> dict[str, Table]:

@@ -43,7 +43,7 @@ class PilotTracking:
     def __init__(
         self,
         db: Database,
-        doors: CeEndpoints,
+        endpoints: CeEndpoints,
         *,
         settled_seconds: float = SETTLED_SECONDS,
         silent_seconds: float = 60.0,
@@ -52,7 +52,7 @@ class PilotTracking:
     ) -> None:
         """Build the tracking; `calls` are how it reads states at elements. None: each round waits for the slowest element."""
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._settled_seconds = settled_seconds
         self.silent_seconds = silent_seconds
         """Seconds without a message after which an element's report that a pilot is lost is believed.
@@ -86,21 +86,21 @@ class PilotTracking:
             alive = await pilot.alive(tx)
         arrived = [each for each in alive if not any(each.pilot_id in names for names in self._sending)]
         due = {
-            door: pilots
-            for door, pilots in self._doors.behind(arrived).items()
-            if door.due and not self._calls.is_busy(door)
+            endpoint: pilots
+            for endpoint, pilots in self._endpoints.behind(arrived).items()
+            if endpoint.due and not self._calls.is_busy(endpoint)
         }
-        await self._calls.run({door: self._follow(door, pilots) for door, pilots in due.items()})
+        await self._calls.run({endpoint: self._follow(endpoint, pilots) for endpoint, pilots in due.items()})
 
-    async def _follow(self, door: CeEndpoint, pilots: Sequence[LivePilot]) -> None:
-        sightings = await door.ask(door.dispatcher.follow([each.pilot_id for each in pilots]))
+    async def _follow(self, endpoint: CeEndpoint, pilots: Sequence[LivePilot]) -> None:
+        sightings = await endpoint.ask(endpoint.dispatcher.follow([each.pilot_id for each in pilots]))
         if sightings is None:
             return
-        door.followed()
+        endpoint.followed()
         known = {each.pilot_id: each for each in pilots}
         sightings = [self._given_up(each, known[each.pilot_id]) for each in sightings]
         news = [each for each in sightings if _is_news(each, known[each.pilot_id], self.silent_seconds)]
-        _judge(door, pilots, news)
+        _judge(endpoint, pilots, news)
         await self.note(news)
 
     def _given_up(self, sighting: PilotSighting, known: LivePilot) -> PilotSighting:
@@ -147,29 +147,31 @@ class PilotTracking:
             ended = await pilot.unfetched(
                 tx, within=ASKED_FOR_SECONDS, since=self._settled_seconds, limit=OUTPUTS_AT_ONCE
             )
-        by_door = {door: some for door, some in self._doors.behind(ended).items() if door.reachable}
+        by_endpoint = {
+            endpoint: some for endpoint, some in self._endpoints.behind(ended).items() if endpoint.reachable
+        }
         fetched = await asyncio.gather(
-            *(door.ask(self._fetch(door, pilots)) for door, pilots in by_door.items())
+            *(endpoint.ask(self._fetch(endpoint, pilots)) for endpoint, pilots in by_endpoint.items())
         )
         return len(ended) == OUTPUTS_AT_ONCE and any(fetched)
 
-    async def _fetch(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> bool:
-        names = await self._gone(door, pilots)
+    async def _fetch(self, endpoint: CeEndpoint, pilots: Sequence[EndedPilot]) -> bool:
+        names = await self._gone(endpoint, pilots)
         if not names:
             return False
-        found = {each.pilot_id: each.text for each in await door.dispatcher.outputs(names)}
+        found = {each.pilot_id: each.text for each in await endpoint.dispatcher.outputs(names)}
         async with self._db.transaction() as tx:
             await pilot.keep_outputs(tx, {name: found.get(name, "") for name in names})
-        await door.dispatcher.forget(names)
+        await endpoint.dispatcher.forget(names)
         return True
 
-    async def _gone(self, door: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
+    async def _gone(self, endpoint: CeEndpoint, pilots: Sequence[EndedPilot]) -> list[PilotId]:
         """Return those of these ended pilots whose outputs are to be fetched now.
 
         These are the ones that their element no longer lists as alive, that were lost, or that ended over `LINGERING_SECONDS`
         ago. `StrayPilots` cancels those that are still listed.
         """
-        sightings = await door.dispatcher.follow([each.pilot_id for each in pilots])
+        sightings = await endpoint.dispatcher.follow([each.pilot_id for each in pilots])
         there = {each.pilot_id for each in sightings if not each.ended}
         return [
             each.pilot_id
@@ -188,14 +190,14 @@ def _is_news(sighting: PilotSighting, known: LivePilot, silent_seconds: float) -
     return sighting.state != known.state
 
 
-def _judge(door: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
-    """Record at an endpoint (`door`) whether its pilots work: a success if any of them has reported, else a failure if one died.
+def _judge(endpoint: CeEndpoint, pilots: Sequence[LivePilot], news: Sequence[PilotSighting]) -> None:
+    """Record at an endpoint whether its pilots work: a success if any of them has reported, else a failure if one died.
 
     `news` are the element's reports of changed states. A pilot that never arrived there is no failure of the endpoint.
     """
     seen = {each.pilot_id for each in pilots if each.seen_at is not None}
     arrived = {each.pilot_id for each in pilots if each.state != "Submitting"}
     if seen:
-        door.served()
+        endpoint.served()
     elif died := [each for each in news if each.state in ("Failed", "Aborted") and each.pilot_id in arrived]:
-        door.lost(died[0].reason)
+        endpoint.lost(died[0].reason)

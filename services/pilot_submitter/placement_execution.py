@@ -44,7 +44,7 @@ class Shipment(NamedTuple):
     placed: Placement
     pilot: NewPilot
     order: PilotRequest
-    door: CeEndpoint
+    endpoint: CeEndpoint
 
 
 class Placing:
@@ -53,7 +53,7 @@ class Placing:
     def __init__(
         self,
         db: Database,
-        doors: CeEndpoints,
+        endpoints: CeEndpoints,
         maker: PilotFactory,
         following: PilotTracking,
         instance_id: InstanceId,
@@ -62,7 +62,7 @@ class Placing:
     ) -> None:
         """Build the sender; `calls` are how it calls elements. None: each round waits for the slowest element."""
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._maker = maker
         self._following = following
         self._instance_id = instance_id
@@ -95,7 +95,7 @@ class Placing:
             if shipments:
                 faultpoint.reach("placing.after_store")
             await self._calls.run(
-                {door: self._send(door, some) for door, some in _by_door(shipments).items()}
+                {endpoint: self._send(endpoint, some) for endpoint, some in _by_endpoint(shipments).items()}
             )
         return len(taken) == AT_ONCE
 
@@ -136,40 +136,40 @@ class Placing:
 
         `element` is None if it is not advertised. `work` has the placed jobs by id.
         """
-        door = self._doors.to(placed.site, placed.ce, element.dispatcher) if element else None
-        if element is None or door is None or placed.job_id not in work:
+        endpoint = self._endpoints.to(placed.site, placed.ce, element.dispatcher) if element else None
+        if element is None or endpoint is None or placed.job_id not in work:
             return failure(placed, PlacementFault.NO_ELEMENT, "it is not advertised, or no way leads to it")
-        if placed.dispatch == "direct" and (fault := self._direct_fault(work[placed.job_id], door)):
+        if placed.dispatch == "direct" and (fault := self._direct_fault(work[placed.job_id], endpoint)):
             return failure(placed, PlacementFault.NO_ELEMENT, fault)
-        if not door.open:
-            return failure(placed, PlacementFault.UNREACHABLE, door.why_shut)
-        return self._shipment(placed, work[placed.job_id], element, door)
+        if not endpoint.open:
+            return failure(placed, PlacementFault.UNREACHABLE, endpoint.why_shut)
+        return self._shipment(placed, work[placed.job_id], element, endpoint)
 
-    def _direct_fault(self, work: PlacedWork, door: CeEndpoint) -> str:
-        return direct_fault(work.description, door.dispatcher, self._maker.transfers(door).access)
+    def _direct_fault(self, work: PlacedWork, endpoint: CeEndpoint) -> str:
+        return direct_fault(work.description, endpoint.dispatcher, self._maker.transfers(endpoint).access)
 
     def _shipment(
-        self, placed: Placement, work: PlacedWork, element: ComputingElement, door: CeEndpoint
+        self, placed: Placement, work: PlacedWork, element: ComputingElement, endpoint: CeEndpoint
     ) -> Shipment:
-        lifetime = self._maker.lifetime_seconds(door)
+        lifetime = self._maker.lifetime_seconds(endpoint)
         new = bound_pilot(pilot.new_id(self._mark), placed, work, element, lifetime)
         if placed.dispatch == "pilot":
-            new = replace(new, link=self._maker.link(door))
-        request = request_of(placed, work, element, door)
-        order = self._maker.order(new, element, door, request, purpose_of(work.requirements))
-        return Shipment(placed, new, order, door)
+            new = replace(new, link=self._maker.link(endpoint))
+        request = request_of(placed, work, element, endpoint)
+        order = self._maker.order(new, element, endpoint, request, purpose_of(work.requirements))
+        return Shipment(placed, new, order, endpoint)
 
-    async def _send(self, door: CeEndpoint, shipments: Sequence[Shipment]) -> None:
+    async def _send(self, endpoint: CeEndpoint, shipments: Sequence[Shipment]) -> None:
         with self._following.sending() as names:
             names.update(each.pilot.pilot_id for each in shipments)
-            await self._send_all(door, shipments)
+            await self._send_all(endpoint, shipments)
 
-    async def _send_all(self, door: CeEndpoint, shipments: Sequence[Shipment]) -> None:
-        sightings = await door.ask(door.dispatcher.send([each.order for each in shipments]))
+    async def _send_all(self, endpoint: CeEndpoint, shipments: Sequence[Shipment]) -> None:
+        sightings = await endpoint.ask(endpoint.dispatcher.send([each.order for each in shipments]))
         faultpoint.reach("placing.after_send")
         if sightings is None:
             return  # some may have arrived, and tracking will find them
-        door.reached()
+        endpoint.reached()
         await self._following.note(sightings)
         await self._note({each.pilot_id: each for each in sightings}, shipments)
 
@@ -212,8 +212,8 @@ def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
     return {each.ce_id: each.pilot_limit for each in elements if each.dispatcher in WITHOUT_QUEUE}
 
 
-def _by_door(shipments: Iterable[Shipment]) -> dict[CeEndpoint, list[Shipment]]:
+def _by_endpoint(shipments: Iterable[Shipment]) -> dict[CeEndpoint, list[Shipment]]:
     found: dict[CeEndpoint, list[Shipment]] = {}
     for each in shipments:
-        found.setdefault(each.door, []).append(each)
+        found.setdefault(each.endpoint, []).append(each)
     return found

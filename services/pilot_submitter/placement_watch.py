@@ -26,7 +26,7 @@ class PlacementWatch:
     def __init__(
         self,
         db: Database,
-        doors: CeEndpoints,
+        endpoints: CeEndpoints,
         *,
         over_seconds: float = OVER_SECONDS,
         calls: ElementCalls | None = None,
@@ -36,7 +36,7 @@ class PlacementWatch:
         `calls` are how it calls elements; None: each round waits for the slowest element.
         """
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._over_seconds = over_seconds
         self._calls = calls or ElementCalls()
 
@@ -65,21 +65,23 @@ class PlacementWatch:
         """
         async with self._db.transaction() as tx:
             found = await pilot.unbound(tx, since=self._over_seconds, limit=AT_ONCE)
-        by_door = {
-            door: some
-            for door, some in self._doors.behind(found).items()
-            if door.reachable and not self._calls.is_busy(door)
+        by_endpoint = {
+            endpoint: some
+            for endpoint, some in self._endpoints.behind(found).items()
+            if endpoint.reachable and not self._calls.is_busy(endpoint)
         }
-        await self._calls.run({door: self._cancel(door, some) for door, some in by_door.items()})
-        return len(found) == AT_ONCE and bool(by_door)
+        await self._calls.run(
+            {endpoint: self._cancel(endpoint, some) for endpoint, some in by_endpoint.items()}
+        )
+        return len(found) == AT_ONCE and bool(by_endpoint)
 
-    async def _cancel(self, door: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:
-        """Cancel pilots at their element (`door`), and store that they have ended. Without an answer nothing is stored.
+    async def _cancel(self, endpoint: CeEndpoint, pilots: Sequence[UnboundPilot]) -> None:
+        """Cancel pilots at their element , and store that they have ended. Without an answer nothing is stored.
 
         `stray_pilots` repeats a cancellation that the batch system lost.
         """
         names = [each.pilot_id for each in pilots]
-        if await door.ask(_done(door, names)) is None:
+        if await endpoint.ask(_done(endpoint, names)) is None:
             return
         ended = [Followed(pilot_id=each, state="Done", reason="its placement is over") for each in names]
         async with self._db.transaction() as tx:
@@ -87,6 +89,6 @@ class PlacementWatch:
         log.info("pilots cancelled, their placements are over", pilots=names)
 
 
-async def _done(door: CeEndpoint, names: Sequence[PilotId]) -> bool:
-    await door.dispatcher.cancel(names)
+async def _done(endpoint: CeEndpoint, names: Sequence[PilotId]) -> bool:
+    await endpoint.dispatcher.cancel(names)
     return True

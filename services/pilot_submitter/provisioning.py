@@ -68,7 +68,7 @@ SHARE_OF_TIME = 20
 
 
 class Provisioning:
-    """Plans pilots for the waiting jobs, and sends them through all endpoints (`doors`).
+    """Plans pilots for the waiting jobs, and sends them through all `endpoints`.
 
     `caps` bound the number of pilots. `choice` says how an element is chosen among those that a job fits.
     """
@@ -76,7 +76,7 @@ class Provisioning:
     def __init__(
         self,
         db: Database,
-        doors: CeEndpoints,
+        endpoints: CeEndpoints,
         maker: PilotFactory,
         caps: PilotCaps,
         following: PilotTracking,
@@ -86,7 +86,7 @@ class Provisioning:
     ) -> None:
         """Build the planner; `calls` are how it sends pilots. None: each round waits for the slowest element."""
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._maker = maker
         self._caps = caps
         self._choice: Choice = choice
@@ -94,8 +94,8 @@ class Provisioning:
         """A description of the jobs that each pilot of the last plan is sent for, by pilot."""
         self._following = following
         self._calls = calls or ElementCalls()
-        self._asking = HostRequests(doors, doors.clock)
-        self._doors_written: tuple[int, ...] | None = None
+        self._asking = HostRequests(endpoints, endpoints.clock)
+        self._endpoints_written: tuple[int, ...] | None = None
         self._mark = ""
         self._rng = random.Random().random
         self._requirements: dict[TaskQueueId, Requirements] = {}
@@ -123,12 +123,12 @@ class Provisioning:
     async def _planned(
         self, tx: Transaction, names: set[PilotId]
     ) -> tuple[list[NewPilot], dict[CeId, ComputingElement]]:
-        await self._write_doors(tx)
+        await self._write_endpoints(tx)
         self._mark = self._mark or await pilot.mark(tx)
         elements = {
-            each.ce_id: lasting(each, self._maker.lifetime_seconds(door))
+            each.ce_id: lasting(each, self._maker.lifetime_seconds(endpoint))
             for each in await ad.fresh(tx)
-            if (door := self._door(each))
+            if (endpoint := self._endpoint(each))
         }
         waiting, left = await self._waiting(tx), await limit.pilots_left(tx)
         asked = sorted({each.requirements.cpu_segment for each in waiting})
@@ -186,9 +186,9 @@ class Provisioning:
     async def _tell_lives(self, elements: Mapping[CeId, ComputingElement]) -> None:
         """Store the lifetimes of pilots at these elements, in seconds, where they have changed, in a transaction of its own."""
         lives = {
-            place: self._maker.lifetime_seconds(door)
+            place: self._maker.lifetime_seconds(endpoint)
             for place, element in elements.items()
-            if (door := self._door(element))
+            if (endpoint := self._endpoint(element))
         }
         news = {place: seconds for place, seconds in lives.items() if self._lives.get(place) != seconds}
         if news:
@@ -210,7 +210,7 @@ class Provisioning:
         return replace(self._pilot(one, element), order_id=order.order_id)
 
     def _pilot(self, order: PlannedPilots, element: ComputingElement) -> NewPilot:
-        door, owner = self._door(element), order.private
+        endpoint, owner = self._endpoint(element), order.private
         offers = element.pilot_resource(vo=order.vo)
         if owner:
             offers = private(offers, owner, job_sharing=not owner.owner)
@@ -222,16 +222,16 @@ class Provisioning:
             dispatcher=element.dispatcher,
             slots=element.slots_per_pilot,
             reason="; ".join((*order.reasons[:1], *order.reasons[2:]))[:2_000],
-            lifetime_seconds=self._maker.lifetime_seconds(door) if door else 0.0,
+            lifetime_seconds=self._maker.lifetime_seconds(endpoint) if endpoint else 0.0,
             asks=order.hosts.name if order.hosts else "",
             owner_group=owner.owner_group if owner else "",
             owner=owner.owner if owner else "",
-            link=self._maker.link(door) if door else "kafka",
+            link=self._maker.link(endpoint) if endpoint else "kafka",
             resource=without_ad(as_it_is(offers, order.hosts.node if order.hosts else ())),
         )
 
-    def _door(self, element: ComputingElement) -> CeEndpoint | None:
-        return self._doors.to(element.site, element.ce, element.dispatcher)
+    def _endpoint(self, element: ComputingElement) -> CeEndpoint | None:
+        return self._endpoints.to(element.site, element.ce, element.dispatcher)
 
     async def _avoided(
         self, tx: Transaction, elements: Mapping[CeId, ComputingElement], left: Mapping[CeId, int]
@@ -241,12 +241,12 @@ class Provisioning:
         tried = {CeId(each.site, each.ce) for each in await canary.unfinished(tx)}
         found = {}
         for place, element in elements.items():
-            health, door = ce_state.of(known, *place), self._door(element)
-            if door is not None and not door.open:
-                found[place] = Avoidance("BACKOFF", f"backing-off: {door.why_shut}")
+            health, endpoint = ce_state.of(known, *place), self._endpoint(element)
+            if endpoint is not None and not endpoint.open:
+                found[place] = Avoidance("BACKOFF", f"backing-off: {endpoint.why_shut}")
             elif health.avoided:
                 found[place] = Avoidance(_CODES[health.state], health.text(), place in tried)
-            elif door is not None and self._calls.is_busy(door):
+            elif endpoint is not None and self._calls.is_busy(endpoint):
                 found[place] = Avoidance(
                     "BACKOFF", "backing-off: it still takes the pilots of an earlier plan"
                 )
@@ -264,20 +264,20 @@ class Provisioning:
         tx.on_failure(self._forget_written)
         self._written = now
 
-    async def _write_doors(self, tx: Transaction) -> None:
+    async def _write_endpoints(self, tx: Transaction) -> None:
         """Store how requests for hosts are translated at each element, for services that judge elements, if a script's answers have changed."""
-        revisions = self._doors.script_revisions()
-        if revisions != self._doors_written:
+        revisions = self._endpoints.script_revisions()
+        if revisions != self._endpoints_written:
             rows = [
-                EndpointRow(*door.place, ",".join(sorted(mapping.forwarded)), door.asks_as_json())
-                for door, mapping in self._doors.asking()
+                EndpointRow(*endpoint.place, ",".join(sorted(mapping.forwarded)), endpoint.asks_as_json())
+                for endpoint, mapping in self._endpoints.asking()
             ]
             await ce_endpoint.write(tx, rows)
-            tx.on_failure(self._forget_doors)
-            self._doors_written = revisions
+            tx.on_failure(self._forget_endpoints)
+            self._endpoints_written = revisions
 
-    def _forget_doors(self) -> None:
-        self._doors_written = None
+    def _forget_endpoints(self) -> None:
+        self._endpoints_written = None
 
     def _forget_written(self) -> None:
         self._written = None
@@ -315,40 +315,40 @@ class Provisioning:
 
     async def _send_all(self, sent: Sequence[NewPilot], elements: Mapping[CeId, ComputingElement]) -> None:
         """Send these pilots to their elements, to all elements at the same time. Slow elements take theirs beside the next plans."""
-        by_door: dict[CeEndpoint, list[NewPilot]] = {}
+        by_endpoint: dict[CeEndpoint, list[NewPilot]] = {}
         for each in sent:
-            door = self._door(elements[CeId(each.site, each.ce)])
-            assert door is not None, "planned for an open door"
-            by_door.setdefault(door, []).append(each)
+            endpoint = self._endpoint(elements[CeId(each.site, each.ce)])
+            assert endpoint is not None, "planned for an open endpoint"
+            by_endpoint.setdefault(endpoint, []).append(each)
         await self._calls.run(
-            {door: self._send(door, elements[door.place], some) for door, some in by_door.items()}
+            {each: self._send(each, elements[each.place], some) for each, some in by_endpoint.items()}
         )
 
-    async def _send(self, door: CeEndpoint, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
+    async def _send(self, endpoint: CeEndpoint, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
         with self._following.sending() as names:
             names.update(each.pilot_id for each in sent)
-            await self._hand_in(door, element, sent)
+            await self._submit(endpoint, element, sent)
 
-    async def _hand_in(self, door: CeEndpoint, element: ComputingElement, sent: Sequence[NewPilot]) -> None:
+    async def _submit(self, endpoint: CeEndpoint, element: ComputingElement, new: Sequence[NewPilot]) -> None:
         orders = [
             self._maker.order(
                 each,
                 element,
-                door,
-                self._asking.request(each, door, element),
+                endpoint,
+                self._asking.request(each, endpoint, element),
                 self._purposes.get(each.pilot_id, Purpose()),
             )
-            for each in sent
+            for each in new
         ]
-        sightings = await door.ask(door.dispatcher.send(orders))
+        sightings = await endpoint.ask(endpoint.dispatcher.send(orders))
         if sightings is None:
             return  # some may have arrived, and tracking will find them
-        door.reached()
-        self._note_refused(door, sent, sightings)
+        endpoint.reached()
+        self._note_refused(endpoint, new, sightings)
         await self._following.note(sightings)
 
     def _note_refused(
-        self, door: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
+        self, endpoint: CeEndpoint, sent: Sequence[NewPilot], sightings: Sequence[PilotSighting]
     ) -> None:
         """Record refused pilots (`sightings`): one that requests special hosts at its class alone, any other one at its endpoint."""
         by_name = {each.pilot_id: each for each in sent}
@@ -356,7 +356,7 @@ class Provisioning:
             if each.ended and by_name[each.pilot_id].asks:
                 self._asking.refused(by_name[each.pilot_id], each.reason)
             elif each.ended:
-                door.lost(each.reason)
+                endpoint.lost(each.reason)
 
 
 def _bounded(

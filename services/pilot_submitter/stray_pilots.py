@@ -32,10 +32,10 @@ class StrayPilots:
     """
 
     def __init__(
-        self, db: Database, doors: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
+        self, db: Database, endpoints: CeEndpoints, *, lingering_seconds: float = LINGERING_SECONDS
     ) -> None:
         self._db = db
-        self._doors = doors
+        self._endpoints = endpoints
         self._lingering_seconds = lingering_seconds
         self._mark = ""
         self._look_at: dict[CeEndpoint, float] = {}
@@ -49,30 +49,33 @@ class StrayPilots:
         if not self._mark:
             async with self._db.transaction() as tx:
                 self._mark = await pilot.mark(tx)
-        doors = [door for door in self._doors.all() if self._is_due(door)]
-        await asyncio.gather(*map(self._clear, doors))
+        endpoints = [endpoint for endpoint in self._endpoints.all() if self._is_due(endpoint)]
+        await asyncio.gather(*map(self._clear, endpoints))
 
-    def _is_due(self, door: CeEndpoint) -> bool:
-        return door.reachable and self._doors.clock() >= self._look_at.get(door, 0.0)
+    def _is_due(self, endpoint: CeEndpoint) -> bool:
+        return endpoint.reachable and self._endpoints.clock() >= self._look_at.get(endpoint, 0.0)
 
-    async def _clear(self, door: CeEndpoint) -> None:
-        listed = await door.ask(door.dispatcher.alive())
+    async def _clear(self, endpoint: CeEndpoint) -> None:
+        listed = await endpoint.ask(endpoint.dispatcher.alive())
         if listed is None:
             return
-        left = self._note(door, await self._over(door, listed))
+        left = self._note(endpoint, await self._over(endpoint, listed))
         if not left:
-            self._look_at[door] = self._doors.clock() + LOOK_SECONDS
+            self._look_at[endpoint] = self._endpoints.clock() + LOOK_SECONDS
         due = [name for name, each in left.items() if each.patience.over]
         if not due:
             return
         times = max(left[name].count() for name in due)
         log.warning(
-            "pilots are listed that should be gone, cancelled", door=door.place, pilots=due, times=times
+            "pilots are listed that should be gone, cancelled",
+            endpoint=endpoint.place,
+            pilots=due,
+            times=times,
         )
-        await door.ask(door.dispatcher.cancel(due))
+        await endpoint.ask(endpoint.dispatcher.cancel(due))
 
-    async def _over(self, door: CeEndpoint, names: Collection[PilotId]) -> list[ListedStray]:
-        """Return the stray pilots among those that the element at `door` lists (`names`).
+    async def _over(self, endpoint: CeEndpoint, names: Collection[PilotId]) -> list[ListedStray]:
+        """Return the stray pilots among those that the element at `endpoint` lists (`names`).
 
         The database is read after the list was made, so that no pilot just sent looks unknown.
         """
@@ -80,21 +83,21 @@ class StrayPilots:
             return []
         async with self._db.transaction() as tx:
             found = await pilot.over(tx, sorted(names))
-        return [each for each in found if self._is_ours(each, door)]
+        return [each for each in found if self._is_ours(each, endpoint)]
 
-    def _is_ours(self, each: ListedStray, door: CeEndpoint) -> bool:
+    def _is_ours(self, each: ListedStray, endpoint: CeEndpoint) -> bool:
         if each.age is None:
             return each.pilot_id.startswith(pilot.prefix(self._mark))
-        return CeId(each.site, each.ce) == door.place
+        return CeId(each.site, each.ce) == endpoint.place
 
-    def _note(self, door: CeEndpoint, over: Sequence[ListedStray]) -> "dict[PilotId, _Left]":
+    def _note(self, endpoint: CeEndpoint, over: Sequence[ListedStray]) -> "dict[PilotId, _Left]":
         """Remember the stray pilots `over` of an endpoint, and forget those that are no longer listed.
 
         Return, by id, those that have been stray for `lingering_seconds`.
         """
-        known, now = self._left.get(door, {}), self._doors.clock()
-        found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._doors, now) for each in over}
-        self._left[door] = found
+        known, now = self._left.get(endpoint, {}), self._endpoints.clock()
+        found = {each.pilot_id: known.get(each.pilot_id) or _Left(self._endpoints, now) for each in over}
+        self._left[endpoint] = found
         return {
             each.pilot_id: found[each.pilot_id]
             for each in over
@@ -108,9 +111,9 @@ class _Left:
     `since` is in seconds of the endpoints' monotonic clock.
     """
 
-    def __init__(self, doors: CeEndpoints, since: float) -> None:
+    def __init__(self, endpoints: CeEndpoints, since: float) -> None:
         self.since = since
-        self.patience = CircuitBreaker(doors.clock, CANCEL_PAUSE_SECONDS)
+        self.patience = CircuitBreaker(endpoints.clock, CANCEL_PAUSE_SECONDS)
         self._times = 0
 
     def count(self) -> int:

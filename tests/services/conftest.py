@@ -34,8 +34,8 @@ async def place(the_world: World, tmp_path: Any) -> AsyncIterator[Place]:
             " values ('A', $1, $2::text::jsonb, now(), now() + interval '1 h')",
             *(ce, msgspec.json.encode(element).decode()),
         )
-    doors = CeEndpoints(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
-    yield Place(the_world, HealthJudge(the_world.db, doors, TERMS))
+    endpoints = CeEndpoints(LocalDispatcher(tmp_path, ["true"], {}), lambda: 0.0, local_sites=["*"])
+    yield Place(the_world, HealthJudge(the_world.db, endpoints, TERMS))
     report = await audit(the_world.url)
     assert report.ok, report.text(brief=True)
 

@@ -222,8 +222,8 @@ class Site:
         self.settings = LocalElement(site="A", ce="ce", slots=16, slots_per_pilot=1, max_jobs=3)
         self.local = Local([self.settings], look=lambda: MACHINE, processes=self.processes)
         self.dispatcher = LocalDispatcher(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
-        self.doors = CeEndpoints(self.dispatcher, lambda: 0.0, local_sites=["A"])
-        self.following = PilotTracking(world.db, self.doors)
+        self.endpoints = CeEndpoints(self.dispatcher, lambda: 0.0, local_sites=["A"])
+        self.following = PilotTracking(world.db, self.endpoints)
         self.place = place
         generate_keys(place / "keys")
 
@@ -244,7 +244,7 @@ class Site:
         )
         key = load_key(self.place / "keys" / "pilots.pem")
         maker = PilotFactory(config, key, OrderKeys([b"k" * 32]))
-        await Provisioning(self.world.db, self.doors, maker, PilotCaps(), self.following).provide()
+        await Provisioning(self.world.db, self.endpoints, maker, PilotCaps(), self.following).provide()
         await self.following.follow()
         return await self.dispatcher.alive()
 

@@ -31,9 +31,9 @@ class FakeMiddleware:
 
 async def follow(world: World, **said: Any) -> None:
     """Let the pilot submitter hear what an element says of its pilot."""
-    door = CeEndpoint(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointSettings(kind="local"))  # type: ignore[arg-type] # no more is asked of it
-    doors = CeEndpoints(door.dispatcher, lambda: 0.0, [door], local_sites=["*"])
-    await PilotTracking(world.db, doors, silent_seconds=SILENT_SECONDS).follow()
+    endpoint = CeEndpoint(("A", "ce"), FakeMiddleware(**said), lambda: 0.0, EndpointSettings(kind="local"))  # type: ignore[arg-type] # no more is asked of it
+    endpoints = CeEndpoints(endpoint.dispatcher, lambda: 0.0, [endpoint], local_sites=["*"])
+    await PilotTracking(world.db, endpoints, silent_seconds=SILENT_SECONDS).follow()
 
 
 async def lease_seconds(world: World) -> float:

@@ -410,9 +410,9 @@ def submitter(world: World, folder: Path, taker: Taker) -> Provisioning:
     config = Config(
         auth=AuthSettings(jwks=""), pilots=pilots, sandboxes=PilotSandboxSettings(url="file:///x")
     )
-    doors = CeEndpoints(taker, time.monotonic, local_sites=["*"])
+    endpoints = CeEndpoints(taker, time.monotonic, local_sites=["*"])
     maker = PilotFactory(config, load_key(keys / "pilots.pem"), OrderKeys([b"k" * 32]))
-    return Provisioning(world.db, doors, maker, PilotCaps(), PilotTracking(world.db, doors))
+    return Provisioning(world.db, endpoints, maker, PilotCaps(), PilotTracking(world.db, endpoints))
 
 
 async def test_submitters_send_no_more_pilots_than_the_ad_lets_come(the_world: World, tmp_path: Path) -> None:

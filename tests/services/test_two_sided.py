@@ -79,7 +79,7 @@ PICKY = f'other.Disks > 2 && other.GlueHostMainMemoryRAMSize >= 8000 && member("
 
 
 async def forwarding(world: World) -> None:
-    """Write down a door through which hosts are asked for, as the pilot submitter does."""
+    """Write down an endpoint through which hosts are asked for, as the pilot submitter does."""
     asks = HostRequestTerms(kind="slurm", rules={SOFTWARE: "--constraint={value}"})
     forwards = ",".join(sorted(asks.mapping().forwarded))
     async with world.db.transaction() as tx:

@@ -39,9 +39,11 @@ async def test_what_slurm_lists_of_ours_and_is_gone_is_cancelled_until_slurm_agr
     cluster = Cluster(configuration=str(testbed.slurm("beta")))
     dispatcher = SlurmDispatcher(cluster, tmp_path / "pilots", SHELL, ENVIRONMENT)
     now = [1_000.0]
-    door = CeEndpoint(CeId("beta", "main"), dispatcher, lambda: now[0], EndpointSettings(kind="slurm"))
-    doors = CeEndpoints(LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [door])
-    clearing = StrayPilots(the_world.db, doors)
+    endpoint = CeEndpoint(CeId("beta", "main"), dispatcher, lambda: now[0], EndpointSettings(kind="slurm"))
+    endpoints = CeEndpoints(
+        LocalDispatcher(tmp_path / "here", SHELL, ENVIRONMENT), lambda: now[0], [endpoint]
+    )
+    clearing = StrayPilots(the_world.db, endpoints)
     async with the_world.db.transaction() as tx:
         mark = await pilot.mark(tx)
         sent = [

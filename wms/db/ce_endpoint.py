@@ -25,11 +25,11 @@ class EndpointRow(NamedTuple):
     """How the endpoint requests hosts from its batch system (`HostRequestTerms`), as JSON."""
 
 
-async def write(tx: Transaction, doors: Sequence[EndpointRow]) -> None:
+async def write(tx: Transaction, endpoints: Sequence[EndpointRow]) -> None:
     """Store the endpoints of computing elements, and delete those of all elements that are not among them."""
-    await tx.execute(SQL["keep_only"], [each.site for each in doors], [each.ce for each in doors])
-    if doors:
-        await tx.execute(SQL["write"], *dense(doors))
+    await tx.execute(SQL["keep_only"], [each.site for each in endpoints], [each.ce for each in endpoints])
+    if endpoints:
+        await tx.execute(SQL["write"], *dense(endpoints))
 
 
 async def forwards(tx: Transaction) -> dict[CeId, tuple[str, ...]]:

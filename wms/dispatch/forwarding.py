@@ -179,7 +179,7 @@ class ForwardingRules:
         At an element without an entry in `terms`, no hosts can be requested.
         """
         text = self._terms.get(element.ce_id)
-        terms, mapping = _door(text) if text else (None, None)
+        terms, mapping = _endpoint(text) if text else (None, None)
         usual = terms.usual(element) if terms else Request()
         try:
             found = forward(requirements, element, usual, mapping)
@@ -191,7 +191,7 @@ class ForwardingRules:
 
 
 @lru_cache(maxsize=1_024)
-def _door(text: str) -> tuple[HostRequestTerms | None, HostMapping | None]:
+def _endpoint(text: str) -> tuple[HostRequestTerms | None, HostMapping | None]:
     """Decode the terms of a computing element; return them and the rules for requesting hosts.
 
     Both are None if they cannot be decoded, as when a newer version of the program wrote them.

@@ -63,17 +63,17 @@ class DirectSubmitter:
         self, site: Site, dispatcher: Dispatcher, name: str = "s-1", *, terms: EndpointSettings = SLURM
     ) -> None:
         self.site, self.world = site, site.world
-        door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
-        doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [door])
-        following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
-        self.placing = Placing(site.world.db, doors, site.maker, following, InstanceId(name))
-        self.watch = PlacementWatch(site.world.db, doors, over_seconds=0.0)
+        endpoint = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
+        endpoints = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [endpoint])
+        following = PilotTracking(site.world.db, endpoints, settled_seconds=0.0)
+        self.placing = Placing(site.world.db, endpoints, site.maker, following, InstanceId(name))
+        self.watch = PlacementWatch(site.world.db, endpoints, over_seconds=0.0)
         self.tracking = following
-        self.door = Door(site)
+        self.endpoint = Door(site)
         self.direct = DirectJobs(
             site.world.db,
-            self.door,
-            doors,
+            self.endpoint,
+            endpoints,
             site.maker,
             InstanceId(name),
             sandboxes=PilotSandboxSettings(url=store_of(site).as_uri()),

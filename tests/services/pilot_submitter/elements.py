@@ -64,9 +64,11 @@ class Site:
         clock = lambda: self.now  # noqa: E731 - a clock that the test sets
         asked = terms or EndpointSettings(kind="slurm")
         ways = [CeEndpoint(CeId("A", ce), each, clock, asked) for ce, each in dispatchers.items()]
-        doors = CeEndpoints(LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"])
-        following = PilotTracking(self.world.db, doors, settled_seconds=0.0)
-        return Provisioning(self.world.db, doors, self.maker, PilotCaps(pilots=8), following), following
+        endpoints = CeEndpoints(
+            LocalDispatcher(self.place / "local", ENDS, {}), clock, ways, local_sites=["*"]
+        )
+        following = PilotTracking(self.world.db, endpoints, settled_seconds=0.0)
+        return Provisioning(self.world.db, endpoints, self.maker, PilotCaps(pilots=8), following), following
 
     def dispatcher(self, kind: type[LocalDispatcher], name: str, argv: Sequence[str]) -> LocalDispatcher:
         return kind(self.place / name, argv, {"PATH": os.environ["PATH"]})

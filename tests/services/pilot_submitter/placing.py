@@ -60,11 +60,13 @@ class Submitter:
 
     def __init__(self, site: Site, dispatcher: Dispatcher, terms: EndpointSettings = SLURM) -> None:
         self.world = site.world
-        self.door = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
-        doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [self.door])
-        self.following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
-        self.placing = Placing(site.world.db, doors, site.maker, self.following, InstanceId("s-1"))
-        self.watch = PlacementWatch(site.world.db, doors, over_seconds=0.0)
+        self.endpoint = CeEndpoint(CeId("A", "first"), dispatcher, lambda: site.now, terms)
+        endpoints = CeEndpoints(
+            LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, [self.endpoint]
+        )
+        self.following = PilotTracking(site.world.db, endpoints, settled_seconds=0.0)
+        self.placing = Placing(site.world.db, endpoints, site.maker, self.following, InstanceId("s-1"))
+        self.watch = PlacementWatch(site.world.db, endpoints, over_seconds=0.0)
 
     async def pilot_of(self, job_id: JobId) -> str:
         (one,) = [each for each in await placements(self.world, job_id) if each.is_open]

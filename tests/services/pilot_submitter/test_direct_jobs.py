@@ -153,11 +153,11 @@ async def test_another_instance_goes_on_where_the_first_died(site: Site) -> None
     await first.until(job_id, "Running")
     second = DirectSubmitter(site, local(site), "s-2")
     await second.direct.look()
-    assert second.door.sent == [], "while the first holds it"
+    assert second.endpoint.sent == [], "while the first holds it"
     await site.world.sql("update placement set taken_until = now() - interval '1 s'")
     go_on.touch()
     await second.until(job_id, "Done")
-    assert first.door.sent[-1].finish == ()
+    assert first.endpoint.sent[-1].finish == ()
     await second.audited()
 
 

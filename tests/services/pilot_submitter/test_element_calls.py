@@ -12,7 +12,7 @@ from wms.dispatch.local import LocalDispatcher
 from wms.ids import CeId
 
 
-def door(tmp_path: Path, ce: str) -> CeEndpoint:
+def endpoint(tmp_path: Path, ce: str) -> CeEndpoint:
     return CeEndpoint(CeId("A", ce), LocalDispatcher(tmp_path, [], {}), lambda: 0.0, EndpointSettings())
 
 
@@ -26,7 +26,7 @@ async def test_a_slow_element_is_left_behind_and_busy_until_it_answers(tmp_path:
     async def quick() -> None:
         answered.append("quick")
 
-    one, two = door(tmp_path, "one"), door(tmp_path, "two")
+    one, two = endpoint(tmp_path, "one"), endpoint(tmp_path, "two")
     await calls.run({one: slow(), two: quick()})
     assert answered == ["quick"]
     assert (calls.busy(), calls.is_busy(one), calls.is_busy(two)) == (
@@ -46,7 +46,7 @@ async def test_the_error_of_a_call_is_raised_even_if_it_comes_later(tmp_path: Pa
         await let_go.wait()
         raise ConnectionError("the database is away")
 
-    await calls.run({door(tmp_path, "one"): failing()})
+    await calls.run({endpoint(tmp_path, "one"): failing()})
     let_go.set()
     await eventually(lambda: not calls.busy())
     with pytest.raises(ConnectionError, match="away"):
@@ -61,5 +61,5 @@ async def test_without_a_limit_a_round_waits_for_all(tmp_path: Path) -> None:
         await asyncio.to_thread(lambda: None)
         ended.append(True)
 
-    await ElementCalls().run({door(tmp_path, "one"): slow()})
+    await ElementCalls().run({endpoint(tmp_path, "one"): slow()})
     assert ended == [True]

@@ -57,9 +57,9 @@ class Submitter:
         generate_keys(place / "keys")
         maker = PilotFactory(settings, load_key(place / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
         self.world = world
-        self.doors: CeEndpoints = configured_endpoints_of(settings, {"PATH": os.environ["PATH"]})
-        following = PilotTracking(world.db, self.doors)
-        self._provisioning = Provisioning(world.db, self.doors, maker, PilotCaps(pilots=8), following)
+        self.endpoints: CeEndpoints = configured_endpoints_of(settings, {"PATH": os.environ["PATH"]})
+        following = PilotTracking(world.db, self.endpoints)
+        self._provisioning = Provisioning(world.db, self.endpoints, maker, PilotCaps(pilots=8), following)
 
     async def advertise(self) -> None:
         element = ComputingElement(
@@ -115,7 +115,7 @@ async def test_pilots_wait_for_the_script_and_then_are_asked_for_as_it_says(
     assert await it.pilots() == []
     assert (await it.told(job_id)).avoid == WAITS
     assert WAITS in await it.planned()
-    await it.doors.ask_scripts()
+    await it.endpoints.ask_scripts()
     (reason,) = await it.pilots()
     words = "scratchmb >= 2000 as --tmp=2G by the site's script"
     assert f"asks for {words}" in reason
@@ -152,7 +152,7 @@ async def test_a_script_that_fails_keeps_pilots_for_its_requirements_away_and_no
     await it.advertise()
     [picky] = await the_world.submitted(requirements=SCRATCH)
     await it.pilots()
-    await it.doors.ask_scripts()
+    await it.endpoints.ask_scripts()
     assert await it.pilots() == []
     told = (await it.told(picky)).avoid
     assert told.startswith("its mapping script ")
@@ -185,7 +185,7 @@ async def test_where_bubblewrap_vanishes_the_element_is_avoided(
     await it.pilots()
     with monkeypatch.context() as changed:
         changed.setenv("PATH", str(tmp_path))
-        await it.doors.ask_scripts()
+        await it.endpoints.ask_scripts()
     assert await it.pilots() == []
     assert "never run without bubblewrap" in (await it.told(job_id)).avoid
 
@@ -209,10 +209,10 @@ async def test_the_example_of_the_operators_page_answers_as_it_says(tmp_path: Pa
     sample.write_bytes((ROOT / "deploy" / "map_hosts.py").read_bytes())
     sample.chmod(0o755)
     assert Path(told["path"]).name == sample.name
-    doors = configured_endpoints_of(config(tmp_path, sample, **{**told, "path": str(sample)}), {})
-    ((door, mapping),) = doors.asking()
+    endpoints = configured_endpoints_of(config(tmp_path, sample, **{**told, "path": str(sample)}), {})
+    ((endpoint, mapping),) = endpoints.asking()
     assert {each.lower() for each in told["attributes"]} <= mapping.forwarded
-    assert door.script is not None
+    assert endpoint.script is not None
     page = (ROOT / "docs" / "operations.md").read_text("utf-8")
     blocks = re.findall(r"^    (\{.*?\})$", page, re.MULTILINE | re.DOTALL)
     question, answer = (next(each for each in blocks if key in each) for key in ('"request"', '"options"'))

@@ -55,9 +55,9 @@ def provisioning(the_world: World, tmp_path: Path) -> tuple[Provisioning, PilotT
     )
     maker = PilotFactory(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     gated = Gated(tmp_path / "pilots")
-    doors = CeEndpoints(gated, time.monotonic, local_sites=["*"])
-    following = PilotTracking(the_world.db, doors)
-    return Provisioning(the_world.db, doors, maker, PilotCaps(pilots=4), following), following, gated
+    endpoints = CeEndpoints(gated, time.monotonic, local_sites=["*"])
+    following = PilotTracking(the_world.db, endpoints)
+    return Provisioning(the_world.db, endpoints, maker, PilotCaps(pilots=4), following), following, gated
 
 
 async def test_a_pilot_not_yet_sent_is_not_taken_for_dead(

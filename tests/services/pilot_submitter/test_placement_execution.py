@@ -97,10 +97,10 @@ async def test_a_frozen_element_delays_no_placement_at_another(site: Site) -> No
         CeEndpoint(CeId("A", ce), to, lambda: site.now, SLURM)
         for ce, to in (("first", frozen), ("second", queue))
     ]
-    doors = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, ways)
-    following = PilotTracking(site.world.db, doors, settled_seconds=0.0)
+    endpoints = CeEndpoints(LocalDispatcher(site.place / "local", ENDS, {}), lambda: site.now, ways)
+    following = PilotTracking(site.world.db, endpoints, settled_seconds=0.0)
     placing = Placing(
-        site.world.db, doors, site.maker, following, InstanceId("s-1"), calls=ElementCalls(0.01)
+        site.world.db, endpoints, site.maker, following, InstanceId("s-1"), calls=ElementCalls(0.01)
     )
     await site.advertise("first", "second")
     for ce in ("first", "first", "second", "second"):

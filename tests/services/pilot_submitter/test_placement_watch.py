@@ -106,7 +106,7 @@ async def test_a_sender_that_died_leaves_a_pilot_that_is_found_or_a_failure(site
     await submitter.following.follow()
     await submitter.watch.look()
     assert await submitter.last(job_id) == ("Failed", "NOT_ARRIVED")
-    assert submitter.door.open, "the element lost nothing"
+    assert submitter.endpoint.open, "the element lost nothing"
 
 
 async def test_what_arrived_though_nobody_wrote_it_was_sent(site: Site) -> None:

@@ -199,14 +199,16 @@ async def provisioning(the_world: World, tmp_path: Path) -> Provisioning:
     )
     maker = PilotFactory(config, load_key(tmp_path / "keys" / "pilots.pem"), OrderKeys([b"k" * 32]))
     dispatcher = LocalDispatcher(tmp_path / "pilots", ENDS_AT_ONCE, {"PATH": os.environ["PATH"]})
-    doors = CeEndpoints(dispatcher, time.monotonic, local_sites=["*"])
+    endpoints = CeEndpoints(dispatcher, time.monotonic, local_sites=["*"])
     element = ComputingElement(site="A", ce="ce", slots=10, max_cpu_time=10**6, setup="default")
     await the_world.sql(
         "insert into ad (site, ce, element, advertised_at, expires_at)"
         " values ('A', 'ce', $1::text::jsonb, now(), now() + interval '1 h')",
         msgspec.json.encode(element).decode(),
     )
-    return Provisioning(the_world.db, doors, maker, PilotCaps(pilots=8), PilotTracking(the_world.db, doors))
+    return Provisioning(
+        the_world.db, endpoints, maker, PilotCaps(pilots=8), PilotTracking(the_world.db, endpoints)
+    )
 
 
 @pytest.mark.parametrize("state", ["Submitting", "Submitted", "Waiting"])

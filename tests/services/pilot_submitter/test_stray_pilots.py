@@ -49,12 +49,12 @@ class Site:
         self.now = 1_000.0
         self.dispatcher = FakeForgetful(place / "pilots", STAYS, {"PATH": os.environ["PATH"]})
         self.other = LocalDispatcher(place / "other", STAYS, {"PATH": os.environ["PATH"]})
-        self.door = CeEndpoint(
+        self.endpoint = CeEndpoint(
             CeId("A", "ce"), self.dispatcher, lambda: self.now, EndpointSettings(kind="slurm")
         )
-        self.doors = CeEndpoints(self.other, lambda: self.now, [self.door])
-        self.clearing = StrayPilots(world.db, self.doors)
-        self.following = PilotTracking(world.db, self.doors)
+        self.endpoints = CeEndpoints(self.other, lambda: self.now, [self.endpoint])
+        self.clearing = StrayPilots(world.db, self.endpoints)
+        self.following = PilotTracking(world.db, self.endpoints)
 
     async def mark(self) -> str:
         async with self.world.db.transaction() as tx:

@@ -207,7 +207,7 @@ class SystemCrashes:
                 "sites_asked": 2,
             }
         }
-        doors: list[dict[str, str | float]] = [
+        endpoints: list[dict[str, str | float]] = [
             {
                 "site": name,
                 "ce": "main",
@@ -226,7 +226,7 @@ class SystemCrashes:
                 "pilot_submitter",
                 {},
                 PLACING_POINTS | BUS_POINTS,
-                "\n" + to_toml({"slurm": doors}),
+                "\n" + to_toml({"slurm": endpoints}),
             ),
             *(self._agreement(name) for name in CLUSTERS),
         ]

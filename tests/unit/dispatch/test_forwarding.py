@@ -15,14 +15,14 @@ USUAL = Request(memory_mb=100, constraint="intel")
 
 
 def test_what_the_ad_decides_is_folded_away_and_the_host_is_asked_for_and_known_then() -> None:
-    it, door = asking()
+    it, endpoint = asking()
     found = hosts(it, PICKY)
     assert found.asked == ("gluehostmainmemoryramsize >= 8000 as --mem=8000M",)
     assert found.node == (("gluehostmainmemoryramsize", 8_000),)
     assert found.sure
     assert not found.unasked
-    assert it.request(sent(found), door, element()) == replace(USUAL, memory_mb=8_000)
-    assert it.request(sent(None), door, element()) == USUAL
+    assert it.request(sent(found), endpoint, element()) == replace(USUAL, memory_mb=8_000)
+    assert it.request(sent(None), endpoint, element()) == USUAL
     assert forward(asks(PICKY), element(), USUAL, ASKS.mapping()).decided == (
         "other.gluecepolicymaxcputime > 60",
     )
@@ -80,9 +80,9 @@ def test_a_value_that_no_pilot_could_tell_is_not_known_of_its_node(value: str) -
 
 
 def test_what_cannot_be_asked_for_is_said_and_left_to_the_node() -> None:
-    it, door = asking()
+    it, endpoint = asking()
     found = hosts(it, "other.GlueHostMainMemoryRAMSize != 5")
-    assert it.request(sent(found), door, element()) == USUAL
+    assert it.request(sent(found), endpoint, element()) == USUAL
     assert "looked at on the node: other.gluehostmainmemoryramsize != 5: != says what a host is not" in str(
         found
     )
