@@ -142,7 +142,9 @@ class MatchRequests:
         log.debug("no match", code=answer.code, reason=answer.reason)
 
     def _wanted(self) -> int:
-        """Return the number of processors to request jobs for: free slots and what may be fetched ahead, less the jobs held.
+        """Return for how many processors to request jobs. A slot is one processor.
+
+        That is the pilot's slots and the processors for which jobs may be fetched ahead (`ahead`), less those of the jobs that it has.
 
         It is 0 if that is at most half of what may be fetched ahead, so that many short jobs do not mean many small requests.
         """

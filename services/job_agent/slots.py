@@ -106,7 +106,10 @@ class Slots:
             holding.payload.kill(LOST, grace=0.0, keep_output=False)
 
     def kill(self, holding: LeasedJob) -> None:
-        """End a job because its user ordered that, and report its end as killed. A job without a lease ends once its lease is granted."""
+        """End a job because its user ordered that, and report its end as killed.
+
+        A job whose lease is not granted yet ends once it is.
+        """
         holding.kill_ordered = True
         if holding.payload is not None:
             holding.payload.kill(KILLED)

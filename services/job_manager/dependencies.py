@@ -131,7 +131,10 @@ async def _progress(tx: Transaction, asked: Iterable[Dependency]) -> list[Predec
 
 
 async def reasons_of(tx: Transaction, asked: Sequence[Dependency]) -> list[Reason]:
-    """Return the reason for which the jobs of each dependency are held now: open predecessors, or one that failed."""
+    """Return for each dependency in `asked`, in the same order, why the jobs that wait for it are Held now.
+
+    Either some predecessors have not ended, or one ended in another state than required.
+    """
     told = zip(asked, await _progress(tx, asked), strict=True)
     return await _reasons(tx, [(each, now.failed) for each, now in told])
 

@@ -195,7 +195,7 @@ class HTCondorSettings(ElementSettings, frozen=True, kw_only=True):
     """A computing element that is an HTCondor pool, reached by its tools on this machine."""
 
     directory: Line
-    """A directory in which each pilot has one; HTCondor transfers its files to the node and back."""
+    """A directory with a subdirectory for each pilot. HTCondor transfers the files of a pilot's subdirectory to the node and back."""
     pool: Line = ""
     """The address of the pool's collector; empty: the tools' default."""
     schedd: Line = ""
@@ -208,7 +208,7 @@ class PbsSettings(ElementSettings, frozen=True, kw_only=True):
     """A computing element that is a queue of a PBS server whose tools are on this machine."""
 
     directory: Line
-    """A directory on a file system that the nodes share; each pilot has one in it. Its path has letters, digits and `_.+/-` only."""
+    """A directory, with a subdirectory for each pilot, on a file system that the nodes share. Its path has letters, digits and `_.+/-` only."""
     flavour: Literal["torque", "pbspro"] = "torque"
     """How nodes are requested: by `-l nodes=1:ppn=N` (torque), or by `-l select=1:ncpus=N` (PBS Pro, OpenPBS)."""
     server: Line = ""
@@ -225,7 +225,7 @@ class LsfSettings(ElementSettings, frozen=True, kw_only=True):
     """A computing element that is a queue of an LSF cluster whose tools are on this machine."""
 
     directory: Line
-    """A directory on a file system that the nodes share; each pilot has one in it."""
+    """A directory, with a subdirectory for each pilot, on a file system that the nodes share."""
     configuration: Line = ""
     """The directory of lsf.conf; empty: the tools' default."""
     queue: Line = ""

@@ -61,7 +61,7 @@ def rank(
 
     A candidate is rejected if even the lower end of its predicted start is after the job's latest start. Candidates that the
     selector considers equal are sorted by site and name, so that the same input gives the same ranking. `negatives` are further
-    checks, as for `filter_candidates`.
+    checks, each of which may reject a candidate with a reason.
     """
     fitting, rejected = filter_candidates(job, candidates, knowledge, negatives)
     selector = selector or SELECTORS[job.objective]

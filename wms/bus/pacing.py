@@ -23,7 +23,7 @@ AMPLE_MS = 4_000
 def fetch_wait_ms(*, behind: bool) -> int:
     """Return for how many milliseconds the Kafka broker may hold a fetch.
 
-    It is longer with `behind`: unread messages are known to exist.
+    It is longer with `behind`, when unread messages exist: the broker may need long to find them.
     """
     return AMPLE_MS if behind else MOMENT_MS
 

@@ -48,9 +48,9 @@ class FoundJobs(msgspec.Struct, frozen=True):
 
 
 IndexName: TypeAlias = Literal["all", "owner", "group", "rare state", "rare state of owner", "leases"]
-"""The indexes that can be scanned, by what their entries have before the job's id: all jobs, or those of an owner, of an owner's group, and so on.
+"""The indexes that a search of jobs can scan. Each is ordered by the job's id within the property that its name tells.
 
-The leases name the jobs that pilots have.
+A rare state is one that few jobs have, such as Held: indexes of these states alone are small. `leases` has the jobs at pilots.
 """
 
 

@@ -122,7 +122,10 @@ class SlurmDispatcher(SharedDirectories):
             await self._tools.run("scancel", *some)
 
     async def alive(self) -> list[PilotId]:
-        """Return the pilots that have not ended, by the jobs listed under this account, whoever submitted them."""
+        """Return the pilots whose Slurm jobs have not ended.
+
+        All jobs of this process's Unix user are looked at, also those that other systems submitted.
+        """
         return [name for name, job in (await self._jobs()).items() if not _is_over(job)]
 
     async def outputs(self, pilot_ids: Sequence[PilotId]) -> list[PilotOutput]:

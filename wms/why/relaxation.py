@@ -85,9 +85,10 @@ def _of_clauses(
 def _candidates(
     requirements: Requirements, names: tuple[str, ...], places: Sequence[ElementSupply], segments: Segments
 ) -> list[Requirements]:
-    """Return the relaxed requirements to try, each with the clauses `names` relaxed for one element of `places`.
+    """Return the relaxed requirements to try, least relaxed first: in each, the clauses `names` are relaxed so that one of `places` fits.
 
-    They are the smallest change, the greatest one, and those for the elements with the most slots; the smallest comes first.
+    Of all such requirements these are the first, the last, and those that suit the elements with the most slots. Less memory, less time or
+    fewer tags are the greater change. `segments` are the CPU times to which a requested time is rounded up.
     """
     alike: dict[Any, list[ComputingElement]] = {}
     fields = [field for name in names if name in _RELAX for field in _RELAX[name].fields]

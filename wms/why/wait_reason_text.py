@@ -11,7 +11,7 @@ from wms.why.verdict import Verdict
 
 
 class QueueOutlook(NamedTuple):
-    """Why the jobs of a task queue wait: at how many elements they could run, and how many pilots are there."""
+    """Why the jobs of a task queue wait: at how many elements they could run, and how many pilots these have."""
 
     contradiction: str = ""
     """Why no element could ever meet the requirements, since they contradict themselves; empty if they do not."""

@@ -37,7 +37,10 @@ KEPT_SCOPES = 50
 
 
 class _KeptCounts(NamedTuple):
-    """What is kept of a scope: the counts to be shown, until when, and a count that is not complete."""
+    """The counts of jobs kept for a scope (the jobs that a user may see): those that are shown, and those of a count under way.
+
+    A count that one query could not complete in its time is continued by the next query.
+    """
 
     until: float
     """In monotonic seconds."""
