@@ -145,7 +145,7 @@ class ElementSettings(Section, frozen=True, kw_only=True):
     """
     mapping_script: MappingScriptSettings | None = None
     transfers: TransferSettings | None = None
-    """Which URLs jobs' inputs may be fetched from there, and which their outputs may go to; None: as `[transfers]` says for all elements."""
+    """From which URLs jobs at this element may fetch inputs, and to which URLs their outputs may go; None: as `[transfers]` says for all elements."""
     software: Line = ""
     """A directory on the nodes whose entries name their runtime environments; empty: those of the element's ad."""
     attributes: LineTable = {}
@@ -179,9 +179,9 @@ class ArcSettings(ElementSettings, frozen=True, kw_only=True):
     """The element's URL, such as `https://ce.example.org/arex`."""
     queue: Line = ""
     proxy: Line = ""
-    """The file with the service's proxy certificate, its key and its chain; empty: none."""
+    """The file with the pilot submitter's proxy certificate, its key and its chain; empty: none."""
     token: Line = ""
-    """The file with the service's bearer token; empty: none."""
+    """The file with the pilot submitter's bearer token; empty: none."""
     authorities: Line = ""
     """The file with the certificates of trusted authorities; empty: those of this machine."""
     staging: bool = False

@@ -78,7 +78,11 @@ def _slice(works: Sequence[PreparationWork], position: int, spent: dict[str, flo
 
 
 def _advance(work: PreparationWork, spent: dict[str, float], allowance: float, ends: float) -> bool:
-    """Continue one preparation until `ends`. Return whether it is over: done, or abandoned because its owner's allowance is used up."""
+    """Prepare one message further, until `ends` at the latest. Return whether that is over: done, or given up as its owner's time is used up.
+
+    `spent` has the processor seconds used so far, by owner, and is updated. `allowance` is the most for an owner. `ends` is a time of this
+    thread's processor clock.
+    """
     began = now = time.thread_time()
     before = spent.get(work.owner, 0.0)
     try:

@@ -92,8 +92,9 @@ class Expression:
     def bound(self, own: Mapping[str, Node], place: str = "") -> "Expression":
         """Return the expression with the attributes of its own ad put in, and folded.
 
-        `own` holds their bound trees by lower-case name. References to attributes that the own ad lacks become undefined; those
-        without a scope become references to the other ad. Raise Rejected, with `place`, if the expression grows too large.
+        `own` holds their bound trees by lower-case name. A reference with the scope `MY` to an attribute that the own ad
+        lacks becomes undefined; one without a scope becomes a reference to the other ad. Raise Rejected if the expression grows too
+        large; the error names `place`, where the expression stands.
         """
         if self.is_bound:
             return self

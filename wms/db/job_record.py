@@ -35,7 +35,7 @@ class ClaimedRecord(msgspec.Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...]
     """The ids of the agreements that were asked for and are not settled, the best ranked first."""
     tries: int
-    """The number of times that this step was begun; more than 1 after a crash."""
+    """How many times the broker has begun the job's next step; more than 1 after a crash."""
     ranking: tuple[RankedElement, ...]
     state: State
     event_seq: int

@@ -24,7 +24,7 @@ class SourcedShare(msgspec.Struct, frozen=True, kw_only=True):
 
 
 NOTHING_SAID = SourcedShare(share=GroupShare(), source="default")
-"""The share of a group to which neither the file nor an operator gave one."""
+"""The share of a group to which neither the matcher's configuration file nor an operator gave one."""
 
 
 async def sourced(tx: Transaction) -> dict[VoGroup, SourcedShare]:

@@ -226,7 +226,7 @@ class SiteAd(NamedTuple):
     demands: bool
     """Whether the ad has requirements of jobs, or a rank that is not constant."""
     required: frozenset[str] = frozenset()
-    """The job attributes that its requirements may reference, in lower case, directly or through attributes of the ad."""
+    """The job attributes, in lower case, on which the ad's requirements can depend: named there, or in attributes of the ad used there."""
 
 
 NOTHING = Ad(())

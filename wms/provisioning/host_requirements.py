@@ -252,7 +252,7 @@ def _all(parts: Sequence[_Implied]) -> _Implied:
 
 
 def _any(parts: Sequence[_Implied]) -> _Implied:
-    """Return the bounds that all alternatives imply. Of each kind it is the loosest one."""
+    """Return the bounds that all alternatives imply. Of each kind that all have, the loosest bound is taken."""
     if len(parts) < 2:
         return parts[0] if parts else _Implied(lost="it cannot be true")
     first, *others = parts

@@ -5,7 +5,10 @@ from wms.messages.site_inbox import Peek
 
 
 def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
-    """Return the values that the signed ticket of a request covers. They are the same for the order (Peek) and its answer (Peeked)."""
+    """Return the values that a signature covers: of an order to a pilot to send a job's output (Peek), or of the answer to it (Peeked).
+
+    They are equal for an order and its answer. So the answer proves which order it belongs to.
+    """
     return (
         what.pilot_id,
         what.job_id,
