@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import tempfile
+import time
 from pathlib import Path
 from typing import Final, Self
 
@@ -33,6 +34,9 @@ CONTROLLERS: Final = (*NEEDED, "cpu")
 TRIAL: Final = f"{PREFIX}trial"
 END_SECONDS: Final = 5.0
 """The most seconds for which killed processes of a cgroup are waited for."""
+ALONE_SECONDS: Final = 1.0
+"""The most seconds for which the agent waits until it is alone in its cgroup."""
+PAUSE: Final = 0.05
 
 
 class NotDelegatedError(Exception):
@@ -112,11 +116,7 @@ class Delegation:
         leaf.mkdir(exist_ok=True)
         self._lock = _locked(leaf)
         self._remove_stale()
-        family = _ancestors(os.getpid())
-        present = _pids(self._base)
-        if strangers := [pid for pid in present if pid not in family]:
-            raise NotDelegatedError(f"{self._base} has other processes, such as {strangers[0]}")
-        for pid in present:
+        for pid in _alone(self._base):
             _write(leaf / "cgroup.procs", str(pid))
         _write(self._base / "cgroup.subtree_control", " ".join(f"+{each}" for each in controllers))
 
@@ -140,6 +140,23 @@ class Delegation:
         for path in self._base.glob(f"{PREFIX}*"):
             if path.name != AGENT and not cgroup.end(str(path), END_SECONDS):
                 log.warning("cgroup not removed", cgroup=str(path))
+
+
+def _alone(base: Path) -> list[int]:
+    """Return the pids in a cgroup: this process and those that started it. Blocking.
+
+    What a dead agent left there, such as its shepherd, may still be ending, so this waits for ALONE_SECONDS at most. Raise
+    NotDelegatedError if other processes stay.
+    """
+    family, give_up_at = _ancestors(os.getpid()), time.monotonic() + ALONE_SECONDS
+    while True:
+        present = _pids(base)
+        strangers = [pid for pid in present if pid not in family]
+        if not strangers:
+            return present
+        if time.monotonic() > give_up_at:
+            raise NotDelegatedError(f"{base} has other processes, such as {strangers[0]}")
+        time.sleep(PAUSE)
 
 
 def delegated_cgroup(proc: Path = Path("/proc")) -> Path:
