@@ -137,7 +137,7 @@ class SlurmDispatcher(SharedDirectories):
 
         The latest directories of ended pilots are kept for their logs. Older ones are removed, whether their pilots are named or not.
         """
-        alive = {name for name, job in (await self._jobs()).items() if not _is_over(job)}
+        alive = frozenset(await self.alive())
         await asyncio.to_thread(self._places.forget, pilot_ids, alive.__contains__)
 
     # --- sending ----------------------------------------------------------------------------------
