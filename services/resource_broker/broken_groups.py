@@ -1,7 +1,8 @@
 """What happens to co-allocated jobs when one of them cannot start: the others must not run without it.
 
 Placements of jobs that still wait for their reservation fail, so that the broker places the group anew. Jobs that already run
-are stopped and held. The broker's next step then holds the rest of the group.
+are stopped and held; the others wait at the broker until these are released. If one ends before it is stopped, the broker's
+next step fails the others.
 """
 
 from collections.abc import Sequence

@@ -72,13 +72,13 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
 def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextStep:
     """Return the next step of a job that must start together with the others of its group. Nothing is written.
 
-    The leader's step is for the whole group. Any other job waits for the leader. A group of which a job has ended or started
-    alone is held.
+    The leader's step is for the whole group. Any other job waits for the leader. A group of which a job has ended or was
+    removed fails: no release could start its jobs together.
     """
     if over := settled(facts, around.now):
         return over
     if breach := group.breach():
-        return ended(facts, "hold", Code.COALLOCATION_BROKEN, breach)
+        return ended(facts, "fail", Code.COALLOCATION_BROKEN, breach)
     return _followed(facts, group, around.terms.look_again_seconds) or _led(facts, group.size, around)
 
 

@@ -3,7 +3,7 @@
 import msgspec
 
 from wms.ids import JobId
-from wms.job.state import AT_A_PILOT, ENDED, State
+from wms.job.state import ENDED, State
 
 
 class GroupMember(msgspec.Struct, frozen=True):
@@ -29,9 +29,9 @@ class JobGroup(msgspec.Struct, frozen=True):
     def breach(self) -> str:
         """Return why these jobs can never start together, as a text; empty if they can.
 
-        A job of the group has ended, is at a pilot already, or was removed.
+        A job of the group has ended or was removed. One that is at a pilot is stopped, so that it can start anew with the others.
         """
-        gone = [f"job {each.job_id} of it is {each.state}" for each in self.members if _is_gone(each)]
+        gone = [f"job {each.job_id} of it is {each.state}" for each in self.members if each.state in ENDED]
         if len(self.members) < self.size:
             gone.append(f"{self.size - len(self.members)} of its {self.size} jobs were removed")
         return "; ".join(gone)
@@ -40,7 +40,3 @@ class JobGroup(msgspec.Struct, frozen=True):
         """Return a text that lists the jobs that are not in state Checking, and so cannot be placed now; empty if there are none."""
         away = (each for each in self.members if each.state is not State.CHECKING)
         return "; ".join(f"job {each.job_id} of it is {each.state}" for each in away)
-
-
-def _is_gone(member: GroupMember) -> bool:
-    return member.state in ENDED or member.state in AT_A_PILOT

@@ -121,10 +121,10 @@ def _companions(each: BrokeredJob, step: NextStep, placed: set[JobId]) -> Iterab
 def _ending(each: BrokeredJob, step: NextStep) -> tuple[JobId, ...]:
     """Return the ids of the jobs that a step holds or fails.
 
-    If the leader of a group is held, so are all its other jobs: one release then frees all.
+    If the leader of a group is held or fails, so are all its other jobs: one release or reschedule then is for all.
     """
     group = each.facts.group
-    if step.end == "hold" and group and group.leader == each.record.job_id:
+    if step.end and group and group.leader == each.record.job_id:
         return tuple(one.job_id for one in group.members)
     return (each.record.job_id,) if step.end else ()
 

@@ -86,7 +86,7 @@ ADVICE: dict[Code, str] = {
     Code.TOO_LATE_TO_START: "submit it again with a later latest start, or with none; `wms show --ranking` tells what kept it",
     Code.INDEX_REFUSED: "name index servers that the broker may ask, or leave `index_servers` out",
     Code.BROKER_FAULT: "a fault of the broker's own, which its log tells; `wms release` lets it try again",
-    Code.COALLOCATION_BROKEN: "its jobs start together or not at all: `wms release` tries again once all of them can start",
+    Code.COALLOCATION_BROKEN: "its jobs start together or not at all: `wms release` tries again if all can, else submit them anew",
     Code.DEPENDENCY: "it starts by itself once these have ended; `wms edit ID --unset after` lets it start without them",
     Code.DEPENDENCY_FAILED: "once `wms reschedule` brings that job to Done this one starts; `wms release` starts it without",
     Code.NEVER_STARTED: "each pilot that had it was lost before it began: `wms timeline` shows them; `wms release` tries again",

@@ -75,7 +75,7 @@ async def test_a_killed_job_keeps_the_others_from_running_alone(
     await the_world.order("kill", ids[1])
     await brokers.due()
     await brokers.step()
-    assert await states(the_world, ids) == ["Held", "Killed"]
+    assert await states(the_world, ids) == ["Failed", "Killed"]
     assert (await the_world.reasons(ids[0]))[-1] == "COALLOCATION_BROKEN"
     await sites.decide()
     assert await sites.held() == 0
@@ -99,7 +99,7 @@ async def test_a_job_that_was_killed_amid_the_last_step_is_not_missed(
     assert [await brokers.placements(each) for each in ids] == [[], []]
     await brokers.due()
     await brokers.step()
-    assert await states(the_world, ids) == ["Held", "Killed"]
+    assert await states(the_world, ids) == ["Failed", "Killed"]
     await sites.decide()
     assert await sites.held() == 0
 
@@ -123,4 +123,17 @@ async def test_a_group_that_cannot_be_placed_is_held_and_released_as_one(
     await the_world.order("release", *ids)
     await settled(brokers, sites, *ids)
     assert await states(the_world, ids) == ["Waiting", "Waiting"]
+    await sound(the_world)
+
+
+async def test_a_job_of_a_broken_group_that_is_rescheduled_fails_again(
+    brokers: BrokerWorld, the_world: World, sites: Sites
+) -> None:
+    ids = await submitted(the_world)
+    await the_world.order("kill", ids[1])
+    await brokers.step()
+    await the_world.order("reschedule", ids[0])
+    await brokers.step()
+    assert await states(the_world, ids) == ["Failed", "Killed"]
+    assert (await the_world.reasons(ids[0]))[-1] == "COALLOCATION_BROKEN"
     await sound(the_world)

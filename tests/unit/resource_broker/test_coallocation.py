@@ -125,14 +125,15 @@ def test_the_others_wait_for_the_leader() -> None:
 
 
 @pytest.mark.parametrize("phase", ["Choosing", "Deciding", "Confirming"])
-def test_a_broken_group_is_held_and_nothing_stays_reserved(phase: Any) -> None:
+def test_a_broken_group_fails_and_nothing_stays_reserved(phase: Any) -> None:
     broken = together(2, State.CHECKING, State.KILLED)
     found = step(deciding(granted(a=20, b=20), phase=phase), Elements(A=1, B=2), broken)
-    assert (found.end, found.reason, found.cancel) == ("hold", "COALLOCATION_BROKEN", ("a", "b"))
+    assert (found.end, found.reason, found.cancel) == ("fail", "COALLOCATION_BROKEN", ("a", "b"))
 
 
-def test_a_job_that_is_held_is_waited_for_and_nothing_stays_reserved() -> None:
-    waiting = together(2, State.CHECKING, State.HELD)
+@pytest.mark.parametrize("state", [State.HELD, State.RUNNING])
+def test_a_job_that_is_held_or_about_to_be_is_waited_for_and_nothing_stays_reserved(state: State) -> None:
+    waiting = together(2, State.CHECKING, state)
     found = step(deciding(granted(a=20, b=20)), Elements(A=1, B=2), waiting)
     assert (found.phase, found.reason, found.cancel) == ("Choosing", "WITH_OTHERS", ("a", "b"))
 
