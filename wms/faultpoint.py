@@ -1,7 +1,7 @@
-"""Named points in the code where a test may kill the process, such as between a commit, a send and the storing of an offset.
+"""Named points in the code where a test may kill or stop the process, such as between a commit, a send and the storing of an offset.
 
-`WMS_FAULTPOINT=name` or `name:count` in the environment arms one point. The process kills itself with SIGKILL when it reaches the point for the
-count-th time. Without the variable a point costs one dictionary look-up.
+`WMS_FAULTPOINT=name`, `name:count` or `name:count:stop` in the environment arms one point. The process kills itself with SIGKILL when it reaches
+the point for the count-th time; with `stop` it stops itself with SIGSTOP. Without the variable a point costs one dictionary look-up.
 """
 
 import os
@@ -35,16 +35,17 @@ AGREEMENT_POINTS = frozenset(
 POINTS = BUS_POINTS | PLACING_POINTS | BROKER_POINTS | AGREEMENT_POINTS
 
 _armed = os.environ.get("WMS_FAULTPOINT", "")
-_name, _, _count = _armed.partition(":")
+_name, _count, _end, *_ = *_armed.split(":"), "", ""
 _left = {_name: int(_count or 1)} if _name else {}
+_signal = signal.SIGSTOP if _end == "stop" else signal.SIGKILL
 
 if _name and _name not in POINTS:
     raise SystemExit(f"WMS_FAULTPOINT: no point is named {_name!r}; there are {', '.join(sorted(POINTS))}")
 
 
 def reach(name: str) -> None:
-    """Kill the process if this point is armed and has now been reached for the configured count."""
+    """Kill or stop the process if this point is armed and has now been reached for the configured count."""
     if name in _left:
         _left[name] -= 1
         if _left[name] == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+            os.kill(os.getpid(), _signal)

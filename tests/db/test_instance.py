@@ -1,9 +1,17 @@
 """Running instances of services: who lives, and so who shares a consumer's partitions."""
 
+import asyncio
+from collections import Counter
+
+import asyncpg
+
+from tests.waiting import eventually
 from wms.db import instance
-from wms.db.database import Transaction
+from wms.db.database import Database, Transaction
 from wms.db.instance import DEAD_AFTER_SECONDS, FORGOTTEN_AFTER_SECONDS, Beat
 from wms.ids import InstanceId
+
+LOCKED = "lock table job in exclusive mode"
 
 
 def beat(name: str, *consumers: str, health: str = "{}") -> Beat:
@@ -60,3 +68,34 @@ async def test_the_last_beat_says_how_an_instance_does(tx: Transaction) -> None:
     assert found["health"] == '{"loops": 2}'
     assert found["alive"]
     assert found["started_at"] == first["started_at"]
+
+
+async def in_transaction(url: str, name: str) -> asyncpg.Connection:
+    """Return a connection of that name with a transaction open, which no time limit of Postgres ends."""
+    connection = await asyncpg.connect(url, server_settings={"application_name": name})
+    await connection.execute("begin")
+    return connection
+
+
+async def test_transactions_of_an_instance_that_is_silent_are_ended(database: str, db: Database) -> None:
+    """Also one that waits for another, so that it does not get the lock next."""
+    frozen, waiting, lasting = [await in_transaction(database, each) for each in ("a", "a", "b")]
+    await frozen.execute(LOCKED)
+    blocked = asyncio.create_task(waiting.execute(LOCKED))
+    async with db.transaction() as tx:
+        await instance.beat(tx, beat("a"))
+        await instance.beat(tx, beat("b"))
+        await silent(tx, "a", DEAD_AFTER_SECONDS + 1)
+    ended: Counter[str] = Counter()
+
+    async def both() -> bool:
+        async with db.transaction() as tx:
+            ended.update(await instance.end_silent(tx))
+        return ended.total() == 2
+
+    await eventually(both, within=30)
+    await eventually(lambda: frozen.is_closed() and waiting.is_closed())
+    await asyncio.wait([blocked])
+    assert (ended, lasting.is_closed()) == ({"a": 2}, False)
+    await lasting.execute(LOCKED)
+    await lasting.close()

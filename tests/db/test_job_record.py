@@ -1,9 +1,10 @@
 """Job records: adopted once a move, claimed by one at a time, and finished by who has them."""
 
 from tests.services.world import World, user
-from wms.db import job_record
+from wms.db import instance, job_record
+from wms.db.instance import Beat
 from wms.db.job_record import StepResult
-from wms.ids import JobId
+from wms.ids import InstanceId, JobId
 
 
 async def adopted(world: World) -> JobId:
@@ -42,6 +43,26 @@ async def test_one_broker_has_a_record_until_its_deadline(the_world: World) -> N
         assert second.tries == 2
         assert await job_record.hold(tx, [job_id], "b-1") == set()
         assert await job_record.hold(tx, [job_id], "b-2") == {job_id}
+
+
+async def test_a_record_of_a_broker_that_sends_no_heartbeats_is_free_at_once(the_world: World) -> None:
+    job_id = await adopted(the_world)
+    async with the_world.db.transaction() as tx:
+        await job_record.claim(tx, "b-1", 30.0, 10)
+        beat = Beat(
+            instance_id=InstanceId("b-1"),
+            service="s",
+            consumers=(),
+            host="h",
+            pid=1,
+            version="0",
+            health="{}",
+        )
+        await instance.beat(tx, beat)
+        assert await job_record.claim(tx, "b-2", 30.0, 10) == []
+        await tx.execute("update service_instance set heartbeat_at = now() - interval '6 s'")
+        assert [each.job_id for each in await job_record.claim(tx, "b-2", 30.0, 10)] == [job_id]
+        assert await job_record.hold(tx, [job_id], "b-1") == set()
 
 
 async def test_a_finished_step_is_due_later_unless_it_is_hastened(the_world: World) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from tests.waiting import eventually
 from wms.db import offset
-from wms.db.database import Database, Transaction
+from wms.db.database import LOCK_SECONDS, Database, Transaction
 from wms.db.offset import ConsumedTopic, PartitionLost
 
 FEED = ConsumedTopic("cluster", "job-manager", "wms.job.commands")
@@ -100,4 +100,4 @@ async def test_a_transaction_that_is_to_wait_briefly_fails_at_a_lock(db: Databas
         await offset.wait_briefly(tx)
         assert await tx.fetchval("show lock_timeout") == "3s"
     async with db.transaction() as tx:
-        assert await tx.fetchval("show lock_timeout") == "20s", "of that transaction alone"
+        assert await tx.fetchval("show lock_timeout") == f"{LOCK_SECONDS}s", "of that transaction alone"

@@ -43,3 +43,12 @@ def test_the_third_time_is_the_last() -> None:
     result = run(statement, WMS_FAULTPOINT="relay.after_send:3")
     assert result.returncode == -signal.SIGKILL
     assert result.stdout.split() == ["0", "1", "2"]
+
+
+def test_a_point_may_stop_the_process_instead() -> None:
+    statement = "from wms import faultpoint; faultpoint.reach('relay.after_send')"
+    environment = {**os.environ, "WMS_FAULTPOINT": "relay.after_send:1:stop"}
+    with subprocess.Popen([sys.executable, "-c", statement], env=environment) as process:
+        _, status = os.waitpid(process.pid, os.WUNTRACED)
+        process.kill()
+    assert os.WIFSTOPPED(status)

@@ -75,7 +75,7 @@ group by b.first, s.first order by b.first;
 -- name: lock_waiting
 -- Lock the sweeps with some of these jobs waiting in blocks. A transaction that gives rows to other jobs of the sweep ends soon, so that
 -- its lock is awaited even where locks of jobs are not.
-with patient as materialized (select set_config('lock_timeout', '10s', true))
+with patient as materialized (select set_config('lock_timeout', '6s', true))
 select s.first from patient, sweep s
 where s.first in (
     select b.sweep from unnest($1::bigint[]) as w(job_id)

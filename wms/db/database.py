@@ -57,6 +57,14 @@ GONE = (
 NOT_LET_IN = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 """Errors by which a server refuses a connection for good: it does not know the role, the password or the database."""
 
+IDLE_SECONDS = 8
+"""Seconds for which a transaction may be idle, as its process does nothing. Then Postgres ends the connection, and its locks are free."""
+LOCK_SECONDS = 6
+"""Seconds for which a statement waits for a lock. It is less than `IDLE_SECONDS`, so that a process that stopped gets no lock of its own
+that just became free, and holds it for `IDLE_SECONDS` more."""
+LATE_SECONDS = 5
+"""Seconds after a statement's time limit at which Postgres stops it, if the process that sent it has not."""
+
 READY = 3
 """The number of connections that a pool opens at its start, so that the first requests need not wait for new ones."""
 
@@ -252,8 +260,9 @@ class Database:
                 reset=_nothing_to_reset,
                 server_settings={
                     "application_name": application[:60],
-                    "idle_in_transaction_session_timeout": "60000",
-                    "lock_timeout": "20000",
+                    "idle_in_transaction_session_timeout": f"{IDLE_SECONDS}s",
+                    "lock_timeout": f"{LOCK_SECONDS}s",
+                    "statement_timeout": f"{1000 * (statement_seconds + LATE_SECONDS):.0f}ms",
                 },
             )
         return cls(pool)

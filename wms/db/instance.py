@@ -1,5 +1,7 @@
 """Running instances (processes) of services in the database, among which the partitions of each consumer are divided."""
 
+import uuid
+from collections import Counter
 from collections.abc import Sequence
 
 import asyncpg
@@ -31,6 +33,11 @@ class Beat(msgspec.Struct, frozen=True, kw_only=True):
     """The health of the instance as JSON."""
 
 
+def new_id(service: str) -> InstanceId:
+    """Return an id for one more instance of a service, which no other instance has."""
+    return InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
+
+
 async def beat(tx: Transaction, instance: Beat) -> dict[str, list[InstanceId]]:
     """Store a heartbeat. Return the live instances of each consumer, by its name, in the same order for all callers."""
     await tx.execute(SQL["beat"], *msgspec.structs.astuple(instance))
@@ -41,6 +48,16 @@ async def live(tx: Transaction) -> dict[str, list[InstanceId]]:
     """Return the live instances of each consumer, by its name, in the same order for all callers."""
     rows = await tx.fetch(SQL["sharers"], DEAD_AFTER_SECONDS)
     return {row["consumer"]: row["instances"] for row in rows}
+
+
+async def end_silent(tx: Transaction) -> Counter[str]:
+    """End the open transactions of instances that count as dead, so that nobody waits for their locks.
+
+    Only instances with the caller's Postgres role are concerned, whose connections are named by their ids. Return the number of ended
+    transactions, by the id of their instance.
+    """
+    rows = await tx.fetch(SQL["end_silent"], DEAD_AFTER_SECONDS)
+    return Counter(row["instance_id"] for row in rows if row["ended"])
 
 
 async def leave(tx: Transaction, instance_id: InstanceId) -> None:

@@ -11,6 +11,13 @@ from service_instance i cross join unnest(i.consumers) as c(consumer)
 where i.heartbeat_at > now() - make_interval(secs => $1)
 group by c.consumer;
 
+-- name: end_silent
+-- End the transactions of instances without a recent heartbeat, such as a process that is stopped, so that their locks are free. Postgres
+-- lets a role end sessions of its own alone.
+select a.application_name as instance_id, pg_terminate_backend(a.pid) as ended
+from service_instance i join pg_stat_activity a on a.application_name = i.instance_id and a.usename = current_user
+where i.heartbeat_at < now() - make_interval(secs => $1) and a.xact_start < now() - make_interval(secs => $1);
+
 -- name: leave
 -- Delete this instance: the others take its partitions at their next heartbeat.
 delete from service_instance where instance_id = $1;

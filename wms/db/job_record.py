@@ -8,6 +8,7 @@ import msgspec
 
 from wms.db.columns import dense
 from wms.db.database import Transaction
+from wms.db.instance import DEAD_AFTER_SECONDS
 from wms.db.sql import load
 from wms.ids import Identity, JobId, TaskQueueId
 from wms.job.state import State
@@ -106,9 +107,10 @@ async def unknown(tx: Transaction, limit: int) -> dict[JobId, int]:
 async def claim(tx: Transaction, owner: str, seconds: float, limit: int) -> list[ClaimedRecord]:
     """Claim up to `limit` job records whose next step is due, for the resource broker instance `owner`.
 
-    After `seconds` seconds other instances may claim them. Owners of jobs take turns.
+    After `seconds` seconds other instances may claim them, and as soon as `owner` counts as dead. Owners of jobs take turns.
     """
-    return [_claimed(dict(row)) for row in await tx.fetch(SQL["claim"], owner, seconds, limit)]
+    rows = await tx.fetch(SQL["claim"], owner, seconds, limit, DEAD_AFTER_SECONDS)
+    return [_claimed(dict(row)) for row in rows]
 
 
 def _claimed(row: dict[str, Any]) -> ClaimedRecord:

@@ -15,8 +15,8 @@ select o.job_id, o.seq from broker_order o left join job_record r using (job_id)
 where r.seq is null or r.seq < o.seq order by o.job_id limit $1;
 
 -- name: claim
--- Take records whose next step is due, and that nobody works on or whose worker has not finished in time. Owners take turns: each of
--- them has one record taken before any has two.
+-- Take records whose next step is due, and that nobody works on, or whose worker has not finished in time or sends no heartbeats. Owners
+-- take turns: each of them has one record taken before any has two.
 with recursive due as (
     select owner, due_at from job_record where phase in ('Choosing', 'Deciding', 'Confirming')
 ), owners as (
@@ -27,7 +27,9 @@ with recursive due as (
     select f.* from owners o cross join lateral (
         select job_id, owner, due_at from job_record
         where owner = o.owner and phase in ('Choosing', 'Deciding', 'Confirming') and due_at <= now()
-          and (claimed_until is null or claimed_until < now())
+          and (claimed_until is null or claimed_until < now() or exists (
+              select from service_instance i
+              where i.instance_id = claimed_by and i.heartbeat_at < now() - make_interval(secs => $4)))
         order by due_at limit $3 for update skip locked
     ) f
 ), turns as (

@@ -12,7 +12,6 @@ import platform
 import signal
 import sys
 import time
-import uuid
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -99,7 +98,15 @@ class Host:
     A service registers its consumers and loops before `run`.
     """
 
-    def __init__(self, service: str, config: ServiceConfig, db: Database, kafka: Kafka) -> None:
+    def __init__(
+        self,
+        service: str,
+        config: ServiceConfig,
+        db: Database,
+        kafka: Kafka,
+        instance_id: InstanceId | None = None,
+    ) -> None:
+        """Build the host of a service. The connections of `db` are named by `instance_id`; None: they are not, and the id is new."""
         self.service = service
         self.config = config
         self.db = db
@@ -113,7 +120,7 @@ class Host:
         self.verifier = Verifier.from_file(
             Path(config.auth.jwks), self.issuers, self.revocations, self.orders
         )
-        self.instance_id = InstanceId(f"{service}-{uuid.uuid4().hex[:12]}")
+        self.instance_id = instance_id or instance.new_id(service)
         self.membership = Membership(self.instance_id)
         self.notices = ServiceSignatures(self.orders, clock.timestamp)
         self.relay = Relay(db, kafka, self.orders, self.notices)
@@ -287,7 +294,10 @@ class Host:
                 health=self._health(),
             )
             sharers = await instance.beat(tx, beat)
+            ended = await instance.end_silent(tx)
         self.membership.update(sharers, began)
+        if ended:
+            log.warning("transactions of silent instances ended", instances=dict(ended))
 
     def _health(self) -> str:
         health = {
@@ -354,8 +364,9 @@ def serve(
 
 
 async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[None]]) -> None:
+    name = instance.new_id(service)
     db = await _patiently(
-        lambda: Database.connect(config.postgres.url, size=config.postgres.pool, application=service)
+        lambda: Database.connect(config.postgres.url, size=config.postgres.pool, application=name)
     )
     try:
         await _patiently(lambda: check(config.postgres.url))
@@ -363,7 +374,7 @@ async def _serve(service: str, config: C, build: Callable[[Host, C], Awaitable[N
         kafka = Kafka(config.kafka, service)
         await _patiently(lambda: kafka.start(SHARED))
         try:
-            host = Host(service, config, db, kafka)
+            host = Host(service, config, db, kafka, name)
             await build(host, config)
             await host.run()
         finally:
