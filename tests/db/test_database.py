@@ -1,17 +1,19 @@
 """Transactions: what was sent goes out if, and only if, they commit; and how connections are shared."""
 
 import asyncio
+import contextlib
 from typing import Any
 
 import asyncpg
 import pytest
 
 from tests.waiting import eventually
-from wms.db.database import Database, Parcel, StatementTimeout, Transaction
+from wms.db.database import GONE, IDLE_SECONDS, LOCK_SECONDS, Database, Parcel, StatementTimeout, Transaction
 from wms.errors import Rejected, Unavailable
 from wms.messages import queue_changes
 
 SAID = queue_changes.RulesChanged()
+LOCKED = "lock table job in exclusive mode"
 
 
 class FaultError(Exception):
@@ -174,3 +176,28 @@ async def test_a_relay_that_makes_itself_known_later_hears_of_limited_work_too(d
 async def test_a_database_that_is_not_there_is_unavailable() -> None:
     with pytest.raises(Unavailable, match="Postgres"):
         await Database.connect("postgresql://127.0.0.1:1/none", size=1)
+
+
+async def test_nobody_waits_for_long_for_the_lock_of_an_idle_transaction(database: str, db: Database) -> None:
+    idle = await Database.connect(database, size=1, ready=1, application="idle")
+
+    async def is_free() -> bool:
+        async with db.transaction() as tx:
+            await tx.execute("set local lock_timeout = '1s'")
+            with contextlib.suppress(asyncpg.LockNotAvailableError):
+                await tx.execute(LOCKED)
+                return True
+        return False
+
+    async def held() -> None:
+        async with idle.transaction() as tx:
+            await tx.execute(LOCKED)
+            await eventually(is_free, within=5 * IDLE_SECONDS)
+            await tx.execute("select 1")
+
+    with pytest.raises(GONE):
+        await held()
+    assert LOCK_SECONDS < IDLE_SECONDS, (
+        "or a stopped process would get the lock, and hold it for as long again"
+    )
+    await idle.close()
