@@ -1,7 +1,8 @@
 """One connection of the HTTP server, with time limits: a client that sends too slowly, does not read, or stays idle is cut.
 
 A client has `read_seconds` to send a request's line and headers, counted from the end of the last response. If a client leaves a response
-unread for `write_seconds`, the connection is cut.
+unread for `write_seconds`, the connection is cut. The parser (httptools) bounds neither the bytes of headers nor the requests that are sent
+ahead, so the connection does.
 """
 
 import asyncio
@@ -12,12 +13,16 @@ from functools import partial
 from typing import Any, Final
 
 from uvicorn.config import Config
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 from uvicorn.server import ServerState
 
 from services.gateway.authentication import network_of
 from services.gateway.config import GatewaySettings
 
+HEADER_BYTES: Final = 32_768
+"""The greatest size in bytes of a request's line and headers together; larger requests are refused. The same limit holds for trailers."""
+PIPELINED: Final = 16
+"""The most requests that a client may send before the response to an earlier one is complete. Further ones cut the connection."""
 SEND_BUFFER_BYTES: Final = 65_536
 """The size in bytes of the socket's send buffer for a long-lived response. Linux allocates twice as much."""
 KEY: Final = "wms.connection"
@@ -58,7 +63,7 @@ class ConnectionBounds:
             del self.open[address]
 
 
-class BoundedConnection(H11Protocol):
+class BoundedConnection(HttpToolsProtocol):
     """An HTTP/1.1 connection with two deadlines: to send the next request's headers, and to read the response.
 
     Endpoints find it in a request's scope, under `KEY`.
@@ -74,6 +79,8 @@ class BoundedConnection(H11Protocol):
             await application(scope, receive, send)
 
         self.app = with_connection
+        self._unparsed_bytes = 0
+        """The bytes received since headers were last complete, or a piece of a body was parsed."""
         self._asking = _Deadline(self.loop, bounds.read_seconds, self._cut)
         self._reading = _Deadline(self.loop, bounds.write_seconds, self._cut)
 
@@ -92,15 +99,43 @@ class BoundedConnection(H11Protocol):
         self._reading.lift()
         super().connection_lost(exc)
 
-    def handle_events(self) -> None:
-        """Parse what was received; stop the deadline for the headers once they are complete."""
-        super().handle_events()
+    def data_received(self, data: bytes) -> None:
+        """Parse what was received; refuse headers that are too large. Stop the deadline for the headers once they are complete."""
+        if self.transport.is_closing():
+            return
+        self._unparsed_bytes += len(data)
+        super().data_received(data)
+        if self._unparsed_bytes > HEADER_BYTES and not self.transport.is_closing():
+            self.send_400_response(_TOO_LARGE)
         self._wait_for_request()
+
+    def on_headers_complete(self) -> None:
+        """Begin to handle a request. Raise ValueError, upon which the parser stops, if its headers are too large or too many requests wait."""
+        if self._unparsed_bytes > HEADER_BYTES and self._header_bytes() > HEADER_BYTES:
+            raise ValueError(_TOO_LARGE)
+        if len(self.pipeline) >= PIPELINED:
+            raise ValueError("too many requests are sent ahead")
+        self._unparsed_bytes = 0
+        super().on_headers_complete()
+        # Trailers, which follow a body, go into a list that nobody reads.
+        self.headers = []
+
+    def on_body(self, body: bytes) -> None:
+        """Keep a piece of a request's body until the endpoint takes it."""
+        self._unparsed_bytes = 0
+        super().on_body(body)
 
     def on_response_complete(self) -> None:
         """Start the deadline for the next request, as the response is complete."""
         super().on_response_complete()
         self._wait_for_request()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what was received, and close the connection. Cut it without a word if a response is being sent or others come first."""
+        if self.pipeline or (self._is_responding and self.cycle.response_started):
+            self._cut()
+        else:
+            super().send_400_response(msg)
 
     def pause_writing(self) -> None:
         """Start the deadline for reading, because the send buffer is full."""
@@ -123,10 +158,17 @@ class BoundedConnection(H11Protocol):
 
     def _wait_for_request(self) -> None:
         """Start the deadline for the next request's headers, unless a request is being handled. Partial headers do not extend it."""
-        if self.cycle is not None and not self.cycle.response_complete:
+        if self._is_responding:
             self._asking.lift()
         elif not self.transport.is_closing():
             self._asking.set()
+
+    @property
+    def _is_responding(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _header_bytes(self) -> int:
+        return len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
 
     @property
     def _address(self) -> str:
@@ -135,6 +177,9 @@ class BoundedConnection(H11Protocol):
     def _cut(self) -> None:
         self._bounds.cut += 1
         self.transport.abort()
+
+
+_TOO_LARGE: Final = f"The request's line and headers are over {HEADER_BYTES:,} bytes."
 
 
 class _Deadline:

@@ -17,8 +17,6 @@ log = structlog.get_logger()
 
 SPARE_FILES = 500
 """How many open files the gateway allows itself beyond one for each connection."""
-HEADER_BYTES = 32_768
-"""The greatest size in bytes of a request's line and headers together; larger requests are refused."""
 GRACE_SECONDS = 3
 """How long requests may still take when the gateway shuts down, in seconds; after that they are cancelled."""
 
@@ -37,7 +35,6 @@ class HttpServer:
         release: Callable[[], Awaitable[None]],
     ) -> None:
         """Make a server that does not listen yet. It calls `end` when it begins to shut down, and `release` after it has ended."""
-        # The parser in Python, since it limits the headers' bytes, and `connection` can limit all times.
         protocol: Any = bounds.protocol
         config = uvicorn.Config(
             application,
@@ -53,7 +50,6 @@ class HttpServer:
             limit_concurrency=settings.connections,
             timeout_keep_alive=30,
             timeout_graceful_shutdown=GRACE_SECONDS,
-            h11_max_incomplete_event_size=HEADER_BYTES,
             ssl_certfile=settings.certificate or None,
             ssl_keyfile=(settings.private_key or settings.certificate) or None,
         )
