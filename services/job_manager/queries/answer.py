@@ -21,6 +21,7 @@ from services.job_manager.queries import (
     usage,
     why,
 )
+from services.job_manager.queries.kept_counts import KeptCounts
 from services.job_manager.queries.paging import fitting, page, read_page
 from services.job_manager.queries.peek import peeking
 from services.job_manager.refusals import refuse
@@ -60,8 +61,8 @@ class Queries:
         self._segments = segments
         self._answers: dict[type[Any], Answer] = {
             asked.ListShares: partial(shares.list_shares, half_life_hours=half_life_hours),
-            asked.ShowProgress: partial(progress.show_progress, counts=progress.ProgressCounts()),
-            asked.ShowOverview: partial(overview.show_overview, outcomes=overview.RecentOutcomes()),
+            asked.ShowProgress: partial(progress.show_progress, kept=KeptCounts(progress.KEPT_SCOPES)),
+            asked.ShowOverview: partial(overview.show_overview, kept=KeptCounts(1)),
             asked.PeekJob: partial(_peek_job, orders=orders),
         }
 

@@ -1,12 +1,13 @@
 """Answers with an overview of the system: recent failures, why jobs wait, pilots that were lost, and the health of the services."""
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from typing import TypeAlias
 
 import asyncpg
 import msgspec
 
+from services.job_manager.queries.kept_counts import KeptCounts
 from wms.auth.policy import Scope, allowed, scope
 from wms.auth.principal import Principal
 from wms.db import instance, overview, queue_stats
@@ -20,30 +21,16 @@ RECENT_SECONDS = 3_600.0
 """The overview counts attempts and pilots that ended within this many seconds."""
 WAITS = tuple(WaitCode)
 
+KeptOutcomes: TypeAlias = KeptCounts[None, list[asyncpg.Record]]
+"""How attempts of all owners ended lately."""
 
-KEPT_FOR = 5.0
-"""How long the outcomes of all owners are kept in memory, as a multiple of the time that counting took."""
 
-
-class RecentOutcomes:
-    """How attempts of all owners ended lately, kept for a while, so that queries by many users cost little."""
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without counts. `clock` returns monotonic seconds."""
-        self._clock = clock
-        self._until = clock()
-        self._rows: list[asyncpg.Record] = []
-
-    async def read(self, tx: Transaction, sees: Scope) -> list[replies.OutcomeLine]:
-        """Return the outcomes of the jobs in a scope, the largest first. Those of everybody are always read anew, which costs less."""
-        if sees.reach == "all":
-            return [replies.OutcomeLine(**row) for row in await overview.outcomes(tx, RECENT_SECONDS)]
-        began = self._clock()
-        if began >= self._until:
-            self._rows = await overview.outcomes_of_owners(tx, RECENT_SECONDS)
-            now = self._clock()
-            self._until = now + KEPT_FOR * (now - began)
-        return _summed(row for row in self._rows if sees.covers(row["owner"], row["owner_group"], row["vo"]))
+async def recent_outcomes(tx: Transaction, sees: Scope, kept: KeptOutcomes) -> list[replies.OutcomeLine]:
+    """Return the outcomes of the jobs in a scope, the largest first. Those of everybody are always read anew, which costs less."""
+    if sees.reach == "all":
+        return [replies.OutcomeLine(**row) for row in await overview.outcomes(tx, RECENT_SECONDS)]
+    rows = await kept.read(None, lambda _: overview.outcomes_of_owners(tx, RECENT_SECONDS))
+    return _summed(row for row in rows if sees.covers(row["owner"], row["owner_group"], row["vo"]))
 
 
 def _summed(rows: Iterable[asyncpg.Record]) -> list[replies.OutcomeLine]:
@@ -65,7 +52,7 @@ def _summed(rows: Iterable[asyncpg.Record]) -> list[replies.OutcomeLine]:
 
 
 async def show_overview(
-    tx: Transaction, principal: Principal, query: asked.ShowOverview, outcomes: RecentOutcomes
+    tx: Transaction, principal: Principal, query: asked.ShowOverview, kept: KeptOutcomes
 ) -> replies.Overview:
     """Return the overview of what the asker may see."""
     sees = scope(principal, "see")
@@ -76,7 +63,7 @@ async def show_overview(
         query_id=query.query_id,
         client=query.client,
         since=now - timedelta(seconds=RECENT_SECONDS),
-        outcomes=tuple(await outcomes.read(tx, sees)),
+        outcomes=tuple(await recent_outcomes(tx, sees, kept)),
         waits=await _waits(tx, sees),
         pilot_ends=tuple(replies.PilotEndLine(**row) for row in ends),
         services=tuple(_services(await instance.instances(tx), now)),

@@ -1,17 +1,17 @@
 """Answers about progress: how many jobs of each job group and job array are in which state."""
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import datetime, timedelta
+from functools import partial
 from typing import NamedTuple, TypeAlias
 
 import asyncpg
 from msgspec.structs import replace
 
+from services.job_manager.queries.kept_counts import KeptCounts
 from services.job_manager.queries.paging import fitting
 from wms.auth.policy import Scope, scope
 from wms.auth.principal import Principal
-from wms.bounded_cache import BoundedCache
 from wms.db import progress
 from wms.db.database import Transaction
 from wms.db.progress import CountedJobs, StateCount
@@ -30,57 +30,37 @@ LineKey: TypeAlias = tuple[str, int]
 The key ("", 0) stands for all jobs without group and array.
 """
 
-
-KEPT_FOR = 5.0
-"""How long counts are kept in memory, as a multiple of the time that counting took."""
 KEPT_SCOPES = 50
 
 
-class _KeptCounts(NamedTuple):
-    """The counts of jobs kept for a scope (the jobs that a user may see): those that are shown, and those of a count under way.
+class ProgressCounts(NamedTuple):
+    """The counts of the jobs that a scope may see: those to show, and those of a count under way, which the next query continues.
 
-    A count that one query could not complete in its time is continued by the next query.
+    While a count is under way, the last complete one is shown, or, if there was none, the count so far: that of the newest jobs.
     """
 
-    until: float
-    """In monotonic seconds."""
     shown: CountedJobs
     begun: CountedJobs | None
 
 
-class ProgressCounts:
-    """Counts of jobs by group, array and state, kept for a while so that repeated queries by many users cost little.
+KeptProgress: TypeAlias = KeptCounts[Scope, ProgressCounts]
 
-    A million jobs take some hundred milliseconds to count. Counts of a few jobs are kept for a few milliseconds only. If there are so many
-    jobs that one query cannot count them all in its time, the next queries continue. Until then the last complete counts are shown, or, at
-    first, those of the newest jobs.
-    """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Start without counts. `clock` returns monotonic seconds."""
-        self._clock = clock
-        self._kept: BoundedCache[Scope, _KeptCounts] = BoundedCache(KEPT_SCOPES)
-
-    async def read(self, tx: Transaction, sees: Scope) -> CountedJobs:
-        """Return the counts of the jobs in a scope: from memory if they are still valid, else from the database."""
-        began = self._clock()
-        kept = self._kept.get(sees)
-        if kept is not None and began < kept.until:
-            return kept.shown
-        found = await progress.count(tx, sees, RECENT_SECONDS, kept.begun if kept else None)
-        is_whole = found.counted_from is None
-        has_whole = kept is not None and kept.shown.counted_from is None
-        shown = kept.shown if kept is not None and has_whole and not is_whole else found
-        now = self._clock()
-        self._kept[sees] = _KeptCounts(now + KEPT_FOR * (now - began), shown, None if is_whole else found)
-        return shown
+async def count_progress(tx: Transaction, sees: Scope, last: ProgressCounts | None) -> ProgressCounts:
+    """Return the counts of the jobs in a scope, as far as one query may count. `last` is what the query before returned; None begins."""
+    found = await progress.count(tx, sees, RECENT_SECONDS, last.begun if last else None)
+    if found.counted_from is None:
+        return ProgressCounts(found, None)
+    has_whole = last is not None and last.shown.counted_from is None
+    return ProgressCounts(last.shown if last is not None and has_whole else found, found)
 
 
 async def show_progress(
-    tx: Transaction, principal: Principal, query: asked.ShowProgress, counts: ProgressCounts
+    tx: Transaction, principal: Principal, query: asked.ShowProgress, kept: KeptProgress
 ) -> replies.Progress:
     """Return the progress of the groups and arrays whose jobs the asker may see."""
-    counted = await counts.read(tx, scope(principal, "see"))
+    sees = scope(principal, "see")
+    counted = (await kept.read(sees, partial(count_progress, tx, sees))).shown
     by_line: dict[LineKey, dict[State, StateCount]] = {}
     for (job_group, description_id, state), each in counted.counts.items():
         by_line.setdefault((job_group, description_id), {})[state] = each

@@ -1,6 +1,9 @@
 """What ended lately, waits, died or is out of order, for whoever may see it."""
 
-from services.job_manager.queries.overview import KEPT_FOR, RecentOutcomes
+import itertools
+
+from services.job_manager.queries.kept_counts import KeptCounts
+from services.job_manager.queries.overview import KeptOutcomes, recent_outcomes
 from tests.services.world import World, pilot, result, user
 from wms.auth.policy import Scope
 from wms.auth.principal import Principal
@@ -37,18 +40,16 @@ async def test_attempts_are_counted_by_how_they_ended(the_world: World) -> None:
 
 
 async def test_outcomes_of_all_owners_are_counted_once_and_kept(the_world: World) -> None:
-    times = iter((0.0, 0.0, 1.0, 1.0 + KEPT_FOR - 0.1, 1.0 + KEPT_FOR, 9.0))
-    outcomes = RecentOutcomes(lambda: next(times))
+    kept: KeptOutcomes = KeptCounts(1, itertools.count().__next__)
     ann = Scope(reach="owner", owner="ann", group="physics", vo="lhcb")
     await ended(the_world)
     async with the_world.db.transaction() as tx:
-        assert [line.attempts for line in await outcomes.read(tx, ann)] == [2, 1]
+        assert [line.attempts for line in await recent_outcomes(tx, ann, kept)] == [2, 1]
     await the_world.sql("delete from ended_attempt")
     async with the_world.db.transaction() as tx:
         vo = Scope(reach="vo", vo="lhcb")
-        assert [line.attempts for line in await outcomes.read(tx, vo)] == [2, 1], "they are kept"
-        assert await outcomes.read(tx, Scope(reach="all")) == []
-        assert await outcomes.read(tx, ann) == []
+        assert [line.attempts for line in await recent_outcomes(tx, vo, kept)] == [2, 1], "kept"
+        assert await recent_outcomes(tx, Scope(reach="all"), kept) == []
 
 
 async def test_attempts_of_more_than_an_hour_ago_are_not_counted(the_world: World) -> None:

@@ -1,13 +1,12 @@
 """How far groups and sweeps are equals what their jobs say, for whoever may see them."""
 
-import itertools
 from functools import partial
 
 import pytest
 from msgspec.structs import replace
 
-from services.job_manager.queries import progress as queries_progress
-from services.job_manager.queries.progress import KEPT_FOR, ProgressCounts, show_progress
+from services.job_manager.queries.kept_counts import KeptCounts
+from services.job_manager.queries.progress import count_progress, show_progress
 from tests.services.world import World, pilot, result, user
 from wms.auth.policy import Scope
 from wms.auth.principal import Principal
@@ -23,7 +22,7 @@ async def lines_of(world: World, who: Principal = ANN, limit: int = 100) -> tupl
     """Return the lines of an answer from fresh counts."""
     query = ShowProgress(query_id="q", limit=limit)
     async with world.db.transaction() as tx:
-        return (await show_progress(tx, who, query, ProgressCounts())).lines
+        return (await show_progress(tx, who, query, KeptCounts(1))).lines
 
 
 async def finish(world: World, count: int) -> None:
@@ -82,30 +81,18 @@ async def test_counts_of_very_many_jobs_go_on_from_query_to_query(
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(progress, "count", partial(progress.count, seconds=0.0, step=2))
-    counts, everybody = ProgressCounts(itertools.count().__next__), Scope(reach="all")
-    monkeypatch.setattr(queries_progress, "KEPT_FOR", 0.0)
+    everybody, counts = Scope(reach="all"), None
     first, *_ = await the_world.submitted(4)
     seen = []
     for _ in range(5):
         async with the_world.db.transaction() as tx:
-            counted = await counts.read(tx, everybody)
+            counts = await count_progress(tx, everybody, counts)
+        counted = counts.shown
         seen.append((sum(each.jobs for each in counted.counts.values()), counted.counted_from))
         if len(seen) == 3:
             await the_world.submitted()
     assert seen[:3] == [(2, first + 2), (4, first), (4, None)]
     assert seen[3:] == [(4, None), (4, None)], "the whole count is shown until the next one is whole"
     async with the_world.db.transaction() as tx:
-        counted = await counts.read(tx, everybody)
+        counted = (await count_progress(tx, everybody, counts)).shown
     assert (sum(each.jobs for each in counted.counts.values()), counted.counted_from) == (5, None)
-
-
-async def test_counts_are_kept_for_longer_the_longer_they_took(the_world: World) -> None:
-    times = iter((0.0, 2.0, 2.0 + 2 * KEPT_FOR - 0.1, 2.0 + 2 * KEPT_FOR, 100.0))
-    counts, everybody = ProgressCounts(lambda: next(times)), Scope(reach="all")
-    await the_world.submit({}, who=user("ann"))
-    found = []
-    for _ in range(3):
-        async with the_world.db.transaction() as tx:
-            found.append(sum(each.jobs for each in (await counts.read(tx, everybody)).counts.values()))
-        await the_world.submit({}, who=user("ann"))
-    assert found == [1, 1, 3]
