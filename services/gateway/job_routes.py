@@ -87,6 +87,8 @@ class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     by_reason: bool = False
     """Whether to count the jobs also by the reason for their state."""
+    below: JobNumber | None = None
+    """Where the answer before ended (`counted_from`): only jobs with lower ids are counted."""
 
 
 class SweepList(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,7 +147,11 @@ def _list_jobs(sender: Requester, given: JobList) -> asked.ListJobs:
 
 def _count_jobs(sender: Requester, given: JobTally) -> asked.CountJobs:
     return asked.CountJobs(
-        query_id=sender.id, client=sender.client, selector=given.listed(), by_reason=given.by_reason
+        query_id=sender.id,
+        client=sender.client,
+        selector=given.listed(),
+        by_reason=given.by_reason,
+        below=given.below,
     )
 
 

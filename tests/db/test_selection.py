@@ -24,18 +24,10 @@ async def select(the_world: World, scope: Scope = ALL, limit: int = 1_000, **sai
         return await selection.select(tx, scope, Selector(**said), PageRequest(limit=limit, **beside))
 
 
-async def count(the_world: World, scope: Scope = ALL, **said: Any) -> dict[str, int]:
-    async with the_world.db.transaction() as tx:
-        return await selection.count(tx, scope, Selector(**said))
-
-
 async def test_what_names_nothing_means_nothing(the_world: World) -> None:
     await the_world.submitted()
     assert selection.is_empty(Selector())
     assert await select(the_world) == []
-    assert await count(the_world) == {}
-    async with the_world.db.transaction() as tx:
-        assert await selection.reasons(tx, ALL, Selector()) == {}
 
 
 async def test_rows_and_blocks_are_one_list_in_either_order(the_world: World) -> None:
@@ -48,14 +40,12 @@ async def test_rows_and_blocks_are_one_list_in_either_order(the_world: World) ->
     assert await select(the_world, everything=True, limit=4, after=every[1]) == every[2:6]
     assert await select(the_world, everything=True, limit=4, after=every[7], newest=True) == every[3:7][::-1]
     assert await select(the_world, everything=True, alone=True) == [*first, *last]
-    assert await count(the_world, everything=True) == {"Waiting": 9}
 
 
 async def test_ranges_that_overlap_mean_each_job_once(the_world: World) -> None:
     ids = [*await the_world.submitted(3), *await the_world.swept(10)]
     ranges = ((ids[0], ids[5]), (ids[4], ids[8]), (ids[1], ids[1]))
     assert await select(the_world, ids=ranges) == ids[:9]
-    assert await count(the_world, ids=ranges) == {"Waiting": 9}
 
 
 async def test_only_what_is_in_reach_is_meant(the_world: World) -> None:
@@ -65,7 +55,6 @@ async def test_only_what_is_in_reach_is_meant(the_world: World) -> None:
     alices = Scope(reach="owner", owner="alice", group="physics", vo="lhcb")
     assert await select(the_world, alices, everything=True) == hers
     assert await select(the_world, alices, ids=((mine, hers[-1]),)) == hers
-    assert await count(the_world, ALL, owner="alice") == {"Waiting": 4}
     assert await select(the_world, Scope(reach="vo", vo="cms"), everything=True) == []
 
 
@@ -88,7 +77,6 @@ async def test_a_pattern_of_names_means_what_it_says(the_world: World, pattern: 
     ids |= {f"sim-{n}": each for n, each in enumerate(swept)}
     expected = sorted(ids[name] for name in names)
     assert await select(the_world, name=pattern) == expected
-    assert await count(the_world, name=pattern) == ({"Waiting": len(expected)} if expected else {})
 
 
 async def test_parts_of_a_selector_hold_together(the_world: World) -> None:
@@ -101,10 +89,6 @@ async def test_parts_of_a_selector_hold_together(the_world: World) -> None:
         waiting,
         swept[2],
     ]
-    assert await count(the_world, job_group="g") == {"Held": 3, "Waiting": 3}
-    async with the_world.db.transaction() as tx:
-        found = await selection.reasons(tx, ALL, Selector(job_group="g"))
-    assert found == {"Held": {"HELD_BY_USER": 3}, "Waiting": {"QUEUED": 3}}
 
 
 async def test_jobs_are_meant_by_where_they_run_and_when_they_changed(the_world: World) -> None:

@@ -144,13 +144,15 @@ async def counts_at_end(
     deadline = None if timeout is None else loop.time() + timeout
     pace = CountPace()
     while True:
+        began = loop.time()
         counts = await _patient_counts(client, selector, deadline)
+        took = loop.time() - began
         if progress is not None:
             progress(counts)
         left = sum(count for state, count in counts.items() if state not in ENDED)
         if not left:
             return counts
-        pause = pace.pause(loop.time(), sum(counts.values()) - left, left)
+        pause = max(took, pace.pause(loop.time(), sum(counts.values()) - left, left))
         if deadline is not None and loop.time() + pause > deadline:
             raise Unavailable(f"{left:,} jobs have not ended within {timeout:g} s")
         await asyncio.sleep(pause)

@@ -66,7 +66,7 @@ class JobFilter(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def columns(self) -> tuple[Any, ...]:
-        """Return the statement parameters, in order, that `select`, `count`, `reasons` and `lock_selected` share."""
+        """Return the statement parameters, in order, that `select`, `count` and `lock_selected` share."""
         low, high = [low for low, _ in self.ranges], [high for _, high in self.ranges]
         beside = (self.owner, list(self.states) or None, self.site, self.job_group, self.changed_since)
         return (low, high, self.scope.owner, self.scope.group, self.scope.vo, *beside)
@@ -108,23 +108,11 @@ async def select(tx: Transaction, wanted: JobFilter, *, newest: bool, limit: int
     return await _parts(tx, rows, wanted)
 
 
-async def count(tx: Transaction, wanted: JobFilter) -> dict[str, int]:
-    """Return how many selected jobs are in blocks, by state. Jobs with rows of their own are not counted."""
-    if not wanted.ranges:
-        return {}
-    if wanted.name is None:
-        return {row["state"]: row["jobs"] for row in await tx.fetch(SQL["count"], *wanted.columns)}
-    counts: dict[str, int] = {}
-    for block, ranges in await select(tx, wanted, newest=False, limit=0):
-        counts[block.state] = counts.get(block.state, 0) + size(ranges)
-    return counts
-
-
-async def reasons(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
+async def count(tx: Transaction, wanted: JobFilter) -> Counter[tuple[str, str]]:
     """Return how many selected jobs are in blocks, by state and reason code. Jobs with rows of their own are not counted."""
     counts = Counter[tuple[str, str]]()
     if wanted.ranges and wanted.name is None:
-        for row in await tx.fetch(SQL["reasons"], *wanted.columns):
+        for row in await tx.fetch(SQL["count"], *wanted.columns):
             counts[row["state"], row["reason"]] += row["jobs"]
     elif wanted.ranges:
         for block, ranges in await select(tx, wanted, newest=False, limit=0):

@@ -13,17 +13,6 @@ group by b.first, s.first
 order by case when $11 then -b.first else b.first end limit $12;
 
 -- name: count
--- The number of these jobs by state.
-select b.state, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
-from unnest($1::bigint[], $2::bigint[]) as r(low, high)
-join block b on int8range(b.first, b.last, '[]') && int8range(r.low, r.high, '[]')
-join sweep s on s.first = b.sweep
-where ($3::text is null or s.owner = $3) and ($4::text is null or s.owner_group = $4) and ($5::text is null or s.vo = $5)
-  and ($6::text is null or s.owner = $6) and ($7::text[] is null or b.state = any ($7)) and $8::text is null
-  and ($9::text is null or s.job_group = $9) and ($10::timestamptz is null or b.changed_at >= $10)
-group by b.state;
-
--- name: reasons
 -- The number of these jobs by state and reason.
 select b.state, b.reason, sum(least(b.last, r.high) - greatest(b.first, r.low) + 1)::bigint as jobs
 from unnest($1::bigint[], $2::bigint[]) as r(low, high)

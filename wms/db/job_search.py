@@ -76,7 +76,7 @@ def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
     states = frozenset(selector.states)
     for rare in sorted(states & RARE):
         yield JobIndex(
-            "rare state" if _owner(scope, selector) is None else "rare state of owner", (rare,), rare
+            "rare state" if owner(scope, selector) is None else "rare state of owner", (rare,), rare
         )
     if states & AT_A_PILOT:
         yield JobIndex("leases", tuple(sorted(states & AT_A_PILOT)))
@@ -84,13 +84,20 @@ def indexes(scope: Scope, selector: Selector) -> Iterator[JobIndex]:
         yield JobIndex(_narrowest(scope, selector), frequent)
 
 
+def one_index(scope: Scope, selector: Selector) -> JobIndex:
+    """Return an index in which all selected jobs are found, whatever states they move to meanwhile."""
+    first, *others = indexes(scope, selector)
+    return JobIndex(_narrowest(scope, selector), selector.states) if others else first
+
+
 def _narrowest(scope: Scope, selector: Selector) -> IndexName:
-    if _owner(scope, selector) is None:
+    if owner(scope, selector) is None:
         return "all"
     return "group" if selector.job_group else "owner"
 
 
-def _owner(scope: Scope, selector: Selector) -> str | None:
+def owner(scope: Scope, selector: Selector) -> str | None:
+    """Return the owner of all selected jobs that the scope may see; None if neither scope nor selector names one."""
     return selector.owner if scope.owner is None else scope.owner
 
 
@@ -110,7 +117,7 @@ async def search(
 
     async def scan(index: JobIndex, found: FoundJobs) -> FoundJobs:
         left = page.limit - len(found.ids)
-        start = page.newest, step, found.until, _owner(scope, selector), left
+        start = page.newest, step, found.until, owner(scope, selector), left
         states = list(index.states) or None
         rows = await tx.fetch(SQL["scan"], index.name, *start, *conditions, states, index.rare_state)
         ids = [row["job_id"] for row in rows if row["selected"]]

@@ -1,7 +1,6 @@
 """Selection of jobs in the database by a user's criteria, within what the user may see. Jobs have rows or are in blocks of arrays."""
 
 import math
-from collections import Counter
 from itertools import chain, islice
 from typing import Any
 
@@ -78,39 +77,6 @@ async def select_rows(tx: Transaction, scope: Scope, selector: Selector, page: P
         rows = await tx.fetch(SQL["of_ranges"], *_ranges(selector), *columns)
         return list(dict.fromkeys(row["job_id"] for row in rows))
     return (await job_search.search(tx, scope, selector, page, math.inf)).ids
-
-
-async def count(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, int]:
-    """Return how many selected jobs the user with this scope may see, by state."""
-    if is_empty(selector):
-        return {}
-    # Blocks first: jobs that become rows between the statements are counted twice, not missed.
-    counts = Counter(await block.count(tx, block.wanted(scope, selector)))
-    columns = [*_scope(scope), *_wanted(selector)]
-    if selector.ids:
-        rows = await tx.fetch(SQL["count_ranges"], *_ranges(selector), *columns)
-    else:
-        rows = await tx.fetch(SQL["count_all"], *columns)
-    counts.update({row["state"]: row["jobs"] for row in rows})
-    return dict(counts)
-
-
-async def reasons(tx: Transaction, scope: Scope, selector: Selector) -> dict[str, dict[str, int]]:
-    """Return how many selected jobs the user with this scope may see, by state and then by reason code."""
-    if is_empty(selector):
-        return {}
-    columns = [*_scope(scope), *_wanted(selector)]
-    if selector.ids:
-        rows = await tx.fetch(SQL["reasons_ranges"], *_ranges(selector), *columns)
-    else:
-        rows = await tx.fetch(SQL["reasons_all"], *columns)
-    found = await block.reasons(tx, block.wanted(scope, selector))
-    for row in rows:
-        found[row["state"], row["reason"]] += row["jobs"]
-    told: dict[str, dict[str, int]] = {}
-    for (state, reason), jobs in found.items():
-        told.setdefault(state, {})[reason] = jobs
-    return told
 
 
 async def of_submission(tx: Transaction, owner: str, selector: Selector) -> Selector:

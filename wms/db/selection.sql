@@ -9,46 +9,6 @@ where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group 
   and ($12::bigint is null or j.job_id > $12) and not ($14 and j.array_index is not null)
 order by j.job_id limit $13;
 
--- name: count_ranges
--- The number of selected jobs in ranges by state.
-select j.state, count(*) as jobs
-from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
-where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
-  and ($6::text is null or j.owner = $6) and ($7::text[] is null or j.state = any ($7))
-  and ($8::text is null or j.site = $8) and ($9::text is null or j.name like $9)
-  and ($10::text is null or j.job_group = $10) and ($11::timestamptz is null or j.changed_at >= $11)
-group by j.state;
-
--- name: count_all
--- The number of all selected jobs by state.
-select j.state, count(*) as jobs
-from job j
-where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
-  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
-  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::text is null or j.job_group = $8) and ($9::timestamptz is null or j.changed_at >= $9)
-group by j.state;
-
--- name: reasons_ranges
--- The number of selected jobs in ranges by state and reason.
-select j.state, j.reason, count(*) as jobs
-from unnest($1::bigint[], $2::bigint[]) as r(lo, hi) join job j on j.job_id between r.lo and r.hi
-where ($3::text is null or j.owner = $3) and ($4::text is null or j.owner_group = $4) and ($5::text is null or j.vo = $5)
-  and ($6::text is null or j.owner = $6) and ($7::text[] is null or j.state = any ($7))
-  and ($8::text is null or j.site = $8) and ($9::text is null or j.name like $9)
-  and ($10::text is null or j.job_group = $10) and ($11::timestamptz is null or j.changed_at >= $11)
-group by j.state, j.reason;
-
--- name: reasons_all
--- The number of all selected jobs by state and reason.
-select j.state, j.reason, count(*) as jobs
-from job j
-where ($1::text is null or j.owner = $1) and ($2::text is null or j.owner_group = $2) and ($3::text is null or j.vo = $3)
-  and ($4::text is null or j.owner = $4) and ($5::text[] is null or j.state = any ($5))
-  and ($6::text is null or j.site = $6) and ($7::text is null or j.name like $7)
-  and ($8::text is null or j.job_group = $8) and ($9::timestamptz is null or j.changed_at >= $9)
-group by j.state, j.reason;
-
 -- name: lines
 -- The list entries of jobs.
 select job_id, name, job_group, owner, owner_group, vo, state, reason, site, attempts, submitted_at, changed_at

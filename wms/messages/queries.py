@@ -67,6 +67,8 @@ class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
     selector: Selector
     by_reason: bool = False
     """Whether to count each state by reason too."""
+    below: JobNumber | None = None
+    """Where the answer before ended (`counted_from`): only jobs with lower ids are counted. None to begin a count."""
 
 
 class ShowJob(Query, frozen=True, kw_only=True, tag="show-job"):

@@ -10,6 +10,7 @@ import msgspec
 from services.job_manager import pilot_orders, revocation_orders, site_orders
 from services.job_manager.queries import (
     access,
+    counts,
     dead_letters,
     leases,
     overview,
@@ -61,6 +62,7 @@ class Queries:
         self._segments = segments
         self._answers: dict[type[Any], Answer] = {
             asked.ListShares: partial(shares.list_shares, half_life_hours=half_life_hours),
+            asked.CountJobs: counts.Counting().count_jobs,
             asked.ShowProgress: partial(progress.show_progress, kept=KeptCounts(progress.KEPT_SCOPES)),
             asked.ShowOverview: partial(overview.show_overview, kept=KeptCounts(1)),
             asked.PeekJob: partial(_peek_job, orders=orders),
@@ -136,16 +138,6 @@ async def _list_sweeps(tx: Transaction, principal: Principal, query: asked.ListS
     lines = fitting(replies.SweepLine(**row, counts=counts[row["first"]]) for row in rows)
     after = lines[-1].first if len(lines) < len(rows) or len(rows) == query.limit else None
     return replies.SweepPage(query_id=query.query_id, client=query.client, sweeps=tuple(lines), after=after)
-
-
-async def _count_jobs(tx: Transaction, principal: Principal, query: asked.CountJobs) -> replies.JobCounts:
-    selector, may = (
-        await selection.of_submission(tx, principal.owner, query.selector),
-        scope(principal, "see"),
-    )
-    counts = await selection.count(tx, may, selector)
-    reasons = await selection.reasons(tx, may, selector) if query.by_reason else {}
-    return replies.JobCounts(query_id=query.query_id, client=query.client, counts=counts, reasons=reasons)
 
 
 async def _own(tx: Transaction, principal: Principal, job_id: int, action: Action) -> Job:
@@ -290,7 +282,6 @@ _ANSWERS: dict[type[Any], Any] = {
     asked.ListPilotOrders: pilot_orders.list_orders,
     asked.ListJobs: _list_jobs,
     asked.ListSweeps: _list_sweeps,
-    asked.CountJobs: _count_jobs,
     asked.ShowJob: _show_job,
     asked.ListQueues: _list_queues,
     asked.ListSites: site_orders.list_sites,

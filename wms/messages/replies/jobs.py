@@ -170,6 +170,8 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True, tag="job-counts"):
     counts: Counts
     reasons: Annotated[dict[Word, Counts], Many] = {}
     """How many jobs each state has for each reason. Empty unless the query asked for it."""
+    counted_from: JobNumber | None = None
+    """If so many jobs are chosen that one answer cannot count them: jobs with lower ids are for further queries. None: all are counted."""
 
 
 class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
