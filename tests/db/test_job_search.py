@@ -81,6 +81,13 @@ async def test_a_search_without_a_match_stops_where_it_may_look_no_further(the_w
     assert rest == FoundJobs([])
 
 
+def test_a_step_is_as_large_as_the_time_allows() -> None:
+    assert job_search.next_step(1_000, 0.004, 0.012, 5_000) == pytest.approx(3_000)
+    assert job_search.next_step(1_000, 0.001, 0.012, 5_000) == 5_000
+    assert job_search.next_step(1_000, 0.004, 0.001, 5_000) == job_search.FIRST_STEP, "a step that pays"
+    assert job_search.next_step(3, 0.004, math.inf, 3) == 3
+
+
 async def test_a_page_of_the_list_may_go_on_after_it(
     the_world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

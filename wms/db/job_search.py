@@ -22,7 +22,9 @@ from wms.messages.commands import Selector
 SQL = load(__file__)
 
 STEP: Final = 5_000
-"""How many job rows one statement scans along an index, which takes some 2 ms."""
+"""How many job rows one statement scans along an index at most. It takes 3 ms where they lie side by side, 20 ms where each is in its own page."""
+FIRST_STEP: Final = 1_000
+"""How many job rows a statement scans if it is not known yet how long that takes, or if the time is over."""
 LOWEST: Final = 0
 HIGHEST: Final = 2**63 - 1
 """Ids below and above those of all jobs."""
@@ -106,23 +108,27 @@ async def search(
 ) -> FoundJobs:
     """Return selected jobs that have rows and that the user with this scope may see, and where the search ended.
 
-    It ends with a full page, with the last job, or after `seconds` seconds. Each index is scanned for `step` jobs at first, then the one
-    that is furthest behind.
+    It ends with a full page, with the last job, or after `seconds` seconds. Each index is scanned for some jobs at first, then the one
+    that is furthest behind, for as many jobs as the time allows, at most `step`.
     """
     deadline = time.monotonic() + seconds
+    steps: dict[JobIndex, int] = {}
     conditions = (
         *(scope.owner, scope.group, scope.vo, selector.owner, selector.site, like(selector.name)),
         *(selector.job_group, selector.changed_since, page.alone),
     )
 
     async def scan(index: JobIndex, found: FoundJobs) -> FoundJobs:
-        left = page.limit - len(found.ids)
-        start = page.newest, step, found.until, owner(scope, selector), left
+        left, most = page.limit - len(found.ids), steps.get(index, min(step, FIRST_STEP))
+        start = page.newest, most, found.until, owner(scope, selector), left
         states = list(index.states) or None
+        began = time.monotonic()
         rows = await tx.fetch(SQL["scan"], index.name, *start, *conditions, states, index.rare_state)
+        now = time.monotonic()
+        steps[index] = next_step(most, now - began, deadline - now, step)
         ids = [row["job_id"] for row in rows if row["selected"]]
         # If there may be further jobs, the last row is the last that was scanned.
-        stopped = rows and rows[-1]["number"] == step and len(ids) < left
+        stopped = rows and rows[-1]["number"] == most and len(ids) < left
         return FoundJobs(found.ids + ids, rows[-1]["job_id"] if stopped else None)
 
     nothing = FoundJobs([], page.after if page.after is not None else HIGHEST if page.newest else LOWEST)
@@ -133,6 +139,11 @@ async def search(
             return all_found
         behind = next(index for index, each in found.items() if each.until == _end(found.values(), page))
         found[behind] = await scan(behind, found[behind])
+
+
+def next_step(scanned: int, took: float, left: float, most: int) -> int:
+    """Return how many jobs to scan in `left` seconds, if `scanned` jobs took `took` seconds: `FIRST_STEP` at least, and at most `most`."""
+    return int(min(most, max(FIRST_STEP, scanned * left / max(took, 1e-6))))
 
 
 def together(found: list[FoundJobs], page: PageRequest) -> FoundJobs:
