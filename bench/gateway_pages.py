@@ -4,7 +4,8 @@ python -m bench.gateway_pages [--rows N] [--seconds N] [--json]
 
 Each view among a million rows, the first time and again. Then, among all rows, a page of 50 by each filter, asked by a user with most of
 the jobs, by one whose jobs are a tenth of all, by one whose jobs are the last of the table, and by an operator who sees all. Each kind of
-page is asked for 200 times, or for so many seconds.
+page is asked for 200 times, or for so many seconds. Then counts of all these jobs, of a user's and of a group's, each to its end, and pages
+beside a user who counts in a loop.
 """
 
 import time
@@ -13,6 +14,7 @@ from collections.abc import Mapping
 import asyncpg
 
 from bench.gateway import secured
+from bench.gateway_counts import beside_counts, counts
 from bench.gateway_users import Users
 from bench.measuring import Figures, machine, median, percentile, postgres_version, run
 from wms.auth.principal import Right
@@ -58,6 +60,14 @@ ASKERS = {
     "a user with a tenth of the jobs": TENTH,
     "a user whose jobs are the last": LAST,
     "an operator": OPERATOR,
+}
+COUNTED = {
+    "all, by an operator": (OPERATOR, "everything=true"),
+    "most of the jobs": (MOST, "everything=true"),
+    "those of a user with a tenth": (TENTH, "everything=true"),
+    "a group": (MOST, "group=group-7"),
+    "a rare state": (MOST, "state=failed"),
+    "live": (MOST, "state=live"),
 }
 VIEWS_SHOWN = {
     "progress": "/progress?limit=50",
@@ -113,8 +123,12 @@ async def measure(rows: int, seconds: int) -> Figures:
         }
         seen = await views(users, given)
         await filling.fill(viewed + 1, rows)
-        found = await pages(users, given, seconds)
-    return {"machine": about, "rows": rows, "viewed_rows": viewed, "views": seen, "pages": found}
+        found = {
+            "pages": await pages(users, given, seconds),
+            "counts": await counts(users, COUNTED),
+            "counting_in_a_loop": await beside_counts(users, MOST, TENTH, 10 * seconds),
+        }
+    return {"machine": about, "rows": rows, "viewed_rows": viewed, "views": seen, **found}
 
 
 class Filling:

@@ -257,6 +257,23 @@ def _gateway_pages(found: Found) -> Iterator[str]:
     yield from head(f"a view of the dashboard, of {found['viewed_rows']:,} jobs", "first, p50 ms")
     for title, each in found["views"].items():
         yield row(title, f"{each['first_ms']:g}, {each['p50_ms']:g}")
+    if "counts" in found:
+        yield from _gateway_counts(found)
+
+
+def _gateway_counts(found: Found) -> Iterator[str]:
+    yield ""
+    yield from head("a count", "jobs", "requests", "seconds", "longest request ms")
+    for title, each in found["counts"].items():
+        yield row(
+            title, _number(each["jobs"]), each["requests"], f"{each['seconds']:g}", f"{each['longest_ms']:g}"
+        )
+    alone, beside = found["counting_in_a_loop"]["alone"], found["counting_in_a_loop"]["beside"]
+    yield ""
+    yield (
+        f"The newest page took {alone['p50_ms']:g} ms (p99 {alone['p99_ms']:g} ms), and beside a user who counted "
+        f"all jobs in a loop {beside['p50_ms']:g} ms (p99 {beside['p99_ms']:g} ms)."
+    )
 
 
 def _pilot_links(found: Found) -> Iterator[str]:
