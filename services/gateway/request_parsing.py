@@ -84,11 +84,15 @@ def media_type(request: Request) -> str:
 
 
 def require_type(request: Request, *types: str) -> str:
-    """Return the media type of a request's body. Raise Rejected if it is none of `types`."""
+    """Return the media type of a request's body. Raise Rejected if it is none of `types`, or if the body is compressed for its way."""
     found = media_type(request)
     if found not in types:
         raise Rejected(
             "MEDIA_TYPE", "the body is of a type that is not read here", f"send {' or '.join(types)}"
+        )
+    if request.headers.get("content-encoding", "identity").strip().lower() != "identity":
+        raise Rejected(
+            "MEDIA_TYPE", "compressed bodies are not read here", "send it without Content-Encoding"
         )
     return found
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from services.gateway import (
     about,
+    access_routes,
     attempt_sandboxes,
     dead_letter_routes,
     event_stream,
@@ -26,6 +27,7 @@ ROUTES: Final[tuple[Route, ...]] = (
     *site_routes.ROUTES,
     *rule_routes.ROUTES,
     *overview_routes.ROUTES,
+    *access_routes.ROUTES,
     *dead_letter_routes.ROUTES,
 )
 OPERATIONS: Final[tuple[Operation, ...]] = (

@@ -13,7 +13,7 @@ from services.gateway.route import Requester, Route
 from wms.agreement.state import AgreementState
 from wms.bounds import JobNumber, Name, PilotName, Reason
 from wms.errors import Rejected
-from wms.ids import CommandId
+from wms.ids import AgreementId, CommandId
 from wms.messages import commands as ordered
 from wms.messages import queries as asked
 from wms.messages import replies
@@ -81,6 +81,13 @@ class PilotsOrder(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     ce: Name = ""
     group_wide: bool = False
     within_seconds: Annotated[float, msgspec.Meta(ge=1, le=86_400)] = 3_600.0
+
+
+class ReservationsToCancel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The body of a cancellation: the ids of reservations in which no job runs yet, and the reason. All are cancelled, or none."""
+
+    agreements: Annotated[tuple[AgreementId, ...], msgspec.Meta(min_length=1, max_length=100)]
+    reason: Reason = ""
 
 
 class OrderToDrop(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -242,5 +249,18 @@ ROUTES: Final = (
         parameters=ReservationList,
         message=_list_reservations,
         answer=replies.Reservations,
+    ),
+    Route(
+        method="POST",
+        path="/reservations/cancel",
+        summary="Cancel reservations in which no job runs yet; their jobs are placed anew",
+        body=ReservationsToCancel,
+        message=lambda sender, _, body: ordered.CancelReservations(
+            command_id=CommandId(sender.id),
+            agreements=body.agreements,
+            reason=body.reason,
+            client=sender.client,
+        ),
+        answer=replies.Ruled,
     ),
 )

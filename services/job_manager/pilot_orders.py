@@ -24,6 +24,8 @@ async def start(tx: Transaction, principal: Principal, order: StartPilots) -> st
     """
     if principal.kind != "user":
         raise Rejected("NOT_ALLOWED", "only users order private pilots", "use the token of a user")
+    if scope(principal, "order_pilots").reach == "nothing":
+        raise Rejected("NOT_ALLOWED", "this token may not order pilots", "ask for one that may submit jobs")
     if order.group_wide and not principal.shares_jobs:
         raise Rejected(
             "NOT_SHARED",

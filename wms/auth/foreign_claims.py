@@ -22,7 +22,7 @@ Audience: TypeAlias = Name | Annotated[tuple[Name, ...], msgspec.Meta(max_length
 
 SCOPED: Final[Mapping[str, tuple[Action, ...]]] = {
     "compute.read": ("see", "see_detail", "fetch_output"),
-    "compute.create": ("submit",),
+    "compute.create": ("submit", "order_pilots"),
     "compute.modify": ("hold", "stop_and_hold", "release", "reschedule", "edit"),
     "compute.cancel": ("kill", "remove"),
 }

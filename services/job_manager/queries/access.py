@@ -30,7 +30,10 @@ async def who_am_i(tx: Transaction, principal: Principal, query: asked.WhoAmI) -
 async def list_audit_trail(
     tx: Transaction, principal: Principal, query: asked.ListAuditTrail
 ) -> replies.AuditTrail:
-    """Return a page of the audit trail. Operators see all entries, a VO's administrators those of the VO, others their own."""
+    """Return a page of the audit trail. Operators see all entries, a VO's administrators those of the VO, other users their own.
+
+    Whoever sees no jobs - pilots, sites, tokens that are not for reading - sees no entries, also none of the same owner.
+    """
     owner, vo = _reach(principal)
     sought = SoughtAudit(
         owner=query.owner,
@@ -63,4 +66,4 @@ def _reach(principal: Principal) -> tuple[str | None, str | None]:
         return None, None
     if scope(principal, "set_shares").reach == "vo":
         return None, principal.vo
-    return principal.owner, None
+    return ("" if scope(principal, "see").reach == "nothing" else principal.owner), None

@@ -52,7 +52,16 @@ SEES = DETAIL | {"monitor"}
 """Who sees that the job exists."""
 
 REFUSED = {401, 403, 404}
-NOTHING_TO_DO = {"NO_SUCH_SITE", "NOT_SET", "NO_SUCH_LETTER", "NO_SUCH_PARTITION"}
+NOTHING_TO_DO = {
+    "NO_SUCH_SITE",
+    "NO_SUCH_LETTER",
+    "NO_SUCH_PARTITION",
+    "NO_SUCH_INPUT",
+    "NO_OUTPUT",
+    "NOT_SET",
+    "NOT_BROKERED",
+    "NOT_REVOKED",
+}
 """Codes of services that would have done it, and found nothing to do."""
 
 ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
@@ -62,15 +71,36 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
     "get_jobs_job_id_timeline": (READS, "/jobs/{job}/timeline", None),
     "get_jobs_job_id_why": (READS, "/jobs/{job}/why", None),
     "get_jobs_job_id_logs": (DETAIL, "/jobs/{job}/logs", None),
+    "get_jobs_job_id_output": (DETAIL, "/jobs/{job}/output", None),
+    "get_jobs_job_id_ranking": (DETAIL, "/jobs/{job}/ranking", None),
+    "get_attempts_job_id_epoch_inputs_sha256": (
+        frozenset({"pilot", "payload"}),
+        f"/attempts/{{job}}/1/inputs/{'ab' * 32}",
+        None,
+    ),
+    "put_attempts_job_id_epoch_output": (
+        frozenset({"pilot"}),
+        "/attempts/{job}/1/output",
+        b"an archive",
+    ),
     "get_sites": (EVERYBODY, "/sites", None),
+    "get_sites_site": (EVERYBODY, "/sites/nowhere", None),
+    # A pilot is shown to its VO, so that users see what became of their jobs.
+    "get_pilots_pilot_id": (
+        EVERYBODY - {"stranger", "foreign administrator", "site"},
+        "/pilots/p1",
+        None,
+    ),
     "get_plans": (EVERYBODY, "/plans", None),
     "get_queues": (EVERYBODY, "/queues", None),
     "get_pilots": (EVERYBODY, "/pilots", None),
+    "post_pilot_orders": (USERS, "/pilot-orders", {"count": 1}),
     "get_pilot_orders": (EVERYBODY, "/pilot-orders", None),
     "get_shares": (EVERYBODY, "/shares", None),
     "get_limits": (EVERYBODY, "/limits", None),
     "get_sweeps": (EVERYBODY, "/sweeps", None),
     "get_reservations": (EVERYBODY, "/reservations", None),
+    "post_reservations_cancel": (DETAIL, "/reservations/cancel", {"agreements": ["a{job}"]}),
     "get_predictions": (EVERYBODY, "/predictions", None),
     "get_whoami": (EVERYBODY, "/whoami", None),
     "get_progress": (EVERYBODY, "/progress", None),
@@ -106,6 +136,14 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
         "/dead-letters/skip",
         {"consumer": "c", "topic": "t", "partition": 0, "offset": 0, "reason": "slow"},
     ),
+    "get_audit_trail": (EVERYBODY, "/audit-trail", None),
+    "get_revocations": (frozenset({"operator"}), "/revocations", None),
+    "post_revocations": (frozenset({"operator"}), "/revocations", {"kind": "token", "value": "{id}"}),
+    "post_revocations_lift": (
+        frozenset({"operator"}),
+        "/revocations/lift",
+        {"kind": "token", "value": "{id}"},
+    ),
     "post_jobs": (USERS, "/jobs", {"executable": "echo"}),
     "post_sandboxes": (USERS, "/sandboxes", b"an archive"),
     "get_events": (USERS, "/events", None),
@@ -126,18 +164,22 @@ ALLOWED: dict[str, tuple[frozenset[str], str, Any]] = {
         {"type": "control", "command_id": "{id}", "action": "hold", "selector": {"ids": ["{range}"]}},
     ),
 }
-OF_NOTHING_HERE = {
-    # There is no such thing in this system, so that the answer is the same for all.
-    "get_jobs_job_id_output": "/jobs/{job}/output",
-    "get_jobs_job_id_ranking": "/jobs/{job}/ranking",
-    "get_sites_site": "/sites/nowhere",
-    # The pilot here holds no job. One that does is tested with its files.
-    "get_attempts_job_id_epoch_inputs_sha256": f"/attempts/{{job}}/1/inputs/{'ab' * 32}",
-    "put_attempts_job_id_epoch_output": "/attempts/{job}/1/output",
-    "get_pilots_pilot_id": "/pilots/none",
-    "delete_pilot_orders_order": "/pilot-orders/999999",
-    "post_pilot_orders": "/pilot-orders",
-}
+APART = {"delete_pilot_orders_order": "/pilot-orders/{job}"}
+"""What can be done once is tested below."""
+
+PILOT = (
+    "insert into pilot (pilot_id, site, ce, vo, dispatcher, slots) values ('p1', 'cern', 'ce1', 'atlas', 'local', 1)"
+    " on conflict do nothing"
+)
+RESERVATION = (
+    'insert into agreement (agreement_id, job_id, vo, owner, "group", site, ce, cpus, duration_seconds, flexible,'
+    " expires_in_seconds, expires_at)"
+    " values ('a' || $1::bigint, $1, 'atlas', 'alice', 'higgs', 'cern', 'ce1', 1, 60, false, 600, now() + interval '1 hour')"
+)
+PILOT_ORDER = (
+    "insert into pilot_order (order_id, vo, owner_group, owner, group_wide, site, ce, wanted, expires_at)"
+    " overriding system value values ($1, 'atlas', 'higgs', 'alice', false, '', '', 1, now() + interval '1 hour')"
+)
 
 
 @pytest.fixture(scope="module")
@@ -158,6 +200,8 @@ async def job(door: Door, tokens: dict[str, str]) -> AsyncIterator[int]:
     _, taken = await asked(door, tokens["owner"], "POST", "/jobs", {"executable": "echo"})
     job_id = taken["ids"][0][0]
     await executed(door.place, INSERT, job_id, "p1")
+    await executed(door.place, PILOT)
+    await executed(door.place, RESERVATION, job_id)
     yield job_id
 
 
@@ -194,8 +238,8 @@ async def test_each_operation_is_open_to_whom_the_table_says(
     door: Door, tokens: dict[str, str], job: int, operation: Operation
 ) -> None:
     name = name_of(operation)
-    if name in OF_NOTHING_HERE:
-        pytest.skip("there is nothing of that kind here")
+    if name in APART:
+        pytest.skip("it is tested below")
     may, path, body = ALLOWED[name]
     seen = set()
     for bearer, token in (tokens | {"payload": payloads_token(door, job)}).items():
@@ -215,13 +259,33 @@ async def test_no_operation_is_open_without_a_valid_token(
     door: Door, tokens: dict[str, str], operation: Operation
 ) -> None:
     name = name_of(operation)
-    path = OF_NOTHING_HERE.get(name) or ALLOWED[name][1]
+    path = APART.get(name) or ALLOWED[name][1]
     owners = tokens["owner"]
     head, claims, signature = owners.split(".")
     others = tokens["operator"].split(".")[1]
     for forged in ("", "a.b.c", f"{head}.{others}.{signature}", f"{head}.{claims}.", owners + "A"):
         status, problem = await asked(door, forged, operation.method, path.format(job=1))
         assert status == 401, (forged[:10], problem)
+
+
+async def test_an_order_of_pilots_is_withdrawn_by_whom_the_table_says(
+    door: Door, tokens: dict[str, str]
+) -> None:
+    done = set()
+    for number, (bearer, token) in enumerate(tokens.items(), 1_000_000):
+        await executed(door.place, PILOT_ORDER, number)
+        status, answer = await asked(door, token, "DELETE", f"/pilot-orders/{number}")
+        assert status in {200, 403, 404}, (bearer, answer)
+        done |= {bearer} if status == 200 else set()
+    assert done == DETAIL
+
+
+async def test_the_audit_trail_holds_what_its_reader_may_see(door: Door, tokens: dict[str, str]) -> None:
+    order = {"action": "kill", "selection": {"jobs": "999999999"}, "reason": "nothing"}
+    assert (await asked(door, tokens["owner"], "POST", "/orders", order))[0] == 200
+    for bearer, token in tokens.items():
+        _, page = await asked(door, token, "GET", "/audit-trail?owner=alice&job=999999999")
+        assert (bearer, bool(page["lines"])) == (bearer, bearer in DETAIL | {"other group"})
 
 
 async def test_lists_and_counts_hold_what_their_reader_may_see(
@@ -271,4 +335,4 @@ async def test_a_payload_of_an_attempt_that_ended_or_of_another_pilot_reads_noth
 
 
 def test_the_table_is_of_all_operations() -> None:
-    assert {name_of(each) for each in PROTECTED} == ALLOWED.keys() | OF_NOTHING_HERE.keys()
+    assert {name_of(each) for each in PROTECTED} == ALLOWED.keys() | APART.keys()

@@ -1,5 +1,7 @@
 """Orders for private pilots: quotas, ends, and who may give them."""
 
+import msgspec
+
 from tests.services.private import ADMIN, ANN, BOB, EVE, Grounds
 from tests.services.world import user
 from wms.auth.principal import Principal
@@ -41,6 +43,8 @@ async def test_who_may_order_see_and_withdraw(grounds: Grounds) -> None:
         Principal(kind="service", owner="s", group="", vo="", token_id="t", expires_at=4e9)
     )
     assert refused.code == "NOT_ALLOWED"
+    reader = msgspec.structs.replace(ANN, actions=frozenset({"see", "see_detail", "fetch_output"}))
+    assert (await grounds.order(reader)).code == "NOT_ALLOWED", "the token of a user, but for reading alone"
     await grounds.order(ANN)
 
     async def seen(who: Principal) -> int:

@@ -90,7 +90,9 @@ def test_capabilities_limit_a_token_to_their_actions() -> None:
 
 def test_a_scitoken_permits_its_capabilities_alone() -> None:
     scitokens = of_profile("scitokens", claims={"sub": "a1b2"})
-    assert bearer(scitokens, ver="scitoken:2.0", scope=["compute.create"]).actions == frozenset({"submit"})
+    assert bearer(scitokens, ver="scitoken:2.0", scope=["compute.create"]).actions == frozenset(
+        {"submit", "order_pilots"}
+    )
     assert bearer(scitokens, ver="scitoken:2.0").actions == frozenset()
     assert code(lambda: bearer(scitokens, ver="scitoken:1.0")) == "TOKEN_INVALID"
     assert code(lambda: bearer(scitokens)) == "TOKEN_INVALID"

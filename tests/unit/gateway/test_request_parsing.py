@@ -40,6 +40,13 @@ async def test_a_body_over_the_limit_is_refused(headers: dict[str, str]) -> None
         await request_parsing.whole(a_sent_request(b"abc", b"de", **headers), 4, 5)
 
 
+async def test_a_compressed_body_is_refused_and_not_taken_for_a_malformed_one() -> None:
+    request_parsing.require_type(a_request(content_type="application/json"), "application/json")
+    request = a_request(content_type="application/json", content_encoding="gzip")
+    with pytest.raises(Rejected, match="Content-Encoding"):
+        request_parsing.require_type(request, "application/json")
+
+
 async def test_a_body_that_does_not_come_is_given_up() -> None:
     request = a_request()
     request._receive = _never

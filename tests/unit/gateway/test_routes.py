@@ -8,9 +8,14 @@ import pytest
 from services.gateway.openapi import name_of
 from services.gateway.route import Route
 from services.gateway.routes import OPERATIONS, ROUTES
-from wms.messages import queries, replies
+from wms.messages import commands, queries, replies
 
-QUERIES = set(queries.Asked.__args__)
+WITHOUT_ROUTE = {
+    queries.ShowLease: "of pilots and payloads, for files of attempts",
+    commands.Submit: "sent by the operation that submits jobs",
+    commands.AddChunks: "sent before a submission with long lists",
+}
+"""Messages that have no route, and why."""
 
 
 @pytest.mark.parametrize("route", ROUTES, ids=name_of)
@@ -35,3 +40,10 @@ def test_parameters_are_single_values() -> None:
     for operation in OPERATIONS:
         for field in msgspec.structs.fields(operation.parameters):
             assert not isinstance(msgspec.inspect.type_info(field.type), msgspec.inspect.CollectionType)
+
+
+def test_each_message_of_the_clients_protocol_has_a_route() -> None:
+    """What `wms.client` can do, REST can: a new query or command needs a route, or a reason to have none."""
+    used = {name for each in ROUTES for name in each.message.__code__.co_names}
+    known = {each.__name__ for union in (queries.Asked, commands.Command) for each in union.__args__}
+    assert known - used == {each.__name__ for each in WITHOUT_ROUTE}

@@ -12,9 +12,11 @@ from services.gateway.site_routes import (
     Page,
     PilotsOrder,
     ReservationList,
+    ReservationsToCancel,
     SiteOrder,
 )
 from wms.errors import Rejected
+from wms.ids import AgreementId
 from wms.messages import commands, queries
 
 ME = Requester("an-id", "a-client")
@@ -58,3 +60,10 @@ def test_reservations_are_chosen_by_state_and_paged_by_time() -> None:
     assert query.after == queries.ReservationCursor(at=at, agreement_id="a1")
     with pytest.raises(Rejected, match="BAD_SELECTOR"):
         route("GET", "/reservations").message(ME, ReservationList(state="happy"))
+
+
+def test_reservations_are_cancelled() -> None:
+    body = ReservationsToCancel(agreements=(AgreementId("a1"), AgreementId("a2")), reason="no need")
+    order = route("POST", "/reservations/cancel").message(ME, None, body)
+    assert isinstance(order, commands.CancelReservations)
+    assert (order.agreements, order.reason, order.client) == (("a1", "a2"), "no need", "a-client")
