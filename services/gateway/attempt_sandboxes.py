@@ -53,6 +53,7 @@ INPUT: Final = Operation(
     for_payloads=True,
     answer=None,
     answer_type=ARCHIVE,
+    in_ranges=True,
 )
 OUTPUT: Final = Operation(
     method="PUT",

@@ -5,15 +5,18 @@ from typing import Any, Final
 
 import msgspec
 
+from services.gateway import byte_range
 from services.gateway.conditional_requests import HEADER, NOT_MODIFIED
 from services.gateway.operation import JSON_TYPE, STREAM_TYPE, Operation
 from services.gateway.problem import MEDIA_TYPE, STATUSES, TITLES, ProblemDetails
 from services.gateway.request_parsing import ID_HEADER
 from wms import __version__
 from wms.gateway.address import PREFIX
+from wms.gateway.direct_download import PREFERENCE, REDIRECTED
 
 Json = dict[str, Any]
 REF: Final = "#/components/schemas/{name}"
+OUT_OF_RANGE: Final = 416
 OF_BODIES: Final = frozenset({408, 413, 415})
 """The HTTP error statuses that only requests with a body can get: body too slow, too large, or of a wrong media type."""
 
@@ -36,7 +39,7 @@ def document(operations: Sequence[Operation]) -> Json:
         "paths": paths,
         "components": {
             "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}},
-            "responses": {str(status): _problem(status) for status in sorted(STATUSES)},
+            "responses": {str(status): _problem(status) for status in sorted((*STATUSES, OUT_OF_RANGE))},
             "schemas": _schemas(operations),
         },
     }
@@ -48,7 +51,7 @@ def _operation(each: Operation) -> Json:
         "summary": each.summary,
         "tags": [each.path.split("/")[1]],
         "parameters": _parameters(each),
-        "responses": {str(each.status): _answer(each), **_same(each), **_problems(each)},
+        "responses": {str(each.status): _answer(each), **_same(each), **_partial(each), **_problems(each)},
     }
     if each.body is not None:
         said["requestBody"] = {
@@ -74,6 +77,8 @@ def _parameters(each: Operation) -> list[Json]:
         found.append(_LAST_EVENT)
     if _is_conditional(each):
         found.append(_MARK)
+    if each.in_ranges:
+        found += (_RANGE, _PREFER)
     return found if each.method == "GET" else [*found, _ID]
 
 
@@ -85,6 +90,39 @@ def _same(each: Operation) -> Json:
     if not _is_conditional(each):
         return {}
     return {str(NOT_MODIFIED): {"description": "The answer has the mark that the request names."}}
+
+
+def _partial(each: Operation) -> Json:
+    if not each.in_ranges:
+        return {}
+    return {
+        "206": {
+            "description": "The part of the archive that `Range` asks for.",
+            "headers": {"Content-Range": {"schema": {"type": "string"}}},
+            "content": {each.answer_type: _content(each.answer_type, each.answer)},
+        },
+        str(REDIRECTED): {
+            "description": "Where the store itself gives the archive, for a few minutes.",
+            "headers": {"Location": {"schema": {"type": "string", "format": "uri"}}},
+        },
+        str(OUT_OF_RANGE): {"$ref": f"#/components/responses/{OUT_OF_RANGE}"},
+    }
+
+
+_RANGE: Final[Json] = {
+    "name": byte_range.HEADER,
+    "in": "header",
+    "description": "The part of the archive to send. Several parts at once are not served: then the whole archive is sent.",
+    "schema": {"type": "string", "pattern": f"^({byte_range.PATTERN})$"},
+}
+
+
+_PREFER: Final[Json] = {
+    "name": "prefer",
+    "in": "header",
+    "description": "Asks for a redirect to the store, if the store signs URLs.",
+    "schema": {"type": "string", "enum": [PREFERENCE]},
+}
 
 
 _MARK: Final[Json] = {

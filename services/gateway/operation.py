@@ -38,6 +38,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the operation is served without a token."""
     for_payloads: bool = False
     """Whether a payload's token is accepted, for requests about its own job."""
+    in_ranges: bool = False
+    """Whether the response is an archive, of which the header `Range` asks for a part, and `Prefer` for a redirect to the store."""
     goes_on: bool = False
     """Whether the response is a stream that continues after the event in the header `Last-Event-ID`."""
 

@@ -34,6 +34,7 @@ STATUS: Final = {
     "NOT_NEXT": 409,
     "WAITING_LIMIT": 409,
     "MEDIA_TYPE": 415,
+    "RANGE_NOT_SATISFIABLE": 416,
     "TOO_MANY_REQUESTS": 429,
     "TOO_FAST": 429,
 }
@@ -51,6 +52,7 @@ TITLES: Final = {
     409: "In conflict",
     413: "Too large",
     415: "Media type not supported",
+    416: "Range not satisfiable",
     422: "Not acceptable as it is",
     429: "Too many requests",
     500: "A fault of the gateway",
@@ -79,6 +81,18 @@ class TooMany(Rejected):
     def __init__(self, message: str, seconds: float) -> None:
         super().__init__("TOO_MANY_REQUESTS", message, f"ask again after {seconds:.1f} s")
         self.seconds = seconds
+
+
+class OutOfRange(Rejected):
+    """The requested range begins after the end of an object of `size` bytes. Its status is 416."""
+
+    def __init__(self, size: int) -> None:
+        super().__init__(
+            "RANGE_NOT_SATISFIABLE",
+            f"the archive has {size:,} bytes",
+            "ask for a range within it, or for all",
+        )
+        self.size = size
 
 
 def status_of(code: str) -> int:
@@ -111,9 +125,11 @@ def problem_of(fault: WmsError) -> ProblemDetails:
 
 
 def headers_of(fault: WmsError, status: int) -> dict[str, str]:
-    """Return the response headers for an error: `Retry-After` for 429 and 503, `WWW-Authenticate` for 401, otherwise none."""
+    """Return the response headers for an error: `Retry-After` for 429 and 503, `WWW-Authenticate` for 401, `Content-Range` for 416."""
     if isinstance(fault, TooMany):
         return {"Retry-After": str(max(1, round(fault.seconds + 0.5)))}
+    if isinstance(fault, OutOfRange):
+        return {"Content-Range": f"bytes */{fault.size}"}
     if status in (429, 503):
         return {"Retry-After": str(AGAIN_SECONDS)}
     return {"WWW-Authenticate": "Bearer"} if status == 401 else {}

@@ -10,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 
 from services.gateway import conditional_requests, request_parsing
+from services.gateway.byte_range import check_range
 from services.gateway.service_requests import Desk
 from wms.errors import Rejected
 from wms.gateway.direct_download import PREFERENCE, REDIRECTED
@@ -47,20 +48,21 @@ async def kept(request: Request, store: SandboxStore, seconds: float) -> Sandbox
 async def archive(desk: Desk, request: Request, digest: str, name: str) -> Response:
     """Return a response with the stored object of this digest, or the byte range that the request asks for. `name` is the suggested file name.
 
-    If the request has `Prefer: redirect` and the store signs URLs, return a redirect to a signed URL.
+    Raise OutOfRange if the range begins after the object's end. If the request has `Prefer: redirect` and the store signs URLs, return a redirect to a signed URL.
     """
     store = opened(desk)
     if request.headers.get("Prefer") == PREFERENCE:
         url = await store.download_url(digest, desk.signed_url_seconds)
         if url is not None:
             return RedirectResponse(url, REDIRECTED, {"Cache-Control": "no-store"})
-    return await _whole(store, digest, name)
+    return await _sent(request, store, digest, name)
 
 
-async def _whole(store: SandboxStore, digest: str, name: str) -> FileResponse:
+async def _sent(request: Request, store: SandboxStore, digest: str, name: str) -> FileResponse:
     aside = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="wms-output-"))
     try:
         await store.fetch(digest, aside / "output")
+        check_range(request, (aside / "output").stat().st_size)
     except BaseException:
         await asyncio.to_thread(_remove, aside)
         raise

@@ -33,6 +33,7 @@ OUTPUT: Final = Operation(
     parameters=OneJob,
     answer=None,
     answer_type=ARCHIVE,
+    in_ranges=True,
 )
 
 

@@ -50,6 +50,11 @@ async def test_the_output_of_a_job_comes_to_its_owner_alone(
     async with door.session.get(url, headers=door.headers(owner, Range="bytes=0-9")) as answer:
         assert (answer.status, len(await answer.read())) == (206, 10)
         assert answer.headers["ETag"] == f'"{kept.sha256}"'
+    async with door.session.get(url, headers=door.headers(owner, Range="bytes=999999-")) as answer:
+        assert (answer.status, answer.content_type) == (416, "application/problem+json")
+        assert answer.headers["Content-Range"] == f"bytes */{kept.size}"
+    async with door.session.get(url, headers=door.headers(owner, Range="bytes=0-1,3-4")) as answer:
+        assert (answer.status, len(await answer.read())) == (200, kept.size)
     async with door.session.get(url, headers=door.headers(f"{owner}-other")) as answer:
         assert answer.status == 404
 
