@@ -167,6 +167,7 @@ class Agent:
             self._holdings.free_memory_mb,
             self._link.refused,
             self._holdings.staging,
+            self._workplace.isolation_words,
         )
 
     # --- working ----------------------------------------------------------------------------------

@@ -48,7 +48,7 @@ class PilotStatus(msgspec.Struct, frozen=True):
     """The state of the pilot, which every report contains: its slots, busy slots, and free memory in MiB.
 
     `reason` says why it drains. `refused_orders` counts messages without a valid signature. `staging` has the progress of
-    file transfers.
+    file transfers. `isolation` says how payloads are isolated on the node.
     """
 
     state: Literal["running", "draining", "ended"]
@@ -58,6 +58,7 @@ class PilotStatus(msgspec.Struct, frozen=True):
     free_memory_mb: int | None = None
     refused_orders: int = 0
     staging: tuple[StagingReport, ...] = ()
+    isolation: str = ""
 
 
 class ReportInFlight(msgspec.Struct):
@@ -241,6 +242,7 @@ class Reporter:
             refused_orders=min(standing.refused_orders, REFUSED_LIMIT),
             staging=standing.staging,
             usage=self._curves(),
+            isolation=standing.isolation,
         )
         self._decline, self._accept, self._start = [], [], []
         self._renew, self._hello = {}, False

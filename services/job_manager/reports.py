@@ -303,5 +303,6 @@ def _seen(reports: Iterable[tuple[Principal, Report]]) -> list[PilotReport]:
             free_memory_mb=report.free_memory_mb,
             refused_orders=report.refused_orders,
             token_until=datetime.fromtimestamp(principal.expires_at, UTC),
+            isolation=report.isolation,
         )
     return [last[each] for each in sorted(last)]

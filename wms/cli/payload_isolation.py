@@ -1,4 +1,4 @@
-"""Whether jobs are isolated on this machine, by the job agent's own check, in words."""
+"""How payloads are isolated, in words: on this machine, by the job agent's own check, and in a pilot, by its reports."""
 
 import subprocess
 import sys
@@ -28,3 +28,12 @@ def isolation_words(fault: str) -> str:
             f"jobs are not isolated here ({fault}): they can read this system's keys and each other's files"
         )
     return "jobs are isolated: each sees its own files and processes alone"
+
+
+def reported_words(isolation: str) -> str:
+    """Return as a phrase how a pilot isolates payloads. `isolation` is what the pilot reported: `namespaces`, `none`, or a newer word."""
+    known = {
+        "namespaces": "in namespaces: each payload sees its own files and processes alone",
+        "none": "none: payloads run as plain processes of the pilot's account",
+    }
+    return known.get(isolation, isolation)

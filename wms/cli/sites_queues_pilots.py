@@ -6,6 +6,7 @@ from cyclopts import Parameter
 
 from wms.cli.discover import DiscoveryOptions, discover
 from wms.cli.options import USUAL, CommonOptions, Flag
+from wms.cli.payload_isolation import reported_words
 from wms.cli.printing import note, show_json, show_output, show_table
 from wms.cli.quantities import since, span
 from wms.cli.session import OK, with_client
@@ -212,6 +213,8 @@ def _known_of(found: "PilotDetail") -> "Iterator[str]":
     if found.word_at is not None:
         cause = f" ({found.cause})" if found.cause else ""
         yield f"{found.dispatcher} said of it at {found.word_at:%Y-%m-%d %H:%M:%S}: {found.word}{cause}"
+    if found.isolation:
+        yield f"isolation of payloads: {reported_words(found.isolation)}"
     if found.refused_orders:
         yield f"it refused {found.refused_orders:,} orders that no service signed: somebody forges them"
     if found.ended_at is not None:

@@ -145,6 +145,8 @@ class PilotReport(msgspec.Struct, frozen=True, kw_only=True):
     """How many messages to the pilot it refused, as they lacked a valid signature of a service."""
     token_until: datetime | None = None
     """When the token that the pilot uses expires."""
+    isolation: str = ""
+    """How the pilot isolates payloads: `namespaces` or `none`; empty if not reported."""
 
 
 class PilotAllowance(msgspec.Struct, frozen=True, kw_only=True):
@@ -237,10 +239,7 @@ async def standings(tx: Transaction, pilot_ids: Sequence[PilotId] | None) -> dic
 
     For all live pilots, offers and leases are not counted and are 0.
     """
-    if pilot_ids is None:
-        rows = await tx.fetch(SQL["living"])
-    else:
-        rows = await tx.fetch(SQL["standings"], pilot_ids)
+    rows = await (tx.fetch(SQL["living"]) if pilot_ids is None else tx.fetch(SQL["standings"], pilot_ids))
     return {PilotId(pilot_id): PilotAllowance(**row) for pilot_id, row in map(_keyed, rows)}
 
 

@@ -9,12 +9,13 @@ set seen_at = now(), started_at = coalesce(p.started_at, now()), slots = least(s
     cause = case when not s.back then p.cause end,
     reason = case when s.reason = '' then p.reason else s.reason end,
     free_memory_mb = coalesce(s.free_memory_mb, p.free_memory_mb),
-    refused_orders = greatest(s.refused_orders, p.refused_orders), token_until = coalesce(s.token_until, p.token_until)
+    refused_orders = greatest(s.refused_orders, p.refused_orders), token_until = coalesce(s.token_until, p.token_until),
+    isolation = case when s.isolation = '' then p.isolation else s.isolation end
 from (
     select u.*, coalesce(o.cause in ('NODE_LOST', 'PILOT_FORGOTTEN'), false) as back
     from unnest($1::text[], $2::text[], $3::integer[], $4::integer[], $5::integer[], $6::text[], $7::integer[],
-                $8::integer[], $9::timestamptz[])
-        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb, refused_orders, token_until) join pilot o using (pilot_id)
+                $8::integer[], $9::timestamptz[], $10::text[])
+        as u(pilot_id, state, slots, busy, done, reason, free_memory_mb, refused_orders, token_until, isolation) join pilot o using (pilot_id)
 ) s
 where p.pilot_id = s.pilot_id;
 
@@ -154,7 +155,7 @@ from pilot where pilot_id in (select a.pilot_id from attempt a where a.job_id = 
 -- name: one
 -- All columns of a pilot, with its output.
 select pilot_id, site, ce, vo, owner_group, owner, dispatcher, reference, state, slots, busy, jobs_done, submitted_at, started_at,
-    seen_at, ended_at, reason, word, word_at, cause, output, refused_orders, link
+    seen_at, ended_at, reason, word, word_at, cause, output, refused_orders, link, isolation
 from pilot where pilot_id = $1;
 
 -- name: forget

@@ -45,6 +45,12 @@ async def queues(tx: Transaction, scope: Scope, limit: int, *, watched: bool) ->
     return await tx.fetch(query, scope.owner, scope.group, scope.vo, limit)
 
 
+async def isolation_of_last_attempt(tx: Transaction, job_id: JobId) -> str:
+    """Return how the pilot of a job's last attempt isolates payloads, `namespaces` or `none`; empty if that is unknown."""
+    found: str | None = await tx.fetchval(SQL["isolation_of_last_attempt"], job_id)
+    return found or ""
+
+
 async def places(tx: Transaction, vo: str) -> list[tuple[KnownElement, PilotCounts]]:
     """Return every computing element that has an ad, even an expired one, with the numbers of the VO's live pilots there."""
     rows = await tx.fetch(SQL["places"], vo)

@@ -74,6 +74,10 @@ group by a.site, a.ce, a.element, a.advertised_at, a.expires_at, a.attributes or
 select site, ce, count(*) as ended, count(*) filter (where state in ('Failed', 'Aborted') and seen_at is null) as lost
 from pilot where ended_at > now() - interval '1 h' group by site, ce;
 
+-- name: isolation_of_last_attempt
+-- How the pilot of a job's last attempt isolates payloads; no row without an attempt.
+select p.isolation from attempt a join pilot p using (pilot_id) where a.job_id = $1 order by a.epoch desc limit 1;
+
 -- name: places
 -- Every stored computing element, with the numbers of one VO's live pilots there.
 with there as (

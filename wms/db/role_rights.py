@@ -57,7 +57,7 @@ OWN: Final[Mapping[str, Mapping[str, str]]] = {
         "owner_usage": "select insert update(at slot_seconds)",
         "parameter": "select insert delete update(chunk description_id)",
         "pilot": (
-            "select delete update(busy cause ended_at free_memory_mb jobs_done reason "
+            "select delete update(busy cause ended_at free_memory_mb isolation jobs_done reason "
             "refused_orders seen_at slots started_at state token_until unfit)"
         ),
         "pilot_order": "select insert delete update(withdrawn_at)",

@@ -19,6 +19,7 @@ from wms.bounds import (
     Seconds,
     Signal,
     Text,
+    Word,
 )
 from wms.ids import AttemptId, Epoch, JobId, PilotId, ReportId
 from wms.job.reasons import Code
@@ -165,6 +166,8 @@ class Report(msgspec.Struct, frozen=True, kw_only=True, tag="report"):
     """The progress of the file transfers of the pilot's jobs. Only jobs whose files are moving now have an entry."""
     usage: Annotated[tuple[UsageOverTime, ...], msgspec.Meta(max_length=CURVES_LIMIT)] = ()
     """What its jobs used over time. Only jobs with new points have an entry."""
+    isolation: Word = ""
+    """How the pilot isolates payloads on its node: `namespaces` or `none`. Empty if not reported."""
 
 
 class Peeked(msgspec.Struct, frozen=True, kw_only=True, tag="peeked"):

@@ -267,6 +267,7 @@ async def _show_pilot(tx: Transaction, principal: Principal, query: asked.ShowPi
         cause=row["cause"],
         output=row["output"],
         refused_orders=row["refused_orders"],
+        isolation=row["isolation"],
     )
 
 

@@ -74,6 +74,7 @@ async def explain_job(
         code=code,
         summary=_summary(found, last) + awaited + await _placed(tx, found),
         advice=_advice(found, code),
+        isolation=await read_model.isolation_of_last_attempt(tx, found.job_id),
     )
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from wms.cli import payload_isolation
-from wms.cli.payload_isolation import isolation_fault, isolation_words
+from wms.cli.payload_isolation import isolation_fault, isolation_words, reported_words
 
 
 def test_a_system_without_isolation_says_that_it_was_asked_for() -> None:
@@ -24,3 +24,9 @@ def test_a_check_that_cannot_run_is_no_isolation(monkeypatch: pytest.MonkeyPatch
 def test_it_is_told_what_jobs_can_read() -> None:
     assert "not isolated here (no namespaces)" in isolation_words("no namespaces")
     assert "jobs are isolated" in isolation_words("")
+
+
+def test_a_word_of_a_newer_pilot_is_shown_as_it_is() -> None:
+    assert "its own files and processes alone" in reported_words("namespaces")
+    assert "plain processes" in reported_words("none")
+    assert reported_words("enclave") == "enclave"

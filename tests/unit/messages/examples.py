@@ -1473,6 +1473,23 @@ GROWN: dict[str, msgspec.Struct] = {
         ),
     ),
     "report.refused-orders": reports.Report(report_id=ReportId("rep-9"), pilot_id=PILOT, refused_orders=3),
+    "report.isolation": reports.Report(report_id=ReportId("rep-12"), pilot_id=PILOT, isolation="namespaces"),
+    "pilot-detail.isolation": replies.PilotDetail(
+        **ASKED,
+        pilot=PILOT_LINE,
+        dispatcher="slurm",
+        reference=None,
+        started_at=None,
+        ended_at=None,
+        word=None,
+        word_at=None,
+        cause=None,
+        output=None,
+        isolation="none",
+    ),
+    "job-why.isolation": replies.JobWhy(
+        **ASKED, job_id=JOB, state="Running", code="STARTED", summary="Running", isolation="namespaces"
+    ),
     "pilot-detail.refused-orders": replies.PilotDetail(
         **ASKED,
         pilot=PILOT_LINE,

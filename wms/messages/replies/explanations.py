@@ -135,3 +135,5 @@ class JobWhy(msgspec.Struct, frozen=True, kw_only=True, tag="job-why"):
     """Weaker requirements that the job could have, the one that opens the most slots first."""
     forecast: Forecast | None = None
     """The job's place in its task queue, and when it may start. None if it does not wait."""
+    isolation: Word = ""
+    """How the pilot of the job's last attempt isolates payloads: `namespaces` or `none`. Empty if unknown, or if the job has no attempt."""

@@ -94,3 +94,5 @@ class PilotDetail(msgspec.Struct, frozen=True, kw_only=True, tag="pilot-detail")
     """The end of what the pilot printed. None until it is fetched, some time after the pilot's end."""
     refused_orders: Total = 0
     """How many messages to the pilot it ignored, because no service had signed them. Above 0, somebody forges orders."""
+    isolation: Word = ""
+    """How the pilot isolates the payloads of its jobs: `namespaces` or `none`. Empty if it never reported."""

@@ -52,6 +52,12 @@ export function percent(part: number): string {
   return `${Math.round(part * 100)}\u00a0%`;
 }
 
+/** Return how a pilot isolates payloads as a phrase; a word that is unknown here as it is. */
+export function isolation(word: string): string {
+  if (word === "namespaces") return "in namespaces: each payload sees its own files and processes alone";
+  return word === "none" ? "none: payloads run as plain processes of the pilot's account" : word;
+}
+
 /** Return ranges of ids as text: `1-9, 12`. */
 export function ranges(ids: readonly (readonly number[])[]): string {
   return ids.map(([low, high]) => (low === high ? `${low}` : `${low}-${high}`)).join(",");

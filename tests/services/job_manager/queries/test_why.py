@@ -5,12 +5,12 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.services.job_manager.queries.explained import advertise, expire, line_of, run_pilot, why
-from tests.services.world import World, pilot, user
+from tests.services.world import World, pilot, result, user
 from wms.db import ad, limit
 from wms.matching.limits import LimitRule
 from wms.messages import replies
 from wms.messages.ads import Advertise, Withdraw
-from wms.messages.queries import WhyJob
+from wms.messages.queries import ShowPilot, WhyJob
 from wms.site import ComputingElement
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
@@ -81,6 +81,19 @@ async def test_one_who_may_see_but_not_look_into_is_told_so(the_world: World) ->
     reply = await the_world.ask(user("bob", "job_monitor"), WhyJob(query_id="q", job_id=job_id))
     assert isinstance(reply, replies.Refused)
     assert reply.code == "NOT_ALLOWED"
+
+
+@pytest.mark.parametrize("isolation", ["namespaces", "none"])
+async def test_a_job_with_an_attempt_is_told_how_its_pilot_isolates_payloads(
+    the_world: World, isolation: str
+) -> None:
+    (held,) = await the_world.running()
+    assert (await why(the_world, held.job_id)).isolation == ""
+    await the_world.report(isolation=isolation)
+    await the_world.report(finish=(result(held),))
+    assert (await why(the_world, held.job_id)).isolation == isolation
+    shown = await the_world.ask(user(), ShowPilot(query_id="q", client="c", pilot_id="p-1"))
+    assert shown.isolation == isolation, "a report without the word changes nothing"
 
 
 async def test_a_place_and_a_start_are_foretold_by_what_was_matched(the_world: World) -> None:
