@@ -197,6 +197,16 @@ async def test_a_phone_scrolls_no_page_sideways(page: Page, site: DashboardSite)
     assert wide == []
 
 
+async def test_the_narrowest_phone_shows_all_links_and_the_expected_end(
+    page: Page, site: DashboardSite
+) -> None:
+    await site.submit("sleep 1", array=1_000, job_group="a-group-with-a-long-name")
+    await page.set_viewport_size({"width": 360, "height": 740})
+    await sign_in(page, site)
+    for each in (page.get_by_role("link", name="Submit", exact=True), page.get_by_text("Expected end")):
+        await expect(each).to_be_in_viewport(ratio=1)
+
+
 async def test_there_is_a_page_for_addresses_that_lead_nowhere(page: Page, site: DashboardSite) -> None:
     await sign_in(page, site, "/sites/nowhere")
     await expect(page.get_by_role("alert").first).to_be_visible()
