@@ -1,11 +1,11 @@
 """Builds the agreement service: creates its loops, which decide on offers and hold reservations, and adds them to a host."""
 
+from services.agreement.agreement_upkeep import AgreementUpkeep, Reconciliation
 from services.agreement.config import Config
 from services.agreement.configured_elements import elements
 from services.agreement.offer_decisions import OfferDecisions
 from services.agreement.offers import AgreementOffers
 from services.agreement.port import ServedElement
-from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from wms.messages.agreements import OFFERS_TOPIC, ToSite, offers_consumer
 from wms.runtime.every import Every
 from wms.runtime.host import Host

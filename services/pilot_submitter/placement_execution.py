@@ -38,7 +38,7 @@ TAKEN_SECONDS = 60.0
 """How long one instance has to store a pilot for a placement that it took, in seconds. After that another instance may take it."""
 
 
-class Shipment(NamedTuple):
+class OutgoingPilot(NamedTuple):
     """A placement that is being carried out: its pilot, the order to send it, and the endpoint that it goes through."""
 
     placed: Placement
@@ -86,16 +86,16 @@ class Placing:
                     most=_bounds(elements.values()),
                     busy=self._calls.busy(),
                 )
-                shipments, failures = await self._stored(tx, taken, elements) if taken else ([], [])
+                pilots, failures = await self._stored(tx, taken, elements) if taken else ([], [])
                 # Pilots that are stored and not yet sent must not be taken as dead.
-                names.update(each.pilot.pilot_id for each in shipments)
+                names.update(each.pilot.pilot_id for each in pilots)
             await self._fail(failures)
             # A job that is sent directly goes once its lease is held (`direct_jobs`).
-            shipments = [each for each in shipments if each.placed.dispatch == "pilot"]
-            if shipments:
+            pilots = [each for each in pilots if each.placed.dispatch == "pilot"]
+            if pilots:
                 faultpoint.reach("placing.after_store")
             await self._calls.run(
-                {endpoint: self._send(endpoint, some) for endpoint, some in _by_endpoint(shipments).items()}
+                {endpoint: self._send(endpoint, some) for endpoint, some in _by_endpoint(pilots).items()}
             )
         return len(taken) == AT_ONCE
 
@@ -107,15 +107,15 @@ class Placing:
 
     async def _stored(
         self, tx: Transaction, taken: Sequence[Placement], elements: Mapping[CeId, ComputingElement]
-    ) -> tuple[list[Shipment], list[PlacementFailure]]:
+    ) -> tuple[list[OutgoingPilot], list[PlacementFailure]]:
         """Store a pilot for each taken placement whose element accepts one now. `elements` are the advertised ones by id.
 
-        Return the shipments with these pilots, and the failures of the other placements.
+        Return the stored pilots, and the failures of the other placements.
         """
         self._mark = self._mark or await pilot.mark(tx)
         work = await placement.work(tx, [each.job_id for each in taken])
         judged = [self._judged(each, elements.get(CeId(each.site, each.ce)), work) for each in taken]
-        found = [each for each in judged if isinstance(each, Shipment)]
+        found = [each for each in judged if isinstance(each, OutgoingPilot)]
         kept = {each.pilot_id for each in await let_come(tx, [each.pilot for each in found])}
         failures = [each for each in judged if isinstance(each, PlacementFailure)] + [
             failure(each.placed, PlacementFault.REFUSED, "its ad lets no more pilots come")
@@ -131,8 +131,8 @@ class Placing:
 
     def _judged(
         self, placed: Placement, element: ComputingElement | None, work: Mapping[JobId, PlacedWork]
-    ) -> Shipment | PlacementFailure:
-        """Return the shipment of a placement (pilot, order and endpoint), or its failure if none can be made.
+    ) -> OutgoingPilot | PlacementFailure:
+        """Return the pilot of a placement (pilot, order and endpoint), or its failure if none can be made.
 
         `element` is None if it is not advertised. `work` has the placed jobs by id.
         """
@@ -143,39 +143,41 @@ class Placing:
             return failure(placed, PlacementFault.NO_ELEMENT, fault)
         if not endpoint.open:
             return failure(placed, PlacementFault.UNREACHABLE, endpoint.why_shut)
-        return self._shipment(placed, work[placed.job_id], element, endpoint)
+        return self._outgoing(placed, work[placed.job_id], element, endpoint)
 
     def _direct_fault(self, work: PlacedWork, endpoint: CeEndpoint) -> str:
         return direct_fault(work.description, endpoint.dispatcher, self._maker.transfers(endpoint).access)
 
-    def _shipment(
+    def _outgoing(
         self, placed: Placement, work: PlacedWork, element: ComputingElement, endpoint: CeEndpoint
-    ) -> Shipment:
+    ) -> OutgoingPilot:
         lifetime = self._maker.lifetime_seconds(endpoint)
         new = bound_pilot(pilot.new_id(self._mark), placed, work, element, lifetime)
         if placed.dispatch == "pilot":
             new = replace(new, link=self._maker.link(endpoint))
         request = request_of(placed, work, element, endpoint)
         order = self._maker.order(new, element, endpoint, request, purpose_of(work.requirements))
-        return Shipment(placed, new, order, endpoint)
+        return OutgoingPilot(placed, new, order, endpoint)
 
-    async def _send(self, endpoint: CeEndpoint, shipments: Sequence[Shipment]) -> None:
+    async def _send(self, endpoint: CeEndpoint, pilots: Sequence[OutgoingPilot]) -> None:
         with self._following.sending() as names:
-            names.update(each.pilot.pilot_id for each in shipments)
-            await self._send_all(endpoint, shipments)
+            names.update(each.pilot.pilot_id for each in pilots)
+            await self._send_all(endpoint, pilots)
 
-    async def _send_all(self, endpoint: CeEndpoint, shipments: Sequence[Shipment]) -> None:
-        sightings = await endpoint.ask(endpoint.dispatcher.send([each.order for each in shipments]))
+    async def _send_all(self, endpoint: CeEndpoint, pilots: Sequence[OutgoingPilot]) -> None:
+        sightings = await endpoint.ask(endpoint.dispatcher.send([each.order for each in pilots]))
         faultpoint.reach("placing.after_send")
         if sightings is None:
             return  # some may have arrived, and tracking will find them
         endpoint.reached()
         await self._following.note(sightings)
-        await self._note({each.pilot_id: each for each in sightings}, shipments)
+        await self._note({each.pilot_id: each for each in sightings}, pilots)
 
-    async def _note(self, sightings: Mapping[PilotId, PilotSighting], shipments: Iterable[Shipment]) -> None:
-        """Store which shipments' placements were sent, and fail those that the element refused. `sightings` are its answers by pilot."""
-        told = [(each, sightings.get(each.pilot.pilot_id)) for each in shipments]
+    async def _note(
+        self, sightings: Mapping[PilotId, PilotSighting], pilots: Iterable[OutgoingPilot]
+    ) -> None:
+        """Store which pilots' placements were sent, and fail those that the element refused. `sightings` are its answers by pilot."""
+        told = [(each, sightings.get(each.pilot.pilot_id)) for each in pilots]
         sent = [
             PlacementMark(job_id=each.placed.job_id, attempt=each.placed.attempt)
             for each, seen in told
@@ -212,8 +214,8 @@ def _bounds(elements: Iterable[ComputingElement]) -> dict[CeId, int]:
     return {each.ce_id: each.pilot_limit for each in elements if each.dispatcher in WITHOUT_QUEUE}
 
 
-def _by_endpoint(shipments: Iterable[Shipment]) -> dict[CeEndpoint, list[Shipment]]:
-    found: dict[CeEndpoint, list[Shipment]] = {}
-    for each in shipments:
+def _by_endpoint(pilots: Iterable[OutgoingPilot]) -> dict[CeEndpoint, list[OutgoingPilot]]:
+    found: dict[CeEndpoint, list[OutgoingPilot]] = {}
+    for each in pilots:
         found.setdefault(each.endpoint, []).append(each)
     return found

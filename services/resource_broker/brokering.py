@@ -12,11 +12,11 @@ import structlog
 
 from services.resource_broker import brokered_jobs, job_ranking
 from services.resource_broker.brokered_jobs import BrokeredJob
-from services.resource_broker.coallocation import Surroundings, group_step
+from services.resource_broker.coallocation import GroupStepInputs, group_step
 from services.resource_broker.config import BrokeringSettings
+from services.resource_broker.grid_snapshot import GridSnapshot, SnapshotReader
 from services.resource_broker.index_searches import AwaitedSearch, KnownElements
 from services.resource_broker.input_data import replicas_of, sites_of
-from services.resource_broker.landscape import Landscape, LandscapeReader
 from services.resource_broker.next_step import NextStep, StepTerms, ended, next_step, place_of
 from services.resource_broker.requested_indexes import IndexAnswer, RequestedIndexes
 from services.resource_broker.step_execution import Decided, carry_out
@@ -53,7 +53,7 @@ class Brokering:
         )
         self._indexes = indexes
         self._owner = owner
-        self._landscape = LandscapeReader()
+        self._snapshot = SnapshotReader()
         self._catalogue = resolver(settings.catalogue)
         self.placed = 0
         """How many jobs this instance has placed since it started."""
@@ -96,27 +96,27 @@ class Brokering:
     async def _take(self, records: Sequence[ClaimedRecord]) -> None:
         async with self._db.transaction() as tx:
             jobs = await brokered_jobs.load(tx, records)
-            landscape = await self._landscape.read(tx, {each.job_class for each in jobs})
-        landscape = await self._with_input_data(landscape, jobs)
+            snapshot = await self._snapshot.read(tx, {each.job_class for each in jobs})
+        snapshot = await self._with_input_data(snapshot, jobs)
         faultpoint.reach("broker.after_read")
         # Here, and not where it is decided: a search begins in the event loop, and a thread has none.
         answers = {each.record.job_id: self._answer(each) for each in jobs}
-        if len(jobs) * len(landscape.candidates) > FEW_RANKED:
-            decided = await asyncio.to_thread(self._decide, jobs, answers, landscape)
+        if len(jobs) * len(snapshot.candidates) > FEW_RANKED:
+            decided = await asyncio.to_thread(self._decide, jobs, answers, snapshot)
         else:
-            decided = self._decide(jobs, answers, landscape)
+            decided = self._decide(jobs, answers, snapshot)
         async with self._db.transaction() as tx:
             placed = set(await carry_out(tx, decided, self._owner, self._settings.temporary_seconds))
         faultpoint.reach("broker.after_step")
         self.placed += len(placed)
 
-    async def _with_input_data(self, landscape: Landscape, jobs: Sequence[BrokeredJob]) -> Landscape:
+    async def _with_input_data(self, snapshot: GridSnapshot, jobs: Sequence[BrokeredJob]) -> GridSnapshot:
         replicas = await replicas_of(jobs, self._catalogue)
         if not replicas:
-            return landscape
-        sites = sites_of(replicas, landscape.candidates)
-        known = msgspec.structs.replace(landscape.knowledge, replicas=replicas, replica_sites=sites)
-        return msgspec.structs.replace(landscape, knowledge=known)
+            return snapshot
+        sites = sites_of(replicas, snapshot.candidates)
+        known = msgspec.structs.replace(snapshot.knowledge, replicas=replicas, replica_sites=sites)
+        return msgspec.structs.replace(snapshot, knowledge=known)
 
     def _answer(self, job: BrokeredJob) -> IndexAnswer | None:
         """Return what the index servers that a job's user named lead to; None if the job names none.
@@ -128,21 +128,21 @@ class Brokering:
         return self._indexes.answer(servers, record.identity, record.job_id) if servers else None
 
     def _decide(
-        self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], landscape: Landscape
+        self, jobs: Iterable[BrokeredJob], answers: Mapping[JobId, IndexAnswer | None], snapshot: GridSnapshot
     ) -> list[Decided]:
         """Decide on each job, in order, and return the steps. For the later jobs, an element counts with the jobs placed before.
 
-        `answers` are what each job's index servers lead to, and `landscape` is the stored state of all elements.
+        `answers` are what each job's index servers lead to, and `snapshot` is the stored state of all elements.
         """
         decided = []
         for each in jobs:
-            step = self._decided(each, answers[each.record.job_id], landscape)
+            step = self._decided(each, answers[each.record.job_id], snapshot)
             decided.append((each, step))
             for one in step.placed:
-                landscape = landscape.with_job_at(place_of(one.element))
+                snapshot = snapshot.with_job_at(place_of(one.element))
         return decided
 
-    def _decided(self, job: BrokeredJob, answer: IndexAnswer | None, landscape: Landscape) -> NextStep:
+    def _decided(self, job: BrokeredJob, answer: IndexAnswer | None, snapshot: GridSnapshot) -> NextStep:
         if job.record.tries > TRIES_LIMIT:
             text = f"its step failed {job.record.tries - 1} times"
             return ended(job.facts, "hold", Code.BROKER_FAULT, text)
@@ -150,24 +150,24 @@ class Brokering:
             return ended(job.facts, "hold", Code.INDEX_REFUSED, answer.refusal)
         if answer and answer.awaited:
             return self._searching(job, answer.awaited)
-        return self._next(job, answer and answer.known, landscape)
+        return self._next(job, answer and answer.known, snapshot)
 
-    def _next(self, job: BrokeredJob, known: KnownElements | None, landscape: Landscape) -> NextStep:
+    def _next(self, job: BrokeredJob, known: KnownElements | None, snapshot: GridSnapshot) -> NextStep:
         """Return the next step of a job. `known` are the elements that its index servers lead to; None if it names no servers.
 
-        `landscape` is the stored state of all elements.
+        `snapshot` is the stored state of all elements.
         """
 
         def rejection(each: Candidate) -> str:
             return known.rejection(each.place) if known else ""
 
-        assess = job_ranking.assessor(job, landscape, rejection)
+        assess = job_ranking.assessor(job, snapshot, rejection)
         if job.facts.group is not None:
-            around = Surroundings(
-                assess=assess, reservable=landscape.reservable, now=landscape.now, terms=self._terms
+            inputs = GroupStepInputs(
+                assess=assess, reservable=snapshot.reservable, now=snapshot.now, terms=self._terms
             )
-            return group_step(job.facts, job.facts.group, around)
-        return next_step(job.facts, assess, landscape.reservable, landscape.now, self._terms)
+            return group_step(job.facts, job.facts.group, inputs)
+        return next_step(job.facts, assess, snapshot.reservable, snapshot.now, self._terms)
 
     def _searching(self, job: BrokeredJob, awaited: AwaitedSearch) -> NextStep:
         """Return the step of a job that waits for a search, or for its turn to search. Nothing that it has asked for is given up."""

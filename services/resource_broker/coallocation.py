@@ -54,7 +54,7 @@ Then a start is asked for that is `AHEAD` from now.
 """
 
 
-class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
+class GroupStepInputs(msgspec.Struct, frozen=True, kw_only=True):
     """What the next step of a group depends on besides its jobs: the ranking of elements, the time and the settings."""
 
     assess: Assess
@@ -69,17 +69,17 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
         return [each for each in places if each in self.reservable][:ASKED_LIMIT]
 
 
-def group_step(facts: StepFacts, group: JobGroup, around: Surroundings) -> NextStep:
+def group_step(facts: StepFacts, group: JobGroup, inputs: GroupStepInputs) -> NextStep:
     """Return the next step of a job that must start together with the others of its group. Nothing is written.
 
     The leader's step is for the whole group. Any other job waits for the leader. A group of which a job has ended or was
     removed fails: no release could start its jobs together.
     """
-    if over := settled(facts, around.now):
+    if over := settled(facts, inputs.now):
         return over
     if breach := group.breach():
         return ended(facts, "fail", Code.COALLOCATION_BROKEN, breach)
-    return _followed(facts, group, around.terms.look_again_seconds) or _led(facts, group.size, around)
+    return _followed(facts, group, inputs.terms.look_again_seconds) or _led(facts, group.size, inputs)
 
 
 def _followed(facts: StepFacts, group: JobGroup, seconds: float) -> NextStep | None:
@@ -92,49 +92,49 @@ def _followed(facts: StepFacts, group: JobGroup, seconds: float) -> NextStep | N
     return wait(facts, None, "WITH_LEADER", text, seconds)
 
 
-def _led(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+def _led(facts: StepFacts, size: int, inputs: GroupStepInputs) -> NextStep:
     match facts.phase:
         case "Deciding":
-            return _decide(facts, size, around)
+            return _decide(facts, size, inputs)
         case "Confirming":
-            return _confirm(facts, size, around.terms)
-    return _begin(facts, size, around)
+            return _confirm(facts, size, inputs.terms)
+    return _begin(facts, size, inputs)
 
 
 # --- asking -------------------------------------------------------------------------------------------------------
 
 
-def _begin(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+def _begin(facts: StepFacts, size: int, inputs: GroupStepInputs) -> NextStep:
     """Return the leader's step that asks all fitting elements for agreements; `size` is the number of jobs in the group.
 
     If fewer elements fit than there are jobs, or placements have failed too often, the step waits or holds the group.
     """
-    if held := tried_out(facts, around.terms):
+    if held := tried_out(facts, inputs.terms):
         return held
-    elements = around.assess(NO_STARTS, facts.avoided(around.now))
-    those = around.able(elements)
+    elements = inputs.assess(NO_STARTS, facts.avoided(inputs.now))
+    those = inputs.able(elements)
     if len(those) < size:
-        return _too_few(facts, size, elements, around)
+        return _too_few(facts, size, elements, inputs)
     first = -(-facts.round // ROUNDS) * ROUNDS + 1
-    start = max(facts.window.earliest, _ahead(around.now))
-    return _ask(replace(facts, round=first), elements, _requests(facts, first, those, start), around)
+    start = max(facts.window.earliest, _ahead(inputs.now))
+    return _ask(replace(facts, round=first), elements, _requests(facts, first, those, start), inputs)
 
 
 def _too_few(
-    facts: StepFacts, size: int, elements: tuple[RankedElement, ...], around: Surroundings
+    facts: StepFacts, size: int, elements: tuple[RankedElement, ...], inputs: GroupStepInputs
 ) -> NextStep:
     """Return the leader's step if fewer than `size` elements of a ranking fit: to wait for more, or to hold the group.
 
     It is held if placements that failed for good leave too few of the elements.
     """
     has_failed = any(each.again_at is None for each in facts.failed)
-    if has_failed and len(around.able(around.assess(NO_STARTS, ()))) >= size:
+    if has_failed and len(inputs.able(inputs.assess(NO_STARTS, ()))) >= size:
         text = f"too few of the elements that fit are left{tried(facts)}"
         return replace(ended(facts, "hold", Code.NOT_PLACED, text), ranking=elements)
-    text = f"{size} elements that take reservations are needed, and {len(around.able(elements))} fit now"
+    text = f"{size} elements that take reservations are needed, and {len(inputs.able(elements))} fit now"
     if not ranked(elements):
         text = f"{text}: {why_nowhere(elements)}"
-    return wait(facts, elements, "NO_AGREEMENT", text, around.terms.look_again_seconds)
+    return wait(facts, elements, "NO_AGREEMENT", text, inputs.terms.look_again_seconds)
 
 
 def _requests(
@@ -151,7 +151,7 @@ def _ask(
     facts: StepFacts,
     elements: tuple[RankedElement, ...],
     requests: tuple[AgreementRequest, ...],
-    around: Surroundings,
+    inputs: GroupStepInputs,
     kept: Sequence[str] = (),
 ) -> NextStep:
     """Return the leader's step that asks elements for agreements (`requests`) and cancels all earlier ones but those in `kept`."""
@@ -164,7 +164,7 @@ def _ask(
     )
     return NextStep(
         phase="Deciding",
-        seconds=around.terms.decision_seconds,
+        seconds=inputs.terms.decision_seconds,
         round=facts.round,
         asked=(*kept, *ids.values()),
         ranking=told,
@@ -191,31 +191,31 @@ def _time(moment: datetime | None) -> str:
 # --- deciding -----------------------------------------------------------------------------------------------------
 
 
-def _decide(facts: StepFacts, size: int, around: Surroundings) -> NextStep:
+def _decide(facts: StepFacts, size: int, inputs: GroupStepInputs) -> NextStep:
     """Return the leader's step after sites have decided: confirm the `size` agreements that start earliest, if they start together.
 
     Else ask again for agreements that start too early. With too few grants, or after `ROUNDS` rounds, wait and begin again.
     """
     granted = granted_of(facts)
     starts = {place: each.start_at for place, each in granted.items() if each.start_at is not None}
-    elements = annotated(around.assess(starts, facts.avoided(around.now)), facts)
+    elements = annotated(inputs.assess(starts, facts.avoided(inputs.now)), facts)
     fit = [place_of(each) for each in ranked(elements) if place_of(each) in granted]
     chosen = sorted(fit, key=lambda place: starts[place])[:size]
-    seconds = around.terms.look_again_seconds
+    seconds = inputs.terms.look_again_seconds
     if len(chosen) < size:
         text = f"{size} reservations are needed at a time, and {len(fit)} were granted"
         return wait(facts, elements, "NO_AGREEMENT", text, seconds)
     latest = starts[chosen[-1]]
     if latest - starts[chosen[0]] <= TOGETHER:
-        return _confirming(facts, elements, [granted[place] for place in chosen], around.terms)
+        return _confirming(facts, elements, [granted[place] for place in chosen], inputs.terms)
     if facts.round % ROUNDS == 0:
         text = f"no common start was found in {ROUNDS} rounds; the last one tried was {_time(latest)}"
         return wait(facts, elements, "NO_AGREEMENT", text, seconds)
-    start = _whole(latest) if latest - around.now >= LEAST_AHEAD else _ahead(around.now)
+    start = _whole(latest) if latest - inputs.now >= LEAST_AHEAD else _ahead(inputs.now)
     early = [place for place in fit if start - starts[place] > TOGETHER]
     kept = [granted[place].agreement_id for place in fit if place not in early]
     again = replace(facts, round=facts.round + 1)
-    return _ask(again, elements, _requests(facts, again.round, early, start), around, kept)
+    return _ask(again, elements, _requests(facts, again.round, early, start), inputs, kept)
 
 
 def _confirming(

@@ -6,7 +6,7 @@ from datetime import datetime
 from msgspec.structs import replace
 
 from services.resource_broker.brokered_jobs import BrokeredJob
-from services.resource_broker.landscape import Landscape
+from services.resource_broker.grid_snapshot import GridSnapshot
 from services.resource_broker.next_step import Assess
 from wms.broker.candidate import Candidate
 from wms.broker.job_to_place import FileToMove, JobToPlace, ReferenceRun
@@ -28,8 +28,8 @@ Rejection = Callable[[Candidate], str]
 """A function that returns why a candidate element is excluded before the ranking; empty if it is not excluded."""
 
 
-def assessor(job: BrokeredJob, landscape: Landscape, rejection: Rejection) -> Assess:
-    """Return the function that ranks the elements of a landscape (the stored state of all elements) for a job.
+def assessor(job: BrokeredJob, snapshot: GridSnapshot, rejection: Rejection) -> Assess:
+    """Return the function that ranks the elements of a snapshot (the stored state of all elements) for a job.
 
     It lists elements as rejected, with the reason, if they take no jobs now, if it is told to leave them out, or if `rejection`
     returns a reason.
@@ -38,17 +38,15 @@ def assessor(job: BrokeredJob, landscape: Landscape, rejection: Rejection) -> As
 
     def assess(starts: Mapping[CeId, datetime], tried: Collection[CeId]) -> tuple[RankedElement, ...]:
         out = {
-            each.place: why
-            for each in landscape.candidates
-            if (why := _out(each, landscape, tried, rejection))
+            each.place: why for each in snapshot.candidates if (why := _out(each, snapshot, tried, rejection))
         }
-        knowledge = landscape.knowledge
+        knowledge = snapshot.knowledge
         granted = {place: GrantedStart(start_at=start) for place, start in starts.items()}
         found = rank(
             wanted,
-            [each for each in landscape.candidates if each.place not in out],
+            [each for each in snapshot.candidates if each.place not in out],
             _with_reservations(knowledge, granted),
-            landscape.now,
+            snapshot.now,
         )
         return (*_ranked(found, wanted), *_rejected(found), *_left_out(out))
 
@@ -59,10 +57,10 @@ def _with_reservations(knowledge: Knowledge, granted: Mapping[CeId, GrantedStart
     return replace(knowledge, reservations=granted) if granted else knowledge
 
 
-def _out(each: Candidate, landscape: Landscape, tried: Collection[CeId], rejection: Rejection) -> str:
+def _out(each: Candidate, snapshot: GridSnapshot, tried: Collection[CeId], rejection: Rejection) -> str:
     if each.place in tried:
         return TRIED
-    return why_shut(landscape.shut, *each.place) or rejection(each)
+    return why_shut(snapshot.shut, *each.place) or rejection(each)
 
 
 def job_to_place(job: BrokeredJob) -> JobToPlace:

@@ -4,8 +4,8 @@ from services.resource_broker.broken_groups import BrokenGroups
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import Config
 from services.resource_broker.incoming_jobs import IncomingJobs
+from services.resource_broker.record_upkeep import RecordUpkeep
 from services.resource_broker.requested_indexes import RequestedIndexes
-from services.resource_broker.upkeep import Upkeep
 from wms.messages import agreements, broker
 from wms.runtime.host import Host
 
@@ -23,7 +23,7 @@ async def build(host: Host, config: Config) -> None:
     host.consume("jobs", broker.TOPIC, broker.ToBroker, orders.handle)
     host.consume("decisions", agreements.DECISIONS_TOPIC, agreements.AgreementDecided, orders.decided)
     host.every("lost-orders", 2.0, orders.look)
-    upkeep = Upkeep(host.patient_db, settings.kept_days)
+    upkeep = RecordUpkeep(host.patient_db, settings.kept_days)
     host.every("regroup", 1.0, BrokenGroups(host.patient_db).gather)
     host.every("score", 2.0, upkeep.score)
     host.every("close", 2.0, upkeep.close)

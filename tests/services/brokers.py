@@ -7,10 +7,10 @@ import msgspec
 from services.resource_broker.broken_groups import BrokenGroups
 from services.resource_broker.brokering import Brokering
 from services.resource_broker.config import BrokeringSettings, RequestedIndexSettings
+from services.resource_broker.grid_snapshot import reader_of_offers
 from services.resource_broker.incoming_jobs import IncomingJobs
-from services.resource_broker.landscape import reader_of_offers
+from services.resource_broker.record_upkeep import RecordUpkeep
 from services.resource_broker.requested_indexes import RequestedIndexes
-from services.resource_broker.upkeep import Upkeep
 from tests.services.world import World
 from wms.audit.auditor import audit
 from wms.bus.consumer import Delivery
@@ -39,7 +39,7 @@ class BrokerWorld:
         self.indexes = indexes or RequestedIndexes(RequestedIndexSettings())
         self.brokering = Brokering(world.db, self.settings, self.indexes, InstanceId(name))
         self.orders = IncomingJobs(world.db, lambda: None)
-        self.upkeep = Upkeep(world.db, kept_days=90.0)
+        self.upkeep = RecordUpkeep(world.db, kept_days=90.0)
         self.regrouping = BrokenGroups(world.db)
 
     async def advertise(self, site: str, ce: str = "ce", *, slots: int = 8, **attributes: Any) -> None:

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 
 from services.job_agent.payload.limit_enforcement import size
-from services.job_agent.payload.workdir import Harvest, Workdir
+from services.job_agent.payload.workdir import PayloadFiles, Workdir
 from services.job_agent.threads import Threads
 from wms.errors import Rejected, Unavailable
 from wms.job.reasons import Code, Reason
@@ -21,7 +21,7 @@ UPLOAD_PAUSE_SECONDS = 0.5
 class KeptOutputs(msgspec.Struct, frozen=True, kw_only=True):
     """The result of storing a payload's outputs: the files found (`harvest`), the stored sandbox, and why files are missing in it."""
 
-    harvest: Harvest
+    harvest: PayloadFiles
     output: SandboxRef | None
     """The sandbox in the store. None if nothing could be stored."""
     fault: Reason | None
@@ -63,7 +63,9 @@ def _kept(
     return KeptOutputs(harvest=harvest, output=output, fault=fault or refusal)
 
 
-def _harvested(workdir: Workdir, patterns: tuple[str, ...], allowed: int) -> tuple[Harvest, Reason | None]:
+def _harvested(
+    workdir: Workdir, patterns: tuple[str, ...], allowed: int
+) -> tuple[PayloadFiles, Reason | None]:
     """Return the outputs to store. The reason is not None if the chosen files must not be stored, but only what was printed."""
     try:
         harvest = workdir.harvest(patterns)
@@ -72,7 +74,7 @@ def _harvested(workdir: Workdir, patterns: tuple[str, ...], allowed: int) -> tup
     return harvest, _too_much(harvest, allowed)
 
 
-def _too_much(harvest: Harvest, allowed: int) -> Reason | None:
+def _too_much(harvest: PayloadFiles, allowed: int) -> Reason | None:
     chosen = harvest.selection.size
     if chosen <= allowed:
         return None
@@ -82,7 +84,7 @@ def _too_much(harvest: Harvest, allowed: int) -> Reason | None:
 
 
 def _stored(
-    store: Objects, harvest: Harvest, *, only_printed: bool
+    store: Objects, harvest: PayloadFiles, *, only_printed: bool
 ) -> tuple[SandboxRef | None, Reason | None]:
     """Store the outputs; if the store refuses them, only stdout and stderr. Return the stored sandbox, and the refusal as a reason.
 

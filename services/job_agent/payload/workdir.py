@@ -27,7 +27,7 @@ TAIL_CHARACTERS = 4_096
 REMOVE_SECONDS = 600.0
 
 
-class Harvest(msgspec.Struct, frozen=True, kw_only=True):
+class PayloadFiles(msgspec.Struct, frozen=True, kw_only=True):
     """The files that a payload left: those that output patterns chose, all others, and what it printed.
 
     `left` has the others. `printed` has the captured standard output and error by name. `disk_bytes` is what its directories
@@ -119,13 +119,13 @@ class Workdir:
         if name and not (self.work / name).is_file():
             raise Rejected("NO_STDIN", f"the standard input {name!r} is not among the job's inputs")
 
-    def harvest(self, patterns: tuple[str, ...]) -> Harvest:
+    def harvest(self, patterns: tuple[str, ...]) -> PayloadFiles:
         """Return the files that the payload left, and which of them `patterns` choose as outputs. Blocking.
 
         Raise Rejected for a pattern that leads out of `work`, OSError if the node's disk fails.
         """
         selection = _without_printed(select(self.work, patterns) if patterns else SelectedFiles(files={}))
-        return Harvest(
+        return PayloadFiles(
             selection=selection,
             left=left_behind(self.work, selection.files, self._inputs),
             printed={STDOUT: self.stdout.finish() or b"", STDERR: self.stderr.finish() or b""},

@@ -4,12 +4,12 @@ from typing import Any
 
 import msgspec
 
+from services.agreement.agreement_upkeep import AgreementUpkeep, Reconciliation
 from services.agreement.config import AgreementSettings
 from services.agreement.offer_decisions import OfferDecisions
 from services.agreement.offers import AgreementOffers
 from services.agreement.port import DecisionMaker, ResourceHelper, ServedElement
 from services.agreement.slot_calendar import CalendarDecisions
-from services.agreement.upkeep import AgreementUpkeep, Reconciliation
 from tests.services.world import World
 from wms.agreement.agreement import Agreement
 from wms.agreement.decision import ReservationRules

@@ -7,7 +7,7 @@ import msgspec
 
 from services.agreement.config import Config
 from services.agreement.service import build
-from services.resource_broker.landscape import reader_of_offers
+from services.resource_broker.grid_snapshot import reader_of_offers
 from tests.services.agreement.site_program import SiteProgram
 from tests.services.hosting import do_each_once, hosted, settings, shown
 from tests.services.world import World

@@ -45,7 +45,7 @@ async def test_without_a_candidate_it_is_looked_at_again_with_a_reason(
     assert "A/ce" in record.reason_text
     await brokers.advertise("elsewhere")
     await brokers.due()
-    brokers.brokering._landscape._looked_at = 0.0
+    brokers.brokering._snapshot._looked_at = 0.0
     await brokers.step()
     assert await the_world.state(job_id) == "Waiting"
 

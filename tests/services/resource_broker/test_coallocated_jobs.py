@@ -91,8 +91,8 @@ async def test_a_job_that_was_killed_amid_the_last_step_is_not_missed(
     records = await brokers.brokering._claim()
     async with the_world.db.transaction() as tx:
         jobs = await brokered_jobs.load(tx, records)
-        landscape = await brokers.brokering._landscape.read(tx, {each.job_class for each in jobs})
-    decided = brokers.brokering._decide(jobs, dict.fromkeys(ids), landscape)
+        snapshot = await brokers.brokering._snapshot.read(tx, {each.job_class for each in jobs})
+    decided = brokers.brokering._decide(jobs, dict.fromkeys(ids), snapshot)
     await the_world.order("kill", ids[1])
     async with the_world.db.transaction() as tx:
         assert await carry_out(tx, decided, "b-1", 60.0) == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from services.resource_broker.coallocation import AHEAD, ROUNDS, TOGETHER, Surroundings, group_step
+from services.resource_broker.coallocation import AHEAD, ROUNDS, TOGETHER, GroupStepInputs, group_step
 from services.resource_broker.failed_placements import FailedPlacement
 from services.resource_broker.job_group import GroupMember, JobGroup
 from services.resource_broker.next_step import HeldAgreement, NextStep, StepFacts
@@ -36,8 +36,8 @@ def step(
     reservable: Sequence[CeId] = (A, B, C),
     now: datetime = NOW,
 ) -> NextStep:
-    around = Surroundings(assess=elements.assess, reservable=reservable, now=now, terms=TERMS)
-    return group_step(now_facts, group or together(), around)
+    inputs = GroupStepInputs(assess=elements.assess, reservable=reservable, now=now, terms=TERMS)
+    return group_step(now_facts, group or together(), inputs)
 
 
 def granted(**seconds: float) -> dict[str, HeldAgreement]:

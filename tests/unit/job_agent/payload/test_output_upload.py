@@ -9,7 +9,7 @@ import pytest
 from services.job_agent.payload import output_upload
 from services.job_agent.payload.output_upload import KeptOutputs, keep_outputs
 from services.job_agent.payload.spare_workdirs import SpareWorkdirs
-from services.job_agent.payload.workdir import SCRATCH, WORK, Harvest, Workdir
+from services.job_agent.payload.workdir import SCRATCH, WORK, PayloadFiles, Workdir
 from services.job_agent.threads import Threads
 from wms.ids import Epoch, JobId
 from wms.job.reasons import Code
@@ -115,7 +115,7 @@ async def test_a_store_that_comes_back_gets_the_outputs(
     take_away(tmp_path / "store")
     harvest, tries = workdir.harvest, list[tuple[str, ...]]()
 
-    def harvest_and_bring_back(patterns: tuple[str, ...]) -> Harvest:
+    def harvest_and_bring_back(patterns: tuple[str, ...]) -> PayloadFiles:
         if tries:
             bring_back(tmp_path / "store")
         tries.append(patterns)

@@ -10,7 +10,7 @@ BATCH = 500
 DAY_SECONDS = 86_400.0
 
 
-class Upkeep:
+class RecordUpkeep:
     """Regular work after jobs were placed: scores predictions, closes records and deletes old data.
 
     Any number of instances may do it at the same time. Data is kept for `kept_days`.

@@ -1,4 +1,4 @@
-"""The landscape: the state of all computing elements and past measurements there, cached for seconds and shared by many jobs' steps."""
+"""The grid snapshot: the state of all computing elements and past measurements there, cached for seconds and shared by many jobs' steps."""
 
 import time
 from collections import defaultdict
@@ -28,7 +28,7 @@ WAITING = 1_000
 """The most waiting jobs that are read for one computing element: those that have waited longest."""
 
 
-class Landscape(msgspec.Struct, frozen=True, kw_only=True):
+class GridSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     """All computing elements as candidates for jobs, and the measurements by which times there are predicted.
 
     `shut` maps each element that takes no jobs now to the reason. `now` is the database's time.
@@ -44,8 +44,8 @@ class Landscape(msgspec.Struct, frozen=True, kw_only=True):
         """The ids of the computing elements that can be reserved, as a service of their site decides on agreements."""
         return frozenset(each.place for each in self.candidates if each.reserves)
 
-    def with_job_at(self, place: CeId) -> "Landscape":
-        """Return a copy of this landscape in which one more job waits at a computing element."""
+    def with_job_at(self, place: CeId) -> "GridSnapshot":
+        """Return a copy of this snapshot in which one more job waits at a computing element."""
         known = self.knowledge
         since = {**known.placed_since, place: known.placed_since.get(place, 0) + 1}
         waiting = {**known.still_waiting, place: (*known.still_waiting.get(place, ()), 0.0)}
@@ -58,8 +58,8 @@ def _candidate(each: FreshElement, *, reserves: bool) -> Candidate:
     )
 
 
-class LandscapeReader:
-    """Reads the landscape from the database and caches its parts. `clock` returns monotonic seconds."""
+class SnapshotReader:
+    """Reads the grid snapshot from the database and caches its parts. `clock` returns monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -70,8 +70,8 @@ class LandscapeReader:
         self._waiting: Mapping[CeId, Sequence[float]] = {}
         self._looked_at = self._learned_at = float("-inf")
 
-    async def read(self, tx: Transaction, classes: Collection[str]) -> Landscape:
-        """Return the landscape: what the broker knows now of the elements where jobs may be placed, and of measured run times.
+    async def read(self, tx: Transaction, classes: Collection[str]) -> GridSnapshot:
+        """Return the grid snapshot: what the broker knows now of the elements where jobs may be placed, and of measured run times.
 
         Its cached parts are read from the database again if they are too old.
 
@@ -85,7 +85,7 @@ class LandscapeReader:
             self._knowledge = await _learn(tx)
             self._learned_at = now
         runs = await _class_runs(tx, classes)
-        return Landscape(
+        return GridSnapshot(
             candidates=self._candidates,
             shut=self._shut,
             knowledge=replace(
