@@ -72,7 +72,7 @@ COUNTED = {
 VIEWS_SHOWN = {
     "progress": "/progress?limit=50",
     "overview": "/overview",
-    "counts of all jobs": "/jobs/counts?everything=true",
+    "counts of all jobs": "/jobs/counts?everything=true&in_pieces=true",
     "queues": "/queues?limit=100",
     "sites": "/sites",
     "usage of a week by site": "/usage?by=site&since={week}",

@@ -87,6 +87,8 @@ class JobTally(JobSelection, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     by_reason: bool = False
     """Whether to count the jobs also by the reason for their state."""
+    in_pieces: bool = False
+    """Whether the answer may count the newest jobs alone, if there are very many (`counted_from`). Else such a request is refused."""
     below: JobNumber | None = None
     """Where the answer before ended (`counted_from`): only jobs with lower ids are counted."""
 
@@ -151,6 +153,7 @@ def _count_jobs(sender: Requester, given: JobTally) -> asked.CountJobs:
         client=sender.client,
         selector=given.listed(),
         by_reason=given.by_reason,
+        in_pieces=given.in_pieces,
         below=given.below,
     )
 

@@ -175,6 +175,7 @@ class QueryClient:
                 client=self._exchange.client,
                 selector=normalised(selector),
                 by_reason=by_reason,
+                in_pieces=True,
                 below=below,
             )
             piece = await self._ask(query, replies.JobCounts)

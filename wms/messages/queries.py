@@ -67,6 +67,8 @@ class CountJobs(Query, frozen=True, kw_only=True, tag="count-jobs"):
     selector: Selector
     by_reason: bool = False
     """Whether to count each state by reason too."""
+    in_pieces: bool = False
+    """Whether the answer may count the newest jobs alone, if there are very many. Else such a count is refused."""
     below: JobNumber | None = None
     """Where the answer before ended (`counted_from`): only jobs with lower ids are counted. None to begin a count."""
 

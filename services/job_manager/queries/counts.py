@@ -12,11 +12,13 @@ from wms.auth.principal import Principal
 from wms.db import job_count, selection
 from wms.db.database import Transaction
 from wms.db.job_count import COUNT_SECONDS, STEP, CountPiece
+from wms.errors import Rejected
 from wms.messages import queries as asked
 from wms.messages import replies
 from wms.messages.commands import Selector
 
 KEPT_PIECES = 1_000
+TOO_MANY_REMEDY = "select fewer, or count in pieces, as newer clients do: `in_pieces`, and `below` with what was `counted_from`"
 
 
 class _Piece(NamedTuple):
@@ -43,11 +45,14 @@ class Counting:
     ) -> replies.JobCounts:
         """Return the numbers of the selected jobs, or those of the newest ones with the id from which the next query goes on.
 
+        Raise Rejected if these are not all and the asker cannot go on (not `in_pieces`), as programs of before.
         Numbers for which 20,000 job rows or more were read may be two seconds old; others are as of now.
         """
         selector = await selection.of_submission(tx, principal.owner, query.selector)
         wanted = _Piece(scope(principal, "see"), selector, query.below)
         counted = await self._kept.read(wanted, lambda _: self._count(tx, principal.owner, wanted))
+        if counted.counted_from is not None and not query.in_pieces:
+            raise Rejected("TOO_MANY_JOBS", "so many jobs are not counted at once", TOO_MANY_REMEDY)
         counts, reasons = _told(counted)
         return replies.JobCounts(
             query_id=query.query_id,

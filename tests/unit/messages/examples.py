@@ -1241,7 +1241,7 @@ GROWN: dict[str, msgspec.Struct] = {
     "job-counts.reasons": replies.JobCounts(
         **ASKED, counts={"Failed": 3}, reasons={"Failed": {"MEMORY_LIMIT": 2, "EXIT_CODE": 1}}
     ),
-    "count-jobs.below": queries.CountJobs(**ASKED, selector=SELECTOR, below=4_711),
+    "count-jobs.below": queries.CountJobs(**ASKED, selector=SELECTOR, in_pieces=True, below=4_711),
     "job-counts.from": replies.JobCounts(**ASKED, counts={"Done": 250_000}, counted_from=4_711),
     "job-page.group": replies.JobPage(
         **ASKED, jobs=(msgspec.structs.replace(LINE, job_group="fits"),), after=None

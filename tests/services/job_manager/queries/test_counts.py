@@ -12,6 +12,7 @@ from services.job_manager.queries.counts import Counting
 from tests.services.world import World, user
 from wms.auth.principal import Principal
 from wms.db import job_count
+from wms.errors import Rejected
 from wms.messages.commands import Selector
 from wms.messages.queries import CountJobs
 from wms.messages.replies import JobCounts
@@ -34,7 +35,9 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 async def ask(
     world: World, counting: Counting, below: int | None = None, who: Principal = ANN, **said: Any
 ) -> JobCounts:
-    query = CountJobs(query_id="q", client="c", selector=Selector(**said), by_reason=True, below=below)
+    query = CountJobs(
+        query_id="q", client="c", selector=Selector(**said), by_reason=True, in_pieces=True, below=below
+    )
     async with world.db.transaction() as tx:
         return await counting.count_jobs(tx, who, query)
 
@@ -60,6 +63,14 @@ async def test_pieces_count_each_job_once(the_world: World) -> None:
         reasons.update(each.reasons.get("Held", {}))
     assert total == {"Waiting": len(others) + 9, "Held": 2}
     assert reasons == {"HELD_BY_USER": 2}
+
+
+@pytest.mark.usefixtures("_short")
+async def test_who_cannot_go_on_is_refused_a_count_that_is_not_whole(the_world: World) -> None:
+    await the_world.submitted(2)
+    async with the_world.db.transaction() as tx:
+        with pytest.raises(Rejected, match="not counted at once"):
+            await Counting().count_jobs(tx, ANN, CountJobs(query_id="q", selector=EVERYTHING))
 
 
 async def test_few_jobs_are_counted_anew_each_time(the_world: World) -> None:

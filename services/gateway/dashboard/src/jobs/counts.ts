@@ -10,7 +10,7 @@ export async function countJobs(selection: Selection, signal?: AbortSignal): Pro
   const found: Record<string, number> = {};
   let below: number | undefined;
   do {
-    const piece = await ask<JobCounts>("/jobs/counts", { signal, query: { ...selection, below } });
+    const piece = await ask<JobCounts>("/jobs/counts", { signal, query: { ...selection, in_pieces: true, below } });
     for (const [state, jobs] of Object.entries(piece.counts)) found[state] = (found[state] ?? 0) + jobs;
     below = piece.counted_from ?? undefined;
   } while (below !== undefined);
