@@ -24,7 +24,7 @@ from services.job_manager.queries import (
 )
 from services.job_manager.queries.kept_counts import KeptCounts
 from services.job_manager.queries.paging import fitting, page, read_page
-from services.job_manager.queries.peek import peeking
+from services.job_manager.queries.peek import peeking, piece
 from services.job_manager.refusals import refuse
 from wms.auth.orders import OrderKeys
 from wms.auth.policy import Action, allowed, no_such_job, refusal, scope
@@ -211,14 +211,15 @@ async def _peek_job(
         ticket = orders.ticket(*peeking(peek)) if orders else ""
         tx.send(inbox(found.site), found.lease.pilot_id, msgspec.structs.replace(peek, ticket=ticket))
         return None
-    text = (await read_model.tails(tx, found.job_id))[query.stream == "stderr"]
+    kept = (await read_model.tails(tx, found.job_id))[query.stream == "stderr"]
+    offset, text = piece(kept, query.offset, query.limit)
     return replies.JobOutput(
         query_id=query.query_id,
         client=query.client,
         job_id=found.job_id,
         stream=query.stream,
-        offset=0,
-        size=len(text.encode()),
+        offset=offset,
+        size=len(kept.encode()),
         text=text,
         live=False,
     )

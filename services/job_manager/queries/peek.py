@@ -1,7 +1,12 @@
-"""Identifies a request for a running job's output by who asked, what they asked for, and the pilot that is asked."""
+"""Requests for what a job printed: which part of it, who asked for it, and the pilot that is asked."""
+
+from typing import Final
 
 from wms.messages.reports import Peeked
 from wms.messages.site_inbox import Peek
+
+CHARACTER_BYTES: Final = 4
+"""The most bytes of one character in UTF-8. A piece has room for so many, so that each piece brings a reader further."""
 
 
 def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
@@ -18,3 +23,20 @@ def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
         what.client,
         what.asker,
     )
+
+
+def piece(text: str, offset: int | None, limit: int) -> tuple[int, str]:
+    """Return at most `limit` bytes of a text in UTF-8 from `offset` on, or its last bytes if `offset` is None, and where they begin.
+
+    No character is cut: a piece may be shorter than `limit`. An offset beyond the end gives an empty piece at the end.
+    """
+    raw = text.encode()
+    room = max(limit, CHARACTER_BYTES)
+    begin = max(0, len(raw) - room) if offset is None else min(offset, len(raw))
+    while begin < len(raw) and _is_within_character(raw[begin]):
+        begin += 1
+    return begin, raw[begin : begin + room].decode(errors="ignore")
+
+
+def _is_within_character(byte: int) -> bool:
+    return byte & 0xC0 == 0x80

@@ -197,7 +197,7 @@ class JobDetail(msgspec.Struct, frozen=True, kw_only=True, tag="job-detail"):
 class JobOutput(msgspec.Struct, frozen=True, kw_only=True, tag="job-output"):
     """Answers PeekJob: a part of what the job printed. `offset` is the position of its first byte.
 
-    `size` is how many bytes the job has printed so far.
+    `size` is how many bytes the job has printed so far. Of an ended job only the last bytes are stored: `offset` and `size` count these.
     """
 
     query_id: MessageId

@@ -3,8 +3,10 @@
 from typing import Any
 
 import msgspec
+import pytest
 
-from tests.services.world import World, pilot, user
+from services.job_manager.queries.peek import piece
+from tests.services.world import World, pilot, result, user
 from wms.messages import replies
 from wms.messages.queries import PeekJob
 from wms.messages.reports import Peeked
@@ -48,3 +50,32 @@ async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: W
     (output,) = the_world.replies("ann")
     assert isinstance(output, replies.JobOutput)
     assert output.text == f"{held[1]}"
+
+
+@pytest.mark.parametrize(
+    ("offset", "limit", "found"),
+    [
+        (None, 100, (0, "abcdéf")),
+        (None, 5, (2, "cdéf")),
+        (None, 4, (3, "déf")),
+        (0, 4, (0, "abcd")),
+        (0, 5, (0, "abcd")),
+        (4, 100, (4, "éf")),
+        (5, 100, (6, "f")),
+        (7, 100, (7, "")),
+        (10**12, 100, (7, "")),
+        (4, 1, (4, "éf")),
+    ],
+)
+def test_a_piece_of_what_was_printed_cuts_no_character(
+    offset: int | None, limit: int, found: tuple[int, str]
+) -> None:
+    assert piece("abcdéf", offset, limit) == found
+
+
+async def test_an_ended_job_gives_the_piece_that_was_asked_for(the_world: World) -> None:
+    (held,) = await the_world.running()
+    await the_world.report(finish=(result(held, exit_code=0, stdout_tail="hello"),))
+    output = await the_world.ask(user(), PeekJob(query_id="q", job_id=held[0], offset=1, limit=4))
+    assert isinstance(output, replies.JobOutput)
+    assert (output.offset, output.size, output.text, output.live) == (1, 5, "ello", False)
