@@ -3,6 +3,7 @@
 import hashlib
 from ipaddress import IPv6Address, ip_address
 
+import structlog
 from starlette.requests import Request
 
 from services.gateway.config import RequestLimits
@@ -15,13 +16,16 @@ from wms.client.credential import UserCredential
 from wms.errors import Rejected
 from wms.runtime import clock
 
+log = structlog.get_logger()
+
 SCHEME = "bearer"
 KNOWN = 20_000
 """The most tokens whose digests are remembered as valid; when it is reached, the oldest quarter is forgotten.
 
 Requests with a remembered token do not count for their address.
 """
-
+REFUSALS_PER_SECOND = 1 / 60
+"""How often the refusals of one token are logged: the first one, and then one a minute."""
 
 OF_PAYLOADS = "a payload reads its own job, and nothing else"
 
@@ -38,6 +42,7 @@ class Authentication:
         self._by_site_address = RequestBudget(limits.site_address_per_second, limits.site_address_burst)
         self._known: BoundedCache[bytes, None] = BoundedCache(KNOWN)
         """The SHA-256 digests of tokens that were valid when last used."""
+        self._logged = RequestBudget(REFUSALS_PER_SECOND, 1)
         self.refused = 0
         """The number of requests refused for exceeding a rate, since the start."""
 
@@ -116,12 +121,26 @@ class Authentication:
         token = bearer(header)
         try:
             principal = self._verifier.verify(token, now)
-        except Rejected:
+        except Rejected as fault:
             self._known.pop(digest, None)
+            self._log_refusal(request, token, digest, fault, now)
             raise
         if digest not in self._known:
             self._known[digest] = None
         return digest, UserCredential(token, principal.owner, principal.expires_at, {}), principal
+
+    def _log_refusal(self, request: Request, token: str, digest: bytes, fault: Rejected, now: float) -> None:
+        """Log who used a token that was revoked or has expired. Forged tokens are not logged, since anyone could fill the log with them."""
+        owner = self._verifier.subject(token)
+        if owner and self._logged.spend(digest, now) == 0:
+            log.warning(
+                "token refused",
+                owner=owner,
+                code=fault.code,
+                address=address_of(request),
+                method=request.method,
+                path=request.url.path,
+            )
 
     def _spend(self, budget: RequestBudget, key: object, whose: str, now: float) -> None:
         wait = budget.spend(key, now)

@@ -3,12 +3,14 @@
 from pathlib import Path
 
 import pytest
+from structlog.testing import capture_logs
 
 from services.gateway.authentication import Authentication, address_of, bearer
 from services.gateway.config import RequestLimits
 from services.gateway.problem import TooMany
 from tests.unit.gateway.requested import a_request
 from wms.auth.keys import generate_keys, load_key
+from wms.auth.revocations import Revocation, Revocations
 from wms.auth.token import Claims, Verifier, mint
 from wms.errors import Rejected
 from wms.runtime import clock
@@ -93,3 +95,18 @@ def test_a_network_of_ipv6_is_one_address() -> None:
     one, two = a_request(client="2001:db8:1:2::5"), a_request(client="2001:db8:1:2:9::6")
     assert address_of(one) == address_of(two) != address_of(a_request(client="2001:db8:1:3::5"))
     assert address_of(a_request(client="192.0.2.7")) == "192.0.2.7"
+
+
+def test_a_revoked_token_is_logged_once_a_minute_and_a_forged_one_never(keys: Path) -> None:
+    revocations = Revocations()
+    verifier = Verifier.from_file(keys / "jwks.json", revocations=revocations)
+    checked = Authentication(verifier, RequestLimits())
+    stolen = token(keys, "alice")
+    revocations.replace({Revocation("subject", "alice")})
+    with capture_logs() as logged:
+        for each in (stolen, stolen, stolen[:-8] + "AAAAAAAA"):
+            with pytest.raises(Rejected, match="TOKEN_"):
+                checked.admit(a_request(authorization=f"Bearer {each}"))
+    (line,) = logged
+    assert (line["owner"], line["code"], line["address"]) == ("alice", "TOKEN_REVOKED", "192.0.2.7")
+    assert stolen not in str(line)
