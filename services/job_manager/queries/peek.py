@@ -6,7 +6,7 @@ from wms.messages.reports import Peeked
 from wms.messages.site_inbox import Peek
 
 CHARACTER_BYTES: Final = 4
-"""The most bytes of one character in UTF-8. A piece has room for so many, so that each piece brings a reader further."""
+"""The most bytes of one character in UTF-8."""
 
 
 def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
@@ -28,14 +28,19 @@ def peeking(what: Peek | Peeked) -> tuple[str | int, ...]:
 def piece(text: str, offset: int | None, limit: int) -> tuple[int, str]:
     """Return at most `limit` bytes of a text in UTF-8 from `offset` on, or its last bytes if `offset` is None, and where they begin.
 
-    No character is cut: a piece may be shorter than `limit`. An offset beyond the end gives an empty piece at the end.
+    No character is cut: a piece may be shorter than `limit`, or one character if `limit` has no room for that. An offset beyond the end
+    gives an empty piece at the end.
     """
     raw = text.encode()
-    room = max(limit, CHARACTER_BYTES)
-    begin = max(0, len(raw) - room) if offset is None else min(offset, len(raw))
+    begin = max(0, len(raw) - limit) if offset is None else min(offset, len(raw))
     while begin < len(raw) and _is_within_character(raw[begin]):
         begin += 1
-    return begin, raw[begin : begin + room].decode(errors="ignore")
+    return begin, _decoded(raw[begin : begin + limit]) or _decoded(raw[begin : begin + CHARACTER_BYTES])[:1]
+
+
+def _decoded(raw: bytes) -> str:
+    """Return the text of these bytes, without a character that is cut at the end."""
+    return raw.decode(errors="ignore")
 
 
 def _is_within_character(byte: int) -> bool:

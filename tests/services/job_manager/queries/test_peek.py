@@ -64,7 +64,9 @@ async def test_a_peek_goes_to_the_pilot_and_its_answer_to_who_asked(the_world: W
         (5, 100, (6, "f")),
         (7, 100, (7, "")),
         (10**12, 100, (7, "")),
-        (4, 1, (4, "éf")),
+        (4, 1, (4, "é")),
+        (1, 2, (1, "bc")),
+        (None, 1, (6, "f")),
     ],
 )
 def test_a_piece_of_what_was_printed_cuts_no_character(
