@@ -2,6 +2,7 @@
 
 from docs.pages.structs import head, row
 from services.advertiser import lsf_output, pbs_output
+from services.gateway import http_connection
 from wms.auth import issuer_keys, token
 from wms.bus import decompression, reader
 from wms.classad import limits as classad
@@ -37,6 +38,11 @@ PARSERS: list[tuple[str, str, list[Cap]]] = [
         [("bytes expanded", decompression.EXPANDED_BYTES)],
     ),
     ("a token beside a message", "wms/bus/reader.py", [("bytes", reader.TOKEN_LIMIT)]),
+    (
+        "the line and headers of an HTTP request",
+        "services/gateway/http_connection.py",
+        [("bytes", http_connection.HEADER_BYTES), ("requests sent ahead", http_connection.PIPELINED)],
+    ),
     ("a token", "wms/auth/token.py", [("bytes", token.SIZE_LIMIT)]),
     ("a file of public keys (JSON)", "wms/auth/token.py", [("bytes", token.KEYS_BYTES)]),
     (
