@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from deploy.testbed import packages
+from deploy.testbed import apptainer, packages
 from deploy.testbed.arc import INFORMATION_SECONDS
 from deploy.testbed.daemons import TestbedError
 from deploy.testbed.slurm import Shape
@@ -54,6 +54,7 @@ def _do(verb: str, testbed: Testbed) -> int:
         case "install":
             beside = {**packages.SANDBOX, **packages.STORAGE, **packages.DATABASE, **packages.KERNEL}
             packages.install(packages.missing({**PROGRAMS, **beside}))
+            apptainer.install()
         case "missing":
             print(packages.lack(PROGRAMS))
         case "up":
