@@ -13,8 +13,9 @@ from services.job_agent.link import AgentLink
 from services.job_agent.link_choice import chosen_link
 from services.job_agent.payload import shepherd
 from services.job_agent.payload.gateway_access import gateway_of
-from services.job_agent.payload.image_runtime import ImageRuntime, find_runtime
+from services.job_agent.payload.image_runtime import ImageRuntime
 from services.job_agent.payload.isolation import PayloadIsolation
+from services.job_agent.payload.runtime_search import find_runtime
 from services.job_agent.payload.workplace import Workplace
 from services.job_agent.resource import promises_containers
 from wms.embedded.lifeline import Lifeline

@@ -9,8 +9,9 @@ import contextlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Self
 
 import msgspec
@@ -34,6 +35,7 @@ DISK_REST_PER_WALK = 20.0
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
+_NONE: Mapping[int, int] = MappingProxyType({})
 
 
 class Tree(msgspec.Struct):
@@ -46,18 +48,42 @@ class Tree(msgspec.Struct):
     """The proc file system in which the pids are valid: `/proc`, or that of the payload's container."""
 
 
-def usage_by_mark(marks: Iterable[int]) -> dict[int, Tree]:
+def usage_by_mark(marks: Iterable[int], in_images: Mapping[int, int] = _NONE) -> dict[int, Tree]:
     """Return what the processes with each of these marks use, by mark. Blocking: about 2 microseconds for each process on the machine.
 
     A mark is the resource limit by which the processes of a payload are found. Processes of other users are not included.
+    `in_images` has the pids of Apptainers, by the marks of the payloads in their containers: of these payloads only what is in
+    the container counts.
     """
     trees = {mark: Tree() for mark in marks}
     if not trees:
         return trees
     for pid, mark in shepherd.marked(trees, of_others=False):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            _add(trees[mark], pid)
+        with contextlib.suppress(OSError, ValueError, LookupError):
+            if mark not in in_images or _is_in_image(pid, in_images[mark]):
+                _add(trees[mark], pid)
     return trees
+
+
+def _is_in_image(pid: int, apptainer: int) -> bool:
+    """Return whether a process is a payload's in an image's container. `apptainer` is the pid of the program that made the container.
+
+    That program's own first processes in the container do not count.
+    """
+    line = next(each for each in _status(pid) if each.startswith("NSpid:"))
+    return len(line.split()) > 2 and not _runs_same(pid, apptainer)
+
+
+def _status(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/status").read_text(errors="replace").splitlines()
+
+
+def _runs_same(pid: int, other: int) -> bool:
+    """Return whether two processes have the same executable file. False if the kernel does not tell."""
+    try:
+        return Path(f"/proc/{pid}/exe").samefile(f"/proc/{other}/exe")
+    except OSError:
+        return False
 
 
 def usage_in_container(container: int, *, with_first: bool = False) -> Tree:
@@ -101,10 +127,11 @@ def _namespace(pid: int) -> Path:
     return Path(f"/proc/{pid}/ns/pid").readlink()
 
 
-def _trees(processes: Iterable[Process]) -> dict[int, Tree]:
+def _trees(processes: Collection[Process]) -> dict[int, Tree]:
     """Return what each of these payloads uses, by its mark. Blocking."""
     found = {each.mark: tree for each in processes if (tree := _tree_apart(each)) is not None}
-    return found | usage_by_mark({each.mark for each in processes} - found.keys())
+    in_images = {each.mark: each.pid for each in processes if each.has_image}
+    return found | usage_by_mark({each.mark for each in processes} - found.keys(), in_images)
 
 
 def _tree_apart(process: Process) -> Tree | None:

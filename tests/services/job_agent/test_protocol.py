@@ -421,7 +421,7 @@ async def test_an_agent_that_cannot_watch_its_payloads_ends_with_them(
 ) -> None:
     played, tag = scene.played, new_tag()
 
-    def blind(_: object) -> None:
+    def blind(*_: object) -> None:
         raise RuntimeError("no /proc here")
 
     monkeypatch.setattr(usage_sampling, "usage_by_mark", blind)

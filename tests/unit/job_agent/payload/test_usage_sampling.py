@@ -37,6 +37,12 @@ def test_a_look_at_this_process() -> None:
     assert proportional_bytes([2**22 + 1]) is None
 
 
+def test_of_a_payload_in_an_image_what_is_outside_of_its_container_does_not_count() -> None:
+    mark = shepherd.mark_of(os.getpid())
+    assert mark is not None
+    assert usage_by_mark([mark], {mark: os.getpid()})[mark] == Tree()
+
+
 def test_disk_is_what_is_allocated(tmp_path: Path) -> None:
     assert disk_bytes([tmp_path, tmp_path / "none"]) == 0
     (tmp_path / "deep" / "er").mkdir(parents=True)
