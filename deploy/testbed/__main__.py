@@ -52,8 +52,7 @@ def _shape(text: str) -> tuple[str, Shape]:
 def _do(verb: str, testbed: Testbed) -> int:
     match verb:
         case "install":
-            beside = {**packages.SANDBOX, **packages.STORAGE, **packages.DATABASE, **packages.KERNEL}
-            packages.install(packages.missing({**PROGRAMS, **beside}))
+            packages.install(packages.missing({**PROGRAMS, **packages.BESIDE}))
             apptainer.install()
         case "missing":
             print(packages.lack(PROGRAMS))

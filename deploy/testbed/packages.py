@@ -36,6 +36,15 @@ DATABASE = {"/usr/lib/postgresql": "postgresql"}
 KERNEL = {"linux.uml": "user-mode-linux"}
 """A kernel for machines of their own, which tests start; the testbed needs none of it."""
 
+SYSTEMD = {"/lib/systemd/systemd": "systemd", "/usr/lib/systemd/system/dbus.service": "dbus"}
+"""A systemd for such machines; the testbed needs none of it."""
+
+IMAGES = {"podman": "podman", "crun": "crun", "newuidmap": "uidmap", "busybox": "busybox-static"}
+"""What tests of payloads in images need; the testbed needs none of it."""
+
+BESIDE = {**SANDBOX, **STORAGE, **DATABASE, **KERNEL, **SYSTEMD, **IMAGES}
+"""All that tests need and the testbed does not."""
+
 INSTALL_SECONDS = 600.0
 
 
