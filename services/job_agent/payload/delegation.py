@@ -143,12 +143,12 @@ class Delegation:
 
 
 def _alone(base: Path) -> list[int]:
-    """Return the pids in a cgroup: this process and those that started it. Blocking.
+    """Return the pids in a cgroup: this process, those that started it, and Podman's pause process. Blocking.
 
     What a dead agent left there, such as its shepherd, may still be ending, so this waits for ALONE_SECONDS at most. Raise
     NotDelegatedError if other processes stay.
     """
-    family, give_up_at = _ancestors(os.getpid()), time.monotonic() + ALONE_SECONDS
+    family, give_up_at = _ancestors(os.getpid()) | _pause_process(), time.monotonic() + ALONE_SECONDS
     while True:
         present = _pids(base)
         strangers = [pid for pid in present if pid not in family]
@@ -208,6 +208,18 @@ def _ancestors(pid: int) -> set[int]:
     return found
 
 
+def _pause_process() -> set[int]:
+    """Return the pid of the process in which Podman keeps the namespaces of a user who is not root; nothing if there is none.
+
+    The first Podman of the user starts it, such as the agent's trial, and it stays when that Podman ends.
+    """
+    directory = os.environ.get("XDG_RUNTIME_DIR") or f"/tmp/podman-run-{os.getuid()}"  # noqa: S108 - Podman's own choice
+    try:
+        return {int(Path(directory, "libpod/tmp/pause.pid").read_text())}
+    except (OSError, ValueError):
+        return set()
+
+
 def _lines(path: Path) -> list[str]:
     return path.read_bytes().decode("utf-8", "surrogateescape").splitlines()
 
@@ -223,4 +235,7 @@ def _pids(cgroup_directory: Path) -> list[int]:
 def _write(path: Path, text: str) -> None:
     # The text's meaning is the kernel's: one write, or it is refused.
     with path.open("wb", buffering=0) as file:
-        file.write(text.encode())
+        try:
+            file.write(text.encode())
+        except OSError as error:
+            raise OSError(error.errno, error.strerror, str(path)) from None

@@ -64,6 +64,8 @@ class ImageRuntime(ABC):
     version: str = ""
     tells_pid: bool = False
     """Whether the program writes the pid of a container's first process to the file PID_FILE in the attempt's directory."""
+    keeps_cgroup: bool = True
+    """Whether containers run in the cgroup in which the program was started."""
 
     @abstractmethod
     def command(self, payload: ContainedPayload) -> tuple[list[str], dict[str, str]]:

@@ -19,6 +19,8 @@ CPU_PERIOD = 100_000
 """The microseconds over which the kernel limits the CPU time of a cgroup."""
 CPU_WEIGHT, CPU_WEIGHT_MOST = 100, 10_000
 """The weight of a cgroup for each processor, which is the kernel's usual one for a cgroup, and the greatest weight that it takes."""
+IMAGE_BYTES, IMAGE_TASKS = 64 * MIB, 64
+"""What the cgroup of a payload in an image allows beyond its limits, in bytes of memory and in processes and threads: Podman needs some."""
 GRACE_SECONDS = 0.5
 """Seconds from SIGTERM to SIGKILL when a payload is ended, unless the reason for its end has a time of its own."""
 # A payload that eats memory or disk takes them from its neighbours while it is asked kindly.
@@ -83,17 +85,19 @@ def limits_of(description: JobDescription) -> PayloadLimits:
     )
 
 
-def kernel_limits(limits: PayloadLimits) -> dict[str, str]:
+def kernel_limits(limits: PayloadLimits, *, in_image: bool = False) -> dict[str, str]:
     """Return the limits of a payload's cgroup, as texts by the names of the kernel's files.
 
-    They are those of memory without swap, of processes and threads, and of processors.
+    They are those of memory without swap, of processes and threads, and of processors. `in_image` says that Podman or
+    Apptainer is in the cgroup, too: it has IMAGE_BYTES and IMAGE_TASKS more.
     """
-    most = "max" if limits.memory_bytes is None else str(limits.memory_bytes)
+    more_bytes, more_tasks = (IMAGE_BYTES, IMAGE_TASKS) if in_image else (0, 0)
+    most = "max" if limits.memory_bytes is None else str(limits.memory_bytes + more_bytes)
     return {
         "memory.max": most,
         "memory.swap.max": "0",
         "memory.oom.group": "1",
-        "pids.max": str(limits.tasks),
+        "pids.max": str(limits.tasks + more_tasks),
         "cpu.max": f"{limits.processors * CPU_PERIOD} {CPU_PERIOD}",
         "cpu.weight": str(min(CPU_WEIGHT * limits.processors, CPU_WEIGHT_MOST)),
     }

@@ -136,7 +136,8 @@ def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) ->
     """Return the resources that an ended payload used, from the shepherd's message `ended` and the samples `seen`.
 
     `disk` is the bytes in its directories at the end. `in_image` says that it ran in a container of an image: the memory then
-    comes from the samples alone, as `ended` includes Podman or Apptainer.
+    comes from the samples alone, as `ended` includes Podman or Apptainer. Of a payload that the kernel ended at its limit of memory
+    it comes from both.
     """
     # A lost shepherd could not count: what was sampled is the best there is.
     user = (
@@ -149,7 +150,9 @@ def whole_usage(ended: ProcessEnd, seen: Usage, disk: int, *, in_image: bool) ->
         cpu_system_seconds=ended.system_seconds,
         wall_seconds=ended.wall_seconds or seen.wall_seconds,
         # The program that makes a container may be larger than what is in it.
-        max_rss_bytes=max(0 if in_image else ended.max_rss_bytes, seen.max_rss_bytes),
+        max_rss_bytes=max(
+            0 if in_image and not ended.out_of_memory else ended.max_rss_bytes, seen.max_rss_bytes
+        ),
         disk_bytes=max(disk, seen.disk_bytes),
     )
 

@@ -32,13 +32,17 @@ _OWN_DIRECTORIES = ("/dev", "/etc", "/proc", "/run", "/sys")
 
 
 class Podman(ImageRuntime):
-    """Podman, run by root or by another user. `options` are global options, such as `--runtime=runc`, before its subcommand."""
+    """Podman, run by root or by another user. `options` are global options, such as `--runtime=runc`, before its subcommand.
+
+    If `keeps_cgroup` is False, Podman makes a cgroup for each container. Only with `crun` it can do without.
+    """
 
     name = "podman"
     tells_pid = True
 
-    def __init__(self, options: tuple[str, ...] = ()) -> None:
+    def __init__(self, options: tuple[str, ...] = (), *, keeps_cgroup: bool = False) -> None:
         self._options = options
+        self.keeps_cgroup = keeps_cgroup
 
     def command(self, payload: ContainedPayload) -> tuple[list[str], dict[str, str]]:
         """Return the `podman run` command line and the environment for it. Raise Rejected if image or variables cannot be used.
@@ -94,6 +98,7 @@ class Podman(ImageRuntime):
         return [
             *self._program(),
             "run",
+            *(["--cgroups=disabled"] if self.keeps_cgroup else []),
             f"--user={owner[0]}:{owner[1]}" if owner else "--userns=keep-id",
             "--cap-drop=all",
             "--security-opt=no-new-privileges",

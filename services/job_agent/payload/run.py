@@ -231,7 +231,7 @@ class Payload:
             program,
             environment,
             deadline=self._deadline,
-            cgroup="" if self._description.container else self._at.cgroups.path(self._attempt_id),
+            cgroup=self._at.cgroup(self._attempt_id, in_image=bool(self._description.container)),
         )
         if self._description.container:
             self._contained = contained(order, self._description, self._place, self._at.isolation)

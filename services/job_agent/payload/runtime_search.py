@@ -9,7 +9,10 @@ from services.job_agent.payload.image_runtime import ImageRuntime, version_text
 from services.job_agent.payload.podman import Podman
 
 PODMANS: Final = ((), ("--cgroup-manager=cgroupfs",), ("--runtime=runc", "--cgroup-manager=cgroupfs"))
-"""The global options with which Podman is tried, in this order: none, without systemd, and without systemd but with runc."""
+"""The global options with which Podman is tried, in this order: none, without systemd, and without systemd but with runc.
+
+Before these it is tried without options and without cgroups of its own.
+"""
 
 
 def find_runtime() -> tuple[ImageRuntime | None, str]:
@@ -29,8 +32,8 @@ def find_runtime() -> tuple[ImageRuntime | None, str]:
 
 def candidates() -> list[ImageRuntime]:
     """Return the programs that are installed here and may run payloads, in the order in which they are tried. Blocking."""
-    podmans = [Podman(options) for options in PODMANS] if shutil.which("podman") else []
-    return [*_apptainers(), *podmans]
+    podmans = [Podman(keeps_cgroup=True), *(Podman(options) for options in PODMANS)]
+    return [*_apptainers(), *(podmans if shutil.which("podman") else [])]
 
 
 def _apptainers() -> list[ImageRuntime]:

@@ -43,7 +43,7 @@ def spawn_order(
         tasks=limits.tasks,
         has_network=description.network == "node",
         cgroup=cgroup,
-        cgroup_limits=kernel_limits(limits) if cgroup else {},
+        cgroup_limits=kernel_limits(limits, in_image=bool(description.container)) if cgroup else {},
     )
 
 

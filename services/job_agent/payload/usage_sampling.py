@@ -111,8 +111,16 @@ def usage_in_cgroup(path: str) -> Tree:
 def usage_in_image(process: Process) -> Tree:
     """Return what a payload uses whose container of an image was made by Podman, which wrote the container's pid to a file.
 
-    The result is empty before the container runs and after it has ended. Blocking.
+    The result is empty before the container runs and after it has ended. If the payload has a cgroup, the CPU time is all that was
+    used there, Podman's included. Blocking.
     """
+    tree = _usage_of_first(process)
+    if process.cgroup:
+        tree.cpu_seconds = cgroup.cpu_seconds(process.cgroup)
+    return tree
+
+
+def _usage_of_first(process: Process) -> Tree:
     try:
         first = int(Path(process.pid_file).read_text())
         # It may be another process's by now, in which case it is not in a PID namespace of its own.
@@ -136,11 +144,11 @@ def _trees(processes: Collection[Process]) -> dict[int, Tree]:
 
 def _tree_apart(process: Process) -> Tree | None:
     """Return what a payload uses that a cgroup or a container keeps apart from other processes; None if neither does."""
+    if process.pid_file:
+        return usage_in_image(process)
     if process.cgroup:
         return usage_in_cgroup(process.cgroup)
-    if process.container:
-        return usage_in_container(process.container)
-    return usage_in_image(process) if process.pid_file else None
+    return usage_in_container(process.container) if process.container else None
 
 
 def _add(tree: Tree, pid: int) -> None:

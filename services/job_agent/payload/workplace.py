@@ -20,7 +20,7 @@ from services.job_agent.payload.spare_workdirs import SpareWorkdirs
 from services.job_agent.payload.usage_sampling import UsageSampler
 from services.job_agent.payload.workdir import SCRATCH, WORK
 from services.job_agent.threads import Threads
-from wms.ids import PilotId, SiteName
+from wms.ids import AttemptId, PilotId, SiteName
 from wms.transfer.movers import TransferSettings
 from wms.transfer.stage_in import TransferSite
 
@@ -104,6 +104,14 @@ class Workplace:
     def limit_words(self) -> str:
         """How payloads are held to their limits: by the kernel, each in a `cgroup`, or by the agent, from what was `sampled`."""
         return SAMPLED if self.cgroups.fault else CGROUP
+
+    def cgroup(self, attempt_id: AttemptId, *, in_image: bool) -> str:
+        """Return the directory of the cgroup for an attempt's payload; empty if it has none.
+
+        `in_image` says that it runs in a container of an image: it has none if the container would leave the cgroup.
+        """
+        stays = not in_image or (self.images is not None and self.images.keeps_cgroup)
+        return self.cgroups.path(attempt_id) if stays else ""
 
     @property
     def cuts_network(self) -> bool:

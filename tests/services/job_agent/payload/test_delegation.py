@@ -120,6 +120,21 @@ async def test_beside_other_processes_nothing_is_changed() -> None:
     assert not [each for each in base.iterdir() if each.is_dir()]
 
 
+@WITH_CGROUPS
+async def test_podmans_pause_process_is_moved_with_the_agent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    told = tmp_path / "libpod/tmp/pause.pid"
+    told.parent.mkdir(parents=True)
+    with subprocess.Popen(["sleep", "1000"]) as pause:
+        told.write_text(f"{pause.pid}\n")
+        async with Delegation() as cgroups:
+            assert cgroups.fault == ""
+            assert str(pause.pid) in (delegated_cgroup() / AGENT / "cgroup.procs").read_text().split()
+        pause.kill()
+
+
 AGENT_PROGRAM = """
 import asyncio, sys
 from pathlib import Path

@@ -3,6 +3,8 @@
 import pytest
 
 from services.job_agent.payload.limit_enforcement import (
+    IMAGE_BYTES,
+    IMAGE_TASKS,
     PayloadLimits,
     PayloadUsage,
     enforce,
@@ -44,6 +46,15 @@ def test_a_cgroup_has_the_limits_of_its_job() -> None:
     }
     assert kernel_limits(PayloadLimits())["memory.max"] == "max"
     assert kernel_limits(PayloadLimits(processors=1_000))["cpu.weight"] == "10000"
+
+
+def test_a_cgroup_with_podman_in_it_has_room_for_podman() -> None:
+    limits = kernel_limits(PayloadLimits(memory_bytes=100 << 20, living=10), in_image=True)
+    assert (limits["memory.max"], limits["pids.max"]) == (
+        str((100 << 20) + IMAGE_BYTES),
+        str(40 + IMAGE_TASKS),
+    )
+    assert kernel_limits(PayloadLimits(), in_image=True)["memory.max"] == "max"
 
 
 @pytest.mark.parametrize(

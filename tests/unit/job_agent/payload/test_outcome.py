@@ -4,10 +4,17 @@ import msgspec
 import pytest
 
 from services.job_agent.payload.limit_enforcement import PayloadLimits
-from services.job_agent.payload.outcome import PayloadOutcome, not_begun, reason_of_end, result_of
+from services.job_agent.payload.outcome import (
+    PayloadOutcome,
+    not_begun,
+    reason_of_end,
+    result_of,
+    whole_usage,
+)
 from services.job_agent.payload.shepherd_messages import ProcessEnd
 from wms.ids import AttemptId, Epoch, JobId
 from wms.job.reasons import Code, Reason
+from wms.messages.reports import Usage
 
 
 @pytest.mark.parametrize(
@@ -39,6 +46,16 @@ def test_whose_doing_an_end_was(code: Code, outcome: str) -> None:
 )
 def test_why_a_payload_ended_that_nobody_stopped(ended: ProcessEnd, code: Code) -> None:
     assert reason_of_end(ended, (0,), PayloadLimits(memory_bytes=1 << 20)).code is code
+
+
+@pytest.mark.parametrize(
+    ("in_image", "killed", "bytes_of_memory"), [(False, False, 70), (True, False, 40), (True, True, 70)]
+)
+def test_memory_in_an_image_is_without_podman_unless_the_kernel_ended_all(
+    *, in_image: bool, killed: bool, bytes_of_memory: int
+) -> None:
+    ended = ProcessEnd(max_rss_bytes=70, out_of_memory=killed)
+    assert whole_usage(ended, Usage(max_rss_bytes=40), 0, in_image=in_image).max_rss_bytes == bytes_of_memory
 
 
 def test_what_no_message_can_hold_is_replaced() -> None:
