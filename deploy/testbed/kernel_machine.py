@@ -31,6 +31,8 @@ SCRATCH: Final = "/mnt"
 """The directory, in the machine, that can be written to; everything there is in memory."""
 MEMORY_MB: Final = 1024
 END_SECONDS: Final = 5.0
+ADDRESS: Final = "192.0.2.1/32"
+"""An address beside 127.0.0.1: if a machine has no other, libc resolves no names for programs such as those of Slurm."""
 STATUS, OUTPUT, SCRIPT, UNITS = "status", "output", "script", "units"
 USER: Final = "wms-machine"
 USER_ID: Final = 1000
@@ -56,6 +58,7 @@ export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 mount -t proc proc /proc
 mount -t sysfs sys /sys
 ip link set lo up
+ip addr add {address} dev lo
 mount -t cgroup2 none /sys/fs/cgroup
 mount -t tmpfs -o mode=1777 none {scratch}
 mkdir -p /dev/pts /dev/shm {scratch}/report {scratch}/tmp {scratch}/home
@@ -182,6 +185,7 @@ class _Inside:
             "output": OUTPUT,
             "status": STATUS,
             "unit": systemd_units.UNIT,
+            "address": ADDRESS,
         }
 
     def write(self, *, systemd: bool) -> Path:

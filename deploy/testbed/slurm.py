@@ -36,9 +36,9 @@ SlurmctldLogFile={place}/log/slurmctld.log
 SlurmdLogFile={place}/log/slurmd-%n.log
 # A node may be larger than this machine.
 SlurmdParameters=config_overrides
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-JobAcctGatherType=jobacct_gather/none
+ProctrackType=proctrack/{tracking}
+TaskPlugin=task/{task}
+JobAcctGatherType=jobacct_gather/{gather}
 AccountingStorageType=accounting_storage/none
 JobCompType=jobcomp/filetxt
 JobCompLoc={place}/log/jobcomp.txt
@@ -68,6 +68,12 @@ SPECIAL = " Feature=avx512 Gres=gpu:2"
 GRES = "NodeName={node} Name=gpu File=/dev/null\nNodeName={node} Name=gpu File=/dev/zero\n"
 
 
+CGROUPS = """\
+CgroupPlugin=cgroup/v2
+ConstrainRAMSpace=yes
+"""
+
+
 class Shape(NamedTuple):
     """How a cluster is made.
 
@@ -79,6 +85,8 @@ class Shape(NamedTuple):
     memory_mb: int = 8_000
     remembered: int = 300
     patience: int = 60
+    cgroups: bool = False
+    """Whether jobs are in cgroups of version 2, which the machine's systemd must delegate to the daemons of nodes."""
 
 
 class SlurmCluster:
@@ -179,11 +187,16 @@ class SlurmCluster:
                 place=self.place,
                 remembered=self.shape.remembered,
                 patience=self.shape.patience,
+                tracking="cgroup" if self.shape.cgroups else "linuxproc",
+                task="cgroup" if self.shape.cgroups else "none",
+                gather="cgroup" if self.shape.cgroups else "none",
                 cores=self.shape.cores,
                 memory=self.shape.memory_mb,
                 nodes="\n".join(self._node_lines(ports)),
             )
         )
+        if self.shape.cgroups:
+            (self.place / "cgroup.conf").write_text(CGROUPS)
         (self.place / "gres.conf").write_text(GRES.format(node=self.nodes[0]))
 
     def _node_lines(self, ports: Sequence[int]) -> Iterator[str]:
