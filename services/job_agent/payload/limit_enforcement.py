@@ -19,7 +19,7 @@ CPU_PERIOD = 100_000
 """The microseconds over which the kernel limits the CPU time of a cgroup."""
 CPU_WEIGHT, CPU_WEIGHT_MOST = 100, 10_000
 """The weight of a cgroup for each processor, which is the kernel's usual one for a cgroup, and the greatest weight that it takes."""
-IMAGE_BYTES, IMAGE_TASKS = 64 * MIB, 64
+IMAGE_BYTES, IMAGE_TASKS = 128 * MIB, 64
 """What the cgroup of a payload in an image allows beyond its limits, in bytes of memory and in processes and threads: Podman needs some."""
 GRACE_SECONDS = 0.5
 """Seconds from SIGTERM to SIGKILL when a payload is ended, unless the reason for its end has a time of its own."""
