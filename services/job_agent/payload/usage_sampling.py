@@ -146,7 +146,8 @@ def _tree_apart(process: Process) -> Tree | None:
     """Return what a payload uses that a cgroup or a container keeps apart from other processes; None if neither does."""
     if process.pid_file:
         return usage_in_image(process)
-    if process.cgroup:
+    # In a cgroup of a payload in an image runs Apptainer, too.
+    if process.cgroup and not process.has_image:
         return usage_in_cgroup(process.cgroup)
     return usage_in_container(process.container) if process.container else None
 

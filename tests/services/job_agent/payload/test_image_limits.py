@@ -13,10 +13,11 @@ import pytest_asyncio
 
 from services.job_agent.payload import cgroup
 from services.job_agent.payload.delegation import AGENT, delegated_cgroup
-from services.job_agent.payload.image_runtime import Podman, find_runtime
 from services.job_agent.payload.isolation import PayloadIsolation
 from services.job_agent.payload.limit_enforcement import IMAGE_BYTES, IMAGE_TASKS, PayloadLimits
+from services.job_agent.payload.podman import Podman
 from services.job_agent.payload.run import Payload
+from services.job_agent.payload.runtime_search import find_runtime
 from services.job_agent.payload.workplace import CGROUP, Workplace
 from tests.services.job_agent.payload.processes import DELEGATION_FAULT, WITH_CGROUPS, alive, new_tag, until
 from wms.ids import AttemptId, Epoch, JobId, PilotId, SiteName
