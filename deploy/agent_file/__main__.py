@@ -5,7 +5,7 @@ import hashlib
 import sys
 from pathlib import Path
 
-from deploy.agent_file.build import PYTHONS, build
+from deploy.agent_file.build import MACHINES, PYTHONS, build
 
 TREE = Path(__file__).resolve().parents[2]
 
@@ -15,12 +15,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m deploy.agent_file", description=__doc__)
     parser.add_argument("file", type=Path, nargs="?", default=Path("wms-agent.pyz"))
     parser.add_argument("--python", action="append", choices=PYTHONS, help="by default all of these")
+    parser.add_argument("--machine", choices=MACHINES, default=MACHINES[0], help="default: %(default)s")
     given = parser.parse_args()
     to, pythons = given.file.absolute(), given.python or PYTHONS
-    size = build(TREE, to, TREE / ".cache" / "agent_file", pythons)
+    size = build(TREE, to, TREE / ".cache" / "agent_file", pythons, given.machine)
     digest = hashlib.sha256(to.read_bytes()).hexdigest()
     sys.stdout.write(
-        f"{to}: {size:,} bytes for Python {', '.join(pythons)} on Linux x86_64, sha256 {digest}\n"
+        f"{to}: {size:,} bytes for Python {', '.join(pythons)} on Linux {given.machine}, sha256 {digest}\n"
     )
 
 

@@ -15,6 +15,7 @@ import tarfile
 import zipfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import grimp
 from packaging.requirements import Requirement
@@ -23,7 +24,9 @@ from packaging.utils import canonicalize_name
 from deploy.agent_file.unpacking import CONTENT
 
 PYTHONS = ("3.11", "3.12", "3.13")
-MACHINE, GLIBC = "x86_64", (2, 28)
+MACHINES = ("x86_64", "aarch64")
+"""The processor architectures for which a file can be built, by their names in `uname -m`. Each file is for one."""
+GLIBC = (2, 28)
 PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux2010")
 """The platforms of the wheels that are taken, without the machine: all run with glibc 2.28."""
 AGENT = "services.job_agent"
@@ -38,19 +41,28 @@ _COMPRESSED = [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": 1 << 26}]
 Members = dict[str, bytes]
 
 
-def build(tree: Path, to: Path, wheels: Path, pythons: Sequence[str] = PYTHONS) -> int:
-    """Write the file of the sources in `tree`, for these Pythons, to the path `to`, and return its size in bytes.
+class Target(NamedTuple):
+    """What wheels are chosen for: a version of Python, such as `3.11`, and a machine, one of `MACHINES`."""
+
+    version: str
+    machine: str
+
+
+def build(
+    tree: Path, to: Path, wheels: Path, pythons: Sequence[str] = PYTHONS, machine: str = MACHINES[0]
+) -> int:
+    """Write the file of the sources in `tree`, for these Pythons on this machine, to the path `to`, and return its size in bytes.
 
     Wheels are downloaded into the directory `wheels`, unless those that the lock file names are there. Raise ValueError if the file is over 15 MB, CalledProcessError if a
     wheel cannot be had.
     """
     names = closure(DIRECT)
-    found = {version: _wheels(tree, wheels, version, names) for version in pythons}
+    found = {version: _wheels(tree, wheels, Target(version, machine), names) for version in pythons}
     content = packed({**_merged(found), **{f"common/{name}": data for name, data in own(tree).items()}})
     facts = {
         "digest": hashlib.sha256(content).hexdigest(),
         "pythons": list(pythons),
-        "machine": MACHINE,
+        "machine": machine,
         "glibc": GLIBC,
     }
     here = Path(__file__).parent
@@ -103,30 +115,30 @@ def locked(lock: str, names: Iterable[str]) -> str:
     return "\n".join(by_name[name] for name in names) + "\n"
 
 
-def _wheels(tree: Path, to: Path, version: str, names: list[str]) -> Members:
-    """Return the files of the wheels of these distributions for one Python, by their paths."""
-    place = to / version
+def _wheels(tree: Path, to: Path, target: Target, names: list[str]) -> Members:
+    """Return the files of the wheels of these distributions for one Python on one machine, by their paths."""
+    place = to / target.machine / target.version
     place.mkdir(parents=True, exist_ok=True)
     wanted = locked((tree / "requirements.lock").read_text(), names)
     complete = place / "complete.txt"
     if not complete.exists() or complete.read_text() != wanted:
-        _download(place, wanted, version)
+        _download(place, wanted, target)
         complete.write_text(wanted)
     return {name: data for wheel in sorted(place.glob("*.whl")) for name, data in _files(wheel)}
 
 
-def _download(place: Path, wanted: str, version: str) -> None:
+def _download(place: Path, wanted: str, target: Target) -> None:
     """Download the wheels that these lines of a lock file name, in place of all that were there."""
     for old in place.iterdir():
         old.unlink()
     lines = place / "wanted.txt"
     lines.write_text(wanted)
-    platforms = (f"--platform={name}_{MACHINE}" for name in PLATFORMS)
+    platforms = (f"--platform={name}_{target.machine}" for name in PLATFORMS)
     subprocess.run(
         [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
             *("--require-hashes", "--no-deps", "--only-binary=:all:", "--implementation=cp", *platforms),
-            *(f"--python-version={version}", f"--requirement={lines}", f"--dest={place}"),
+            *(f"--python-version={target.version}", f"--requirement={lines}", f"--dest={place}"),
         ],
         check=True,
     )

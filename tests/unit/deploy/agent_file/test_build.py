@@ -1,6 +1,9 @@
 """The agent's file has what the agent imports and no more, and the same sources give the same bytes."""
 
 import io
+import platform
+import subprocess
+import sys
 import tarfile
 import zipfile
 from pathlib import Path
@@ -8,7 +11,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-from deploy.agent_file.build import AGENT, DIRECT, closure, locked, modules, own, packed, zipped
+from deploy.agent_file.build import AGENT, DIRECT, build, closure, locked, modules, own, packed, zipped
 
 TREE = Path(__file__).parents[4]
 HEAVY = ("asyncpg", "lxml", "numpy", "psutil", "rich", "starlette", "uvicorn", "cyclopts")
@@ -43,6 +46,20 @@ def test_libraries_come_with_what_they_need_by_the_lock_file() -> None:
     assert all("--hash=sha256:" in part for part in lock.split("==")[1:])
     with pytest.raises(ValueError, match="nowhere"):
         locked(lock, ["nowhere"])
+
+
+def test_a_file_for_another_machine_says_so_where_it_cannot_run(tmp_path: Path) -> None:
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
+    wheels = tmp_path / other / version
+    wheels.mkdir(parents=True)
+    # No wheel is needed to be refused, so that none is downloaded.
+    (wheels / "complete.txt").write_text(locked((TREE / "requirements.lock").read_text(), closure(DIRECT)))
+    build(TREE, tmp_path / "agent.pyz", tmp_path, [version], other)
+    argv = [sys.executable, "-I", str(tmp_path / "agent.pyz")]
+    started = subprocess.run(argv, capture_output=True, check=False, text=True)
+    assert started.returncode == 69
+    assert f"it needs Linux on {other}" in started.stderr
 
 
 def test_equal_members_give_equal_bytes_in_whatever_order() -> None:
