@@ -11,6 +11,7 @@ import msgspec
 import pytest
 import pytest_asyncio
 
+from services.gateway.http_connection import PIPELINED
 from tests.hostile.innocent import Innocent
 from tests.hostile.target import Target
 from tests.waiting import eventually
@@ -158,7 +159,7 @@ async def _silent(port: int, token: str, n: int) -> asyncio.StreamWriter:
         b"GET /api/v1/sites HTTP/1.1\r\nX: ",
         f"GET /api/v1/events HTTP/1.1\r\n{head}\r\n".encode(),
         f"POST /api/v1/jobs HTTP/1.1\r\n{head}Content-Type: application/json\r\nContent-Length: 9\r\n\r\n[".encode(),
-        b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * 20,
+        b"GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n" * PIPELINED,
     ]
     writer.write(asks[n % len(asks)])
     return writer
