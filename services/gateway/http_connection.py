@@ -175,6 +175,9 @@ class BoundedConnection(HttpToolsProtocol):
         return network_of(self.client[0] if self.client else "")
 
     def _cut(self) -> None:
+        # Both deadlines may be over at the same time.
+        self._asking.lift()
+        self._reading.lift()
         self._bounds.cut += 1
         self.transport.abort()
 

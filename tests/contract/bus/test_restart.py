@@ -58,7 +58,11 @@ async def test_the_embedded_broker_is_killed_under_a_service(tmp_path: Path, dat
         assert await counting.took_effect(range(200)) == sorted([*range(100), *range(50, 200)])
         await counting.outbox_is_empty()
 
-        assert set(await counting.passed_on()) >= {1_000, *range(50, 200)}
+        async def all_passed_on() -> bool:
+            return set(await counting.passed_on()) >= {1_000, *range(50, 200)}
+
+        # A busy embedded broker may tell a reader an end that is before the last message.
+        await eventually(all_passed_on)
         clusters = await counting.sql("select count(distinct cluster_id) as n from consumer_offset")
         assert clusters[0]["n"] == 2
 

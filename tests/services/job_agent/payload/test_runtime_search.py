@@ -6,7 +6,7 @@ import pytest
 
 from services.job_agent.payload.apptainer import Apptainer
 from services.job_agent.payload.podman import Podman
-from services.job_agent.payload.runtime_search import candidates, find_runtime
+from services.job_agent.payload.runtime_search import PODMANS, candidates, find_runtime
 from tests.services.job_agent.payload.contained_payloads import payload_of
 from wms.errors import Rejected
 
@@ -47,9 +47,10 @@ def test_users_have_apptainer_or_singularity_tried_first(
     monkeypatch.setattr("os.geteuid", lambda: 1_000)
     program(tmp_path, "podman", "podman version 4.3.1")
     program(tmp_path, "singularity", "singularity-ce version 4.1.1")
-    assert [each.name for each in candidates()] == ["singularity", "podman", "podman", "podman"]
+    podmans = ["podman"] * (1 + len(PODMANS))
+    assert [each.name for each in candidates()] == ["singularity", *podmans]
     program(tmp_path, "apptainer", "apptainer version 1.4.5")
-    assert [each.name for each in candidates()] == ["apptainer", "podman", "podman", "podman"]
+    assert [each.name for each in candidates()] == ["apptainer", *podmans]
 
 
 def test_a_game_of_the_same_name_is_not_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
