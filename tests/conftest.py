@@ -22,8 +22,7 @@ from hypothesis import settings
 from tests.middleware import Sites, a_testbed
 from tests.openid_provider import OpenIdProvider
 from tests.order import in_shares
-from wms.embedded import apache_kafka as kafka_jars
-from wms.embedded.apache_kafka import ApacheKafka
+from wms.embedded.apache_kafka import APACHE_KAFKA, ApacheKafka
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.postgres import Postgres
 
@@ -181,7 +180,7 @@ async def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterato
 
 def skip_without_apache_kafka() -> None:
     """Skip the test, saying what is missing, where Apache Kafka cannot run."""
-    if lack := kafka_jars.missing():
+    if lack := APACHE_KAFKA.missing():
         pytest.skip(f"APACHE KAFKA NOT TESTED: this machine lacks {lack}")
 
 

@@ -2,31 +2,29 @@
 
 import argparse
 import asyncio
-import asyncio.subprocess
-import contextlib
 import os
 import re
 import secrets
 import shutil
 import signal
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from wms.embedded.java_program import JavaProgram, java_command
 from wms.embedded.kafka_broker import cluster_id_of, new_cluster_id
 from wms.embedded.process import Child
 from wms.embedded.server import KafkaServer, settle_port
-from wms.errors import Rejected, Unavailable
+from wms.errors import Unavailable
 from wms.files import Table, write_secret
 
-JAVA = 17
 USER = "wms"
-FETCH_WITHIN = 600.0
 # Beside the sources, or in an installed wheel beside this module.
 _POMS = (
     Path(__file__).parents[2] / "deploy" / "apache_kafka" / "pom.xml",
     Path(__file__).with_name("pom.xml"),
+)
+APACHE_KAFKA = JavaProgram(
+    "Apache Kafka", next((each for each in _POMS if each.exists()), _POMS[-1]), "kafka.version"
 )
 
 SETTINGS: Mapping[str, str] = {
@@ -113,7 +111,7 @@ class ApacheKafka(KafkaServer):
         return self.data_dir / "logs"
 
     async def _launch(self) -> Child:
-        jars = await fetch()
+        jars = await APACHE_KAFKA.fetch()
         self.port = settle_port(self.data_dir, self.port)
         self._write_settings(settle_port(self.data_dir, 0, "controller_port"))
         if not (self._logs / "meta.properties").exists():
@@ -165,16 +163,8 @@ class ApacheKafka(KafkaServer):
             raise Unavailable(f"Kafka's storage tool failed; the end of {self.log_path}: {child.log_tail()}")
 
     async def _java(self, jars: Path, main: str, *arguments: str) -> Child:
-        options = [
-            f"-Xmx{self._heap_mib}m",
-            "-Xms64m",
-            # A short start matters more here than peak speed.
-            "-XX:+UseSerialGC",
-            "-XX:TieredStopAtLevel=1",
-            "-Xshare:auto",
-            f"-Dlog4j2.configurationFile={(self.data_dir / 'log4j2.yaml').as_uri()}",
-        ]
-        argv = [_java_binary(), *options, "-cp", f"{jars}/*", main, *arguments]
+        log_settings = f"log4j2.configurationFile={(self.data_dir / 'log4j2.yaml').as_uri()}"
+        argv = java_command(jars, main, *arguments, heap_mib=self._heap_mib, log_settings=log_settings)
         return await Child.start(argv, log_path=self.log_path, env={**os.environ, **self.environment})
 
     def _cluster_id(self) -> str:
@@ -183,99 +173,12 @@ class ApacheKafka(KafkaServer):
         return found[1].strip() if found else ""
 
 
-def missing() -> str | None:
-    """Return what this machine lacks to run Apache Kafka, such as "Java 17 or later (found 11)"; None if it has Java and Maven or the jars."""
-    if (version := _java_version()) < JAVA:
-        return f"Java {JAVA} or later (found {version or 'none'})"
-    if not _cached().is_dir() and shutil.which("mvn") is None:
-        return f"Maven (mvn), to fetch Kafka's jars into {_cached()}"
-    return None
-
-
-async def fetch() -> Path:
-    """Return the directory with Kafka's jars in the user's cache. The first call lets Maven download them.
-
-    Raise Rejected if Java or Maven is missing, and Unavailable if the download fails or takes over 10 minutes.
-    """
-    if lack := missing():
-        raise Rejected(
-            "NO_APACHE_KAFKA", f"Apache Kafka cannot run here: there is no {lack}", f"install {lack}"
-        )
-    place = _cached()
-    if not place.is_dir():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        fresh = Path(tempfile.mkdtemp(prefix=f"{place.name}.", dir=place.parent))
-        try:
-            await _copy_jars(fresh)
-            _move_whole(fresh, place)
-        finally:
-            await asyncio.to_thread(shutil.rmtree, fresh, ignore_errors=True)
-    return place
-
-
-async def _copy_jars(target: Path) -> None:
-    log_path = target.with_suffix(".log")
-    goal = ["dependency:copy-dependencies", f"-DoutputDirectory={target}"]
-    child = await Child.start(["mvn", "-B", "-q", "-f", str(_pom()), *goal], log_path=log_path)
-    try:
-        async with asyncio.timeout(FETCH_WITHIN):
-            code = await child.wait()
-    except TimeoutError:
-        code = await child.stop(grace=1.0)
-    if code != 0 or not _has_jars(target):
-        raise Unavailable(f"Maven could not fetch Kafka's jars; the end of {log_path}: {child.log_tail()}")
-    log_path.unlink(missing_ok=True)
-
-
-def _has_jars(directory: Path) -> bool:
-    return any(directory.glob("kafka_*.jar"))
-
-
-def _move_whole(fresh: Path, place: Path) -> None:
-    with contextlib.suppress(OSError):  # another process may have been first; its jars are the same
-        fresh.rename(place)
-
-
-def _pom() -> Path:
-    return next(path for path in _POMS if path.exists())
-
-
-def kafka_version() -> str:
-    """Return the version of Apache Kafka that `ApacheKafka` runs, such as "4.1.0"."""
-    found = re.search(r"<kafka\.version>(.+?)</", _pom().read_text("utf-8"))
-    assert found is not None, _pom()
-    return found[1]
-
-
-def _cached() -> Path:
-    root = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(root) / "wms" / f"apache-kafka-{kafka_version()}"
-
-
-def _java_binary() -> str:
-    home = os.environ.get("JAVA_HOME")
-    own = Path(home) / "bin" / "java" if home else None
-    return str(own) if own is not None and own.exists() else "java"
-
-
-def _java_version() -> int:
-    """Return the major version of the Java on this machine; 0 if there is none."""
-    try:
-        answer = subprocess.run(
-            [_java_binary(), "-version"], capture_output=True, check=True, text=True, timeout=30
-        )
-    except (OSError, subprocess.SubprocessError):
-        return 0
-    found = re.search(r'version "(\d+)', answer.stderr)
-    return int(found[1]) if found else 0
-
-
 async def _serve(data_dir: Path, port: int) -> None:
     ended = asyncio.Event()
     for sig in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(sig, ended.set)
     async with ApacheKafka(data_dir, port) as kafka:
-        print(f"Apache Kafka {kafka_version()} listens on {kafka.bootstrap}", flush=True)  # noqa: T201 - a command
+        print(f"Apache Kafka {APACHE_KAFKA.version} listens on {kafka.bootstrap}", flush=True)  # noqa: T201 - a command
         told, died = asyncio.create_task(ended.wait()), asyncio.create_task(kafka.wait())
         await asyncio.wait({told, died}, return_when=asyncio.FIRST_COMPLETED)
         told.cancel()
