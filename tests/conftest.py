@@ -22,6 +22,7 @@ from hypothesis import settings
 from tests.middleware import Sites, a_testbed
 from tests.openid_provider import OpenIdProvider
 from tests.order import in_shares
+from tests.s3_proxy import S3_PROXY, S3Proxy
 from wms.embedded.apache_kafka import APACHE_KAFKA, ApacheKafka
 from wms.embedded.kafka_broker import KafkaBroker
 from wms.embedded.postgres import Postgres
@@ -182,6 +183,15 @@ def skip_without_apache_kafka() -> None:
     """Skip the test, saying what is missing, where Apache Kafka cannot run."""
     if lack := APACHE_KAFKA.missing():
         pytest.skip(f"APACHE KAFKA NOT TESTED: this machine lacks {lack}")
+
+
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
+async def s3_proxy(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[S3Proxy]:
+    """Yield the session's S3 server; each test makes buckets of its own there."""
+    if lack := S3_PROXY.missing():
+        pytest.skip(f"S3 NOT TESTED: this machine lacks {lack}")
+    async with S3Proxy(tmp_path_factory.mktemp("with space") / "s3_proxy") as server:
+        yield server
 
 
 @pytest.fixture(scope="session")

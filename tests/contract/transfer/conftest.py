@@ -6,12 +6,14 @@ import tempfile
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from random import Random
+from typing import cast
 
 import pytest
 import pytest_asyncio
 
 from tests.contract.transfer.faulty_web_server import FaultyWebServer, faulty_web_server
 from tests.contract.transfer.storages import S3, STORAGES, Directory, Nginx, Storage
+from tests.s3_proxy import S3Proxy
 from wms.errors import Rejected
 from wms.jobdesc.staged_file import InputFile
 from wms.transfer.delivering import Deliverer
@@ -51,9 +53,9 @@ def running(_open_place: Path) -> Iterator[Callable[[str], Storage]]:
         each.stop()
 
 
-@pytest.fixture(params=list(STORAGES))
+@pytest.fixture(params=[*STORAGES, pytest.param("s3", marks=pytest.mark.timeout(240))])
 def storage(request: pytest.FixtureRequest, running: Callable[[str], Storage]) -> Storage:
-    return running(request.param)
+    return cast("S3", request.getfixturevalue("s3")) if request.param == "s3" else running(request.param)
 
 
 @pytest.fixture
@@ -63,11 +65,9 @@ def nginx(running: Callable[[str], Storage]) -> Nginx:
     return found
 
 
-@pytest.fixture
-def s3(running: Callable[[str], Storage]) -> S3:
-    found = running("s3")
-    assert isinstance(found, S3)
-    return found
+@pytest.fixture(scope="session")
+def s3(s3_proxy: S3Proxy) -> S3:
+    return S3(s3_proxy)
 
 
 @pytest.fixture

@@ -8,15 +8,12 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
-import boto3
 import pytest
-from botocore.config import Config
-from moto.server import ThreadedMotoServer
 
 from deploy.testbed import packages
+from tests.s3_proxy import S3Proxy
 from wms.transfer.access_rules import AccessRules
 from wms.transfer.movers import TransferSettings
-from wms.transfer.s3_settings import S3Settings
 from wms.transfer.transfer_limits import TransferLimits
 
 HERE = ["localhost", "127.0.0.1"]
@@ -135,29 +132,15 @@ class Nginx(_Files):
 
 
 class S3:
-    """A server of S3 in this process."""
+    """A bucket of the session's S3 server."""
 
     name = "s3"
     bucket = "data"
 
-    def __init__(self, place: Path) -> None:
-        self._server = ThreadedMotoServer("127.0.0.1", free_port(), verbose=False)
-        self._server.start()
-        endpoint = f"http://127.0.0.1:{self._server._port}"
-        secret = place / "credentials"
-        secret.write_text("[default]\naws_access_key_id = us\naws_secret_access_key = ours\n")
+    def __init__(self, server: S3Proxy) -> None:
+        self.client = server.client
         self.settings = TransferSettings(
-            access=AccessRules(inner_hosts=HERE),
-            limits=LIMITS,
-            s3=S3Settings(endpoint=endpoint, credentials_file=str(secret)),
-        )
-        self.client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="us",
-            aws_secret_access_key="ours",
-            config=Config(s3={"addressing_style": "path"}),
+            access=AccessRules(inner_hosts=HERE), limits=LIMITS, s3=server.settings
         )
         self.client.create_bucket(Bucket=self.bucket)
 
@@ -184,8 +167,7 @@ class S3:
         return sorted(each["Key"] for each in found)
 
     def stop(self) -> None:
-        self.client.close()
-        self._server.stop()
+        pass
 
 
 _XROOTD = """
@@ -233,7 +215,8 @@ class Xrootd(_Files):
         _ended(self._process)
 
 
-STORAGES: dict[str, type[Any]] = {each.name: each for each in (Directory, Nginx, S3, Xrootd)}
+STORAGES: dict[str, type[Any]] = {each.name: each for each in (Directory, Nginx, Xrootd)}
+"""Those that a directory is enough for."""
 
 
 def free_port() -> int:

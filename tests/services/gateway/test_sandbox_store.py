@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
-import pytest
 import pytest_asyncio
 
 from services.job_agent.gateway_store import opened_store
-from tests.contract.sandbox_store.stores import S3Ground, S3Server
+from tests.contract.sandbox_store.stores import S3Ground
+from tests.s3_proxy import S3Proxy
 from tests.services.gateway.conftest import Door, a_gateway
 from tests.services.gateway.held import attempt_url, held_job, pilot_token
 from tests.system.place import Place
@@ -42,15 +42,11 @@ class Scene(NamedTuple):
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
-async def buckets(
-    place: Place, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[tuple[Door, S3Ground]]:
-    server = S3Server(tmp_path_factory.mktemp("s3"))
-    bucket = S3Ground(server, "sandboxes")
-    sandboxes = {"url": bucket.url, "s3": msgspec.to_builtins(server.settings)}
+async def buckets(place: Place, s3_proxy: S3Proxy) -> AsyncIterator[tuple[Door, S3Ground]]:
+    bucket = S3Ground(s3_proxy, "sandboxes")
+    sandboxes = {"url": bucket.url, "s3": msgspec.to_builtins(s3_proxy.settings)}
     async with a_gateway(place, sandboxes=sandboxes) as door:
         yield door, bucket
-    server.stop()
 
 
 @pytest_asyncio.fixture(loop_scope="session")
