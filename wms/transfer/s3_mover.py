@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from obstore import GetOptions
 
 _CHUNK = 8 * 1024 * 1024
+_MOST_PARTS = 10_000
+"""How many parts S3 lets an upload have."""
+_PARTS_AT_ONCE = 2
+"""How many parts are sent at a time. A part counts as moved when it is read from the file, so more at a time count long before they are sent."""
 
 
 class S3Mover:
@@ -60,9 +64,15 @@ class S3Mover:
             with sending.source.open("rb") as file, _told(url):
                 loop = asyncio.get_running_loop()
                 store = self._store(url)
-                pieces = _pieces(file, lambda count: loop.call_soon_threadsafe(meter.moved, count))
+                size = part_size(sending.size)
+                pieces = _pieces(file, size, lambda count: loop.call_soon_threadsafe(meter.moved, count))
                 await obstore.put_async(
-                    store, _key(url), pieces, use_multipart=sending.size > _CHUNK, chunk_size=_CHUNK
+                    store,
+                    _key(url),
+                    pieces,
+                    use_multipart=sending.size > size,
+                    chunk_size=size,
+                    max_concurrency=_PARTS_AT_ONCE,
                 )
 
     def _store(self, url: FileUrl) -> S3Store:
@@ -70,8 +80,13 @@ class S3Mover:
         return opened_bucket(url.host, self._settings, tries=1, seconds=4 * 3_600)
 
 
-def _pieces(file: Any, moved: Any) -> Iterator[bytes]:
-    while data := file.read(_CHUNK):
+def part_size(file_bytes: int) -> int:
+    """Return the size in bytes of all parts but the last of a file with `file_bytes` bytes: 8 MiB, or more if those were over 10,000 parts."""
+    return max(_CHUNK, -(-file_bytes // _MOST_PARTS))
+
+
+def _pieces(file: Any, size: int, moved: Any) -> Iterator[bytes]:
+    while data := file.read(size):
         moved(len(data))
         yield data
 

@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import Any, Protocol
 
+import msgspec
 import pytest
 
 from deploy.testbed import packages
@@ -139,8 +140,10 @@ class S3:
 
     def __init__(self, server: S3Proxy) -> None:
         self.client = server.client
+        # Progress is counted by parts of 8 MiB; one may take more than a second on a busy machine.
+        limits = msgspec.structs.replace(LIMITS, stall_seconds=20.0)
         self.settings = TransferSettings(
-            access=AccessRules(inner_hosts=HERE), limits=LIMITS, s3=server.settings
+            access=AccessRules(inner_hosts=HERE), limits=limits, s3=server.settings
         )
         self.client.create_bucket(Bucket=self.bucket)
 
