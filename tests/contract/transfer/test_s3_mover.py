@@ -19,6 +19,8 @@ from wms.transfer.file_url import FileUrl
 from wms.transfer.s3_mover import S3Mover, part_size
 from wms.transfer.transfer_limits import GIB, Meter, TransferLimits
 
+pytestmark = pytest.mark.timeout(240)
+
 
 async def test_a_signed_url_works_and_its_signature_is_never_told(s3: S3, tmp_path: Path) -> None:
     s3.write("signed", b"secret")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import msgspec
+import pytest
 import pytest_asyncio
 
 from services.job_agent.gateway_store import opened_store
@@ -21,6 +22,8 @@ from wms.ids import AttemptId
 from wms.jobdesc.description import SandboxRef
 from wms.runtime.pilot_config import SandboxSettings
 from wms.transfer import SandboxStore, download, keep, upload
+
+pytestmark = pytest.mark.timeout(240)
 
 DATA = random.Random(3).randbytes(2_000_000)
 """It cannot be packed."""
