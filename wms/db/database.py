@@ -57,9 +57,9 @@ GONE = (
 NOT_LET_IN = (asyncpg.InvalidAuthorizationSpecificationError, asyncpg.InvalidCatalogNameError)
 """Errors by which a server refuses a connection for good: it does not know the role, the password or the database."""
 
-IDLE_SECONDS = 8
+IDLE_SECONDS = 15
 """Seconds for which a transaction may be idle, as its process does nothing. Then Postgres ends the connection, and its locks are free."""
-LOCK_SECONDS = 6
+LOCK_SECONDS = 12
 """Seconds for which a statement waits for a lock. It is less than `IDLE_SECONDS`, so that a process that stopped gets no lock of its own
 that just became free, and holds it for `IDLE_SECONDS` more."""
 LATE_SECONDS = 5
