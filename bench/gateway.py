@@ -1,9 +1,9 @@
 """How fast the gateway is through HTTPS, all services and the users on the same machine.
 
-python -m bench.gateway [--seconds N] [--jobs N] [--dashboards N] [--rounds N] [--json]
+python -m bench.gateway [--seconds N] [--jobs N] [--dashboards N] [--users N] [--rounds N] [--json]
 
-Single submissions; streams of descriptions; open streams of events, with and without events. A user takes part in each measurement only
-as fast as the answers come.
+Single submissions of so many users at a time; streams of descriptions; open streams of events, with and without events. A user takes part in
+each measurement only as fast as the answers come.
 """
 
 import asyncio
@@ -30,8 +30,6 @@ from wms.embedded.system import System
 from wms.jobdesc.description import JobDescription
 from wms.messages import commands, replies
 
-AT_ONCE = 64
-"""Single submissions that wait for their answers at a time."""
 STREAMS = 4
 EVENTS_PER_SECOND = 200
 """Submissions beside the dashboards, of users in turn; each makes an event."""
@@ -46,19 +44,19 @@ ENVIRONMENT = {
 """All users come from one address."""
 
 
-async def measure(seconds: int, jobs: int, dashboards: int, rounds: int) -> Figures:
-    async with secured(dashboards) as (running, users):
+async def measure(seconds: int, jobs: int, dashboards: int, users: int, rounds: int) -> Figures:
+    async with secured(max(users, dashboards)) as (running, submitters):
         about = machine(await postgres_version(running))
-        await users.in_turn(users.submit_one, AT_ONCE, 1.0)
+        await submitters.in_turn(submitters.submit_one, users, 1.0)
         singles, bulk = [], []
         for _ in range(rounds):
-            singles.append(await single_submissions(running, users, seconds))
-            bulk.append(await streams(running, users, jobs))
+            singles.append(await single_submissions(running, submitters, users, seconds))
+            bulk.append(await streams(running, submitters, jobs))
         found = {
             "singles": best_told(singles, "per_second"),
-            "one_by_one": (await users.in_turn(users.submit_one, 1, seconds)).figures(),
+            "one_by_one": (await submitters.in_turn(submitters.submit_one, 1, seconds)).figures(),
             "bulk": best_told(bulk, "jobs_per_second"),
-            "dashboards": await followed(running, users, seconds) if dashboards else {},
+            "dashboards": await followed(running, submitters, seconds) if dashboards else {},
         }
     return {"machine": about | {"load_after": round(os.getloadavg()[0], 2)}, **found}
 
@@ -73,7 +71,7 @@ async def secured(count: int) -> AsyncIterator[tuple[System, Users]]:
             assert running.facts is not None
             url = f"https://127.0.0.1:{running.facts.gateway_port}/api/v1"
             key = load_key(running.layout.keys / "issuer.pem")
-            async with Users(url, authority, key, max(count, AT_ONCE)) as users:
+            async with Users(url, authority, key, count) as users:
                 yield running, users
 
 
@@ -83,11 +81,11 @@ def best_told(found: list[Figures], what: str) -> Figures:
     return ordered[len(ordered) // 2] | {"rounds": [each[what] for each in found]}
 
 
-async def single_submissions(running: System, users: Users, seconds: float) -> Figures:
-    """Submit single jobs; all must be in the database."""
+async def single_submissions(running: System, users: Users, at_once: int, seconds: float) -> Figures:
+    """Submit single jobs, `at_once` of which wait for their answers at a time; all must be in the database."""
     before = await job_count(running)
     cpu = Cpu(running)
-    taken = await users.in_turn(users.submit_one, AT_ONCE, seconds)
+    taken = await users.in_turn(users.submit_one, at_once, seconds)
     used = cpu.used()
     if (found := await job_count(running) - before) != len(taken.seconds):
         raise InvalidError(f"{len(taken.seconds)} jobs were taken, {found} are there")
@@ -193,4 +191,4 @@ def _each(used: dict[str, float], count: int) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    run("gateway", measure, seconds=10, jobs=100_000, dashboards=1_000, rounds=3)
+    run("gateway", measure, seconds=10, jobs=100_000, dashboards=1_000, users=64, rounds=3)

@@ -106,7 +106,7 @@ ATTEMPTS = """
 
 
 async def measure(rows: int, seconds: int) -> Figures:
-    async with secured(OPERATOR) as (running, users):
+    async with secured(OPERATOR + 1) as (running, users):
         about = machine(await postgres_version(running))
         users.add("operator", frozenset({Right.OPERATOR}), at=OPERATOR)
         template = await users.submit_one(MOST)
